@@ -1,0 +1,1 @@
+"""The shell: everything that awaits. One file per arrow of the design."""

@@ -1,0 +1,1 @@
+"""The embedded cluster (real Apache Kafka) and the demo applications."""

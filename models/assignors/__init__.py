@@ -1,0 +1,1 @@
+"""Task assignors: a scenario in, a decision out."""

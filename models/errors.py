@@ -1,0 +1,21 @@
+"""The failures that the core can report, each with a stable code."""
+
+
+class CaughtupError(Exception):
+    """A failure with a stable ``code`` and one sentence that says what is wrong."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class DecodeError(CaughtupError):
+    """Bytes that do not follow their format; the record is counted and skipped."""
+
+
+class ScenarioError(CaughtupError):
+    """An assignment scenario that contradicts itself or lacks a field."""

@@ -1,0 +1,71 @@
+"""The names of things: tasks, processes, topic-partitions. Ordered as Kafka orders them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from caughtup.models.errors import CaughtupError
+
+_TASK_ID = re.compile(r"(\d{1,9})_(\d{1,9})")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SIGN = 1 << 63
+
+
+class TaskId(NamedTuple):
+    """A task: subtopology and partition, written ``0_3``. Ordered by subtopology, then partition."""
+
+    subtopology: int
+    partition: int
+
+    @classmethod
+    def parse(cls, text: str) -> TaskId:
+        """Read ``0_3``. Raises CaughtupError ``bad_task_id`` on anything else."""
+        match = _TASK_ID.fullmatch(text)
+        if match is None:
+            raise CaughtupError("bad_task_id", f"{text!r} is not a task id such as 0_3")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.subtopology}_{self.partition}"
+
+
+class ProcessId(NamedTuple):
+    """A Streams process: a UUID as its two signed 64-bit halves.
+
+    The halves are signed because ``java.util.UUID.compareTo`` compares them so, and Kafka's
+    assignors walk their clients in that order.
+    """
+
+    most: int
+    least: int
+
+    @classmethod
+    def parse(cls, text: str) -> ProcessId:
+        """Read a UUID's text form. Raises CaughtupError ``bad_process_id`` on anything else."""
+        if _UUID.fullmatch(text.lower()) is None:
+            raise CaughtupError("bad_process_id", f"{text!r} is not a UUID")
+        return cls.of(int(text.replace("-", ""), 16))
+
+    @classmethod
+    def of(cls, number: int) -> ProcessId:
+        """Make one from the UUID's unsigned 128-bit number."""
+        return cls(_signed(number >> 64), _signed(number & (_SIGN * 2 - 1)))
+
+    def __str__(self) -> str:
+        digits = f"{self.most % (_SIGN * 2):016x}{self.least % (_SIGN * 2):016x}"
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic, written ``orders-3``."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def _signed(half: int) -> int:
+    return half - _SIGN * 2 if half >= _SIGN else half
