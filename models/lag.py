@@ -1,0 +1,68 @@
+"""Lag arithmetic: of a group's partition, and of a task's copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+#: What a member reports for a task that it runs as active (``Task.LATEST_OFFSET``).
+LATEST_OFFSET = -2
+#: What a member reports for a task whose offsets it doesn't know (``UNKNOWN_OFFSET_SUM``).
+UNKNOWN_OFFSET_SUM = -3
+#: Java's ``Long.MAX_VALUE``, where Kafka's sums stop when they overflow.
+LONG_MAX = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class EndOffsets:
+    """What a partition's leader said of its log at one moment.
+
+    ``start_offset``, ``last_stable_offset`` and ``end_offset`` are offsets; ``as_of_ms`` is when
+    they were asked for, in milliseconds since the epoch.
+    """
+
+    start_offset: int
+    last_stable_offset: int
+    end_offset: int
+    as_of_ms: int
+
+
+class PartitionLag(NamedTuple):
+    """How far a group is behind on a partition, in offsets, in both views."""
+
+    lag: int
+    lag_committed_view: int
+    has_commit: bool
+
+
+def partition_lag(committed: int | None, ends: EndOffsets) -> PartitionLag:
+    """Tell how far a group is behind.
+
+    ``lag`` is what a read_committed reader has yet to read, up to the last stable offset;
+    ``lag_committed_view`` counts to the log end, open transactions included, as most tools do.
+    Without a commit the backlog is counted from the log start. A commit before the log start
+    counts from the log start too, since nothing before it can be read. Never negative: a
+    commit can be newer than the end offsets it is compared with.
+    """
+    position = ends.start_offset if committed is None else max(committed, ends.start_offset)
+    return PartitionLag(
+        lag=max(0, ends.last_stable_offset - position),
+        lag_committed_view=max(0, ends.end_offset - position),
+        has_commit=committed is not None,
+    )
+
+
+def task_lag(offset_sum: int, end_offset_sum: int) -> int:
+    """Tell a copy's lag in offsets, as ``ClientState.computeTaskLags`` does.
+
+    The sentinels -2 (running active) and -3 (unknown) stay what they are. A sum beyond the end
+    means a changelog that was recreated under the copy: everything is to be restored.
+    """
+    if offset_sum in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM):
+        return offset_sum
+    return end_offset_sum if end_offset_sum < offset_sum else end_offset_sum - offset_sum
+
+
+def sum_offsets(offsets: list[int]) -> int:
+    """Add offsets as Kafka adds them: a sum beyond Java's long stays at its maximum."""
+    return min(sum(offsets), LONG_MAX)
