@@ -1,0 +1,124 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.internals.assignment.ClientState;
+import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
+import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
+
+/**
+ * The published assignor behind a pipe: a scenario a line in, a decision a line out, in the form
+ * that `caughtup assign` reads and writes. A scenario that Kafka refuses gives its exception.
+ */
+public final class AssignorOracle {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    public static void main(final String[] arguments) throws Exception {
+        final BufferedReader in =
+            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            final JsonNode scenario = JSON.readTree(line);
+            ObjectNode answer;
+            try {
+                answer = decide(scenario);
+            } catch (final RuntimeException refused) {
+                answer = JSON.createObjectNode().put("exception", refused.toString());
+            }
+            out.println(answer);
+            out.flush();
+        }
+    }
+
+    private static ObjectNode decide(final JsonNode scenario) {
+        final Set<TaskId> tasks = new TreeSet<>();
+        final Set<TaskId> stateful = new TreeSet<>();
+        for (final Map.Entry<String, JsonNode> task : scenario.get("tasks").properties()) {
+            tasks.add(TaskId.parse(task.getKey()));
+            if (task.getValue().get("stateful").asBoolean()) {
+                stateful.add(TaskId.parse(task.getKey()));
+            }
+        }
+        final Map<ProcessId, ClientState> clients = new TreeMap<>();
+        for (final Map.Entry<String, JsonNode> client : scenario.get("clients").properties()) {
+            final ProcessId process = new ProcessId(UUID.fromString(client.getKey()));
+            clients.put(process, client(process, client.getValue()));
+        }
+        final AssignmentConfigs configs = configs(scenario.get("config"));
+        final long start = System.nanoTime();
+        final boolean probing = new HighAvailabilityTaskAssignor()
+            .assign(clients, tasks, stateful, withoutRacks(configs), configs);
+        final double milliseconds = (System.nanoTime() - start) / 1e6;
+
+        final ObjectNode decision = JSON.createObjectNode();
+        decision.put("probing_rebalance_needed", probing).put("ms", milliseconds);
+        final ObjectNode assigned = decision.putObject("clients");
+        clients.forEach((process, state) -> {
+            final ObjectNode one = assigned.putObject(process.id().toString());
+            write(one.putArray("active"), state.activeTasks());
+            write(one.putArray("standby"), state.standbyTasks());
+        });
+        return decision;
+    }
+
+    private static ClientState client(final ProcessId process, final JsonNode client) {
+        final Map<TaskId, Long> lags = new TreeMap<>();
+        client.get("lags").properties()
+            .forEach(lag -> lags.put(TaskId.parse(lag.getKey()), lag.getValue().asLong()));
+        return new ClientState(
+            read(client.get("previous_active")),
+            read(client.get("previous_standby")),
+            lags,
+            Map.of(),
+            client.get("capacity").asInt(),
+            process);
+    }
+
+    private static AssignmentConfigs configs(final JsonNode config) {
+        return new AssignmentConfigs(
+            config.get("acceptable.recovery.lag").asLong(),
+            config.get("max.warmup.replicas").asInt(),
+            config.get("num.standby.replicas").asInt(),
+            config.get("probing.rebalance.interval.ms").asLong(),
+            List.of(),
+            OptionalInt.empty(),
+            OptionalInt.empty(),
+            "none");
+    }
+
+    private static RackAwareTaskAssignor withoutRacks(final AssignmentConfigs configs) {
+        return new RackAwareTaskAssignor(
+            Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM);
+    }
+
+    private static Set<TaskId> read(final JsonNode tasks) {
+        final Set<TaskId> set = new TreeSet<>();
+        tasks.forEach(task -> set.add(TaskId.parse(task.asText())));
+        return set;
+    }
+
+    private static void write(final ArrayNode array, final Set<TaskId> tasks) {
+        final TaskId[] sorted = tasks.toArray(new TaskId[0]);
+        Arrays.sort(sorted);
+        for (final TaskId task : sorted) {
+            array.add(task.toString());
+        }
+    }
+}
