@@ -1,0 +1,74 @@
+"""Every topic that the service reads and writes: its name, key, value, cleanup, and who makes it.
+
+| topic                       | key              | read by                | written by           |
+|-----------------------------|------------------|------------------------|----------------------|
+| __consumer_offsets          | Kafka's          | offsets                | the brokers          |
+| …end-offsets                | topic-partition  | end_offsets, pipelines | the end-offset probe |
+| …reassignments              | topic-partition  | reassignments          | the reassignment probe |
+| …recommended-assignments    | group            | recommend (at start)   | recommend            |
+| …movements                  | group            | people, pipelines      | recommend            |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.settings import Settings
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+END_OFFSETS = "end-offsets"
+REASSIGNMENTS = "reassignments"
+RECOMMENDATIONS = "recommended-assignments"
+MOVEMENTS = "movements"
+
+
+class OwnTopic(NamedTuple):
+    """A topic that the service creates. One partition each keeps a probe's round in order."""
+
+    name: str
+    cleanup: str
+
+
+OWN_TOPICS = (
+    OwnTopic(END_OFFSETS, "compact"),
+    OwnTopic(REASSIGNMENTS, "compact"),
+    OwnTopic(RECOMMENDATIONS, "compact"),
+    OwnTopic(MOVEMENTS, "delete"),
+)
+
+
+def topic_name(settings: Settings, name: str) -> str:
+    """Give the full name of one of the service's own topics."""
+    return settings.topic_prefix + name
+
+
+def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
+    """Create the service's topics where they are missing, and return those created.
+
+    Raises UserError when a topic can't be created.
+    """
+    admin = AdminClient(rdkafka_config(settings))
+    wanted = [
+        NewTopic(
+            topic_name(settings, topic.name),
+            num_partitions=1,
+            replication_factor=settings.topic_replication_factor,
+            config={"cleanup.policy": topic.cleanup},
+        )
+        for topic in OWN_TOPICS
+    ]
+    created = []
+    for name, future in admin.create_topics(wanted, request_timeout=timeout).items():
+        try:
+            future.result()
+            created.append(name)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            raise UserError(f"cannot create the topic {name}: {error.args[0].str()}") from None
+    return created

@@ -1,0 +1,131 @@
+"""One Kafka Streams application as the service sees it, from generation to generation."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.errors import ScenarioError
+from caughtup.models.exact import ExactResult, recompute
+from caughtup.models.groups import StreamsGeneration
+from caughtup.models.inputs import GenerationInputs, gather_inputs
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.recommendation import recommendation
+
+#: How long a decision waits for end offsets listed after the rebalance, in ms.
+PATIENCE_MS = 15_000
+#: Decided generations kept to be shown.
+GENERATIONS_KEPT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedGeneration:
+    """A generation with what it was decided from, how exact mode fared, and the record if any."""
+
+    generation: StreamsGeneration
+    inputs: GenerationInputs
+    exact: ExactResult
+    record: Mapping[str, Any] | None
+
+    @property
+    def movements(self) -> list[Mapping[str, Any]]:
+        """The movements of the recommendation; none without one."""
+        return list(self.record["movements"]) if self.record else []
+
+
+@dataclass(frozen=True, slots=True)
+class PastGeneration:
+    """A generation that was decided: when (ms), how exact mode fared, how many movements."""
+
+    generation: int
+    at_ms: int
+    result: str
+    movements: int
+
+
+@dataclass(slots=True)
+class Application:
+    """A Streams group: its newest generation, those not decided yet, and the last decided one.
+
+    Generations can follow each other faster than end offsets are listed, and each is decided.
+    """
+
+    newest: StreamsGeneration
+    pending: deque[tuple[StreamsGeneration, int]] = field(default_factory=deque)
+    decided: DecidedGeneration | None = None
+    history: deque[PastGeneration] = field(default_factory=lambda: deque(maxlen=GENERATIONS_KEPT))
+    exact_counts: Counter[str] = field(default_factory=Counter)
+    movement_counts: Counter[str] = field(default_factory=Counter)
+    rebalances: int = 0
+
+    def advance(self, generation: StreamsGeneration, seen_ms: int) -> None:
+        """Take a new generation, read at ``seen_ms``."""
+        self.newest = generation
+        self.pending.append((generation, seen_ms))
+
+    def decide(
+        self, cluster: str, parameters: ApplicationParameters, ends: EndOffsetTable, now_ms: int
+    ) -> Iterator[Mapping[str, Any]]:
+        """Decide pending generations in their order, as far as their end offsets are there.
+
+        Yields each recommendation once. A generation whose end offsets don't come within
+        ``PATIENCE_MS`` is decided without them.
+        """
+        while self.pending:
+            generation, seen_ms = self.pending[0]
+            inputs = gather_inputs(generation, parameters, ends, seen_ms)
+            if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
+                return
+            self.pending.popleft()
+            exact = recompute(generation, inputs)
+            record = recommendation(cluster, generation, inputs, exact, now_ms)
+            self._settle(DecidedGeneration(generation, inputs, exact, record))
+            if record is not None:
+                yield record
+
+    def restore(
+        self, record: Mapping[str, Any], parameters: ApplicationParameters, ends: EndOffsetTable
+    ) -> None:
+        """Take up the newest generation's decision, published before a restart, as it was."""
+        generation, seen_ms = self.pending.popleft()
+        try:
+            decision = decide(parse_scenario(record["inputs"]["scenario"]))
+        except ScenarioError:
+            decision = None
+        leader = record["leader"]
+        exact = ExactResult(leader["result"], leader["why"], decision)
+        inputs = gather_inputs(generation, parameters, ends, seen_ms)
+        self._settle(DecidedGeneration(generation, inputs, exact, record))
+
+    def holds(self, record: Mapping[str, Any]) -> bool:
+        """Tell whether a recommendation was made for the newest generation."""
+        return record.get("generation") == self.newest.generation and record.get("process_ids") == [
+            str(process) for process in self.newest.clients
+        ]
+
+    def _settle(self, decided: DecidedGeneration) -> None:
+        self.decided = decided
+        self.rebalances += 1
+        self.exact_counts[decided.exact.result] += 1
+        self.movement_counts.update(movement["kind"] for movement in decided.movements)
+        self.history.append(
+            PastGeneration(
+                decided.generation.generation,
+                decided.generation.as_of_ms,
+                decided.exact.result,
+                len(decided.movements),
+            )
+        )
+
+
+def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
+    """Tell whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
+    if any(bound is None for bound in inputs.ends.values()):
+        return True
+    has_state = any(client.offset_sums for client in generation.clients.values())
+    return has_state and not inputs.ends

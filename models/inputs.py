@@ -1,0 +1,147 @@
+"""What an assignor decides from, gathered from one generation on the wire.
+
+The result is a scenario in the format of ``caughtup assign``, so that any decision can be made
+again from its record, together with what about it was inferred, assumed or could not be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.groups import StreamsGeneration
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
+from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.task_ends import EndOffsetSum, changelog_partitions, end_offset_sums
+from caughtup.models.topology import find_changelogs
+
+#: How far a broker's clock may be ahead of ours when end offsets are matched to a moment, in ms.
+CLOCK_ALLOWANCE_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationInputs:
+    """A scenario, and what is not certain about it.
+
+    ``scenario`` is a mapping as ``caughtup assign`` reads it. ``unknown`` says why the leader may
+    have decided from something else; empty when every input that matters is known. ``inferred``
+    and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
+    stateful task's end offset sum, None where it could not be bounded.
+    """
+
+    scenario: Mapping[str, Any]
+    ends: Mapping[TaskId, EndOffsetSum | None]
+    unknown: tuple[str, ...]
+    inferred: tuple[str, ...]
+    assumed: tuple[str, ...]
+    changelogs_from: str
+
+
+def gather_inputs(
+    generation: StreamsGeneration,
+    parameters: ApplicationParameters,
+    ends: EndOffsetTable,
+    seen_ms: int,
+) -> GenerationInputs:
+    """Gather what the leader decided a generation from.
+
+    ``seen_ms`` is when the generation's record was read: the leader listed end offsets before
+    that and after the group's state changed. The scenario's lags use the upper bound of each end
+    offset sum. Source: StreamsPartitionAssignor.assign.
+    """
+    tasks = sorted(generation.all_tasks())
+    counts = ends.partition_counts()
+    changelogs = find_changelogs(
+        generation.group, generation.source_topics, counts, parameters.changelogs
+    )
+    sums = {process: client.offset_sums for process, client in generation.clients.items()}
+    greatest: dict[TaskId, int] = {}
+    for reported in sums.values():
+        for task, offset_sum in reported.items():
+            greatest[task] = max(greatest.get(task, 0), offset_sum)
+    bounds = end_offset_sums(
+        tasks, changelogs, ends, greatest, generation.as_of_ms - CLOCK_ALLOWANCE_MS, seen_ms
+    )
+    unknown = [f"member left out: {skipped}" for skipped in generation.skipped]
+    unknown += [f"changelog {topic}: which subtopology has it" for topic in changelogs.unplaced]
+    unknown += _without_state(generation, bounds)
+    limit = parameters.value("acceptable.recovery.lag")
+    for task, bound in bounds.items():
+        by_client = [reported.get(task, 0) for reported in sums.values()]
+        if bound is None:
+            unknown.append(f"task {task}: its changelogs' end offsets around the rebalance")
+        elif not _settled(by_client, bound, limit):
+            unknown.append(
+                f"task {task}: its end offset sum when the leader decided, "
+                f"between {bound.low} and {bound.high}"
+            )
+    scenario = {
+        "name": f"{generation.group}/{generation.generation}",
+        "assignor": "high_availability",
+        "config": {name: parameters.value(name) for name in sorted(DEFAULTS)},
+        "tasks": {
+            str(task): {
+                "stateful": task in bounds,
+                "source_partitions": _pairs(generation.sources(task)),
+                "changelog_partitions": _pairs(changelog_partitions(task, changelogs, counts)),
+            }
+            for task in tasks
+        },
+        "clients": {
+            str(process): {
+                "capacity": client.capacity,
+                "tags": {k: v for m in client.members for k, v in sorted(m.client_tags.items())},
+                "previous_active": _names(generation.previous_active(client)),
+                "previous_standby": _names(
+                    {t for t, s in sums[process].items() if s != LATEST_OFFSET}
+                ),
+                "lags": {
+                    str(task): task_lag(
+                        sums[process].get(task, 0), bound.high if bound else greatest.get(task, 0)
+                    )
+                    for task, bound in bounds.items()
+                },
+            }
+            for process, client in generation.clients.items()
+        },
+    }
+    return GenerationInputs(
+        scenario=scenario,
+        ends=bounds,
+        unknown=tuple(unknown),
+        inferred=changelogs.inferred,
+        assumed=parameters.assumed(),
+        changelogs_from=changelogs.provenance,
+    )
+
+
+def _settled(offset_sums: list[int], bound: EndOffsetSum, limit: int) -> bool:
+    """Tell whether any end offset sum within the bound leads to the same decision.
+
+    Between clients only the order of their sums matters, and that doesn't depend on the end. The
+    end decides who is caught up; where all clients stand alike, it decides nothing.
+    """
+    if bound.low == bound.high or len(set(offset_sums)) == 1:
+        return True
+    placed = [s for s in offset_sums if s not in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM)]
+    return all((bound.low - s <= limit) == (bound.high - s <= limit) for s in placed)
+
+
+def _without_state(
+    generation: StreamsGeneration, bounds: Mapping[TaskId, EndOffsetSum | None]
+) -> list[str]:
+    """Name tasks that somebody reports state of, but for which no changelog is known."""
+    reported = {t for c in generation.clients.values() for t in c.offset_sums}
+    missing = sorted((reported & generation.all_tasks()) - bounds.keys())
+    return [f"task {task}: it has state, but no changelog is known" for task in missing]
+
+
+def _pairs(partitions: list[TopicPartition]) -> list[list[str | int]]:
+    return [[p.topic, p.partition] for p in partitions]
+
+
+def _names(tasks: set[TaskId]) -> list[str]:
+    return [str(task) for task in sorted(tasks)]

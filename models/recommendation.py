@@ -1,0 +1,124 @@
+"""The recommendation record: a decision with its reasons, its cost and the inputs it came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from caughtup.models.assignors.decision import Decision
+from caughtup.models.exact import ASSIGNOR, ExactResult
+from caughtup.models.groups import StreamsGeneration
+from caughtup.models.inputs import GenerationInputs
+
+SCHEMA = 1
+#: Movements that build a copy of state where there was none; the others only change roles.
+BUILDING = frozenset({"cold", "warmup", "standby"})
+
+
+def recommendation(
+    cluster: str,
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    exact: ExactResult,
+    decided_at_ms: int,
+) -> dict[str, Any] | None:
+    """Write the record of ``caughtup-recommended-assignments`` for a generation.
+
+    None when nothing could be decided. Whoever applies it ignores it once the generation or the
+    processes are others.
+    """
+    decision = exact.decision
+    if decision is None:
+        return None
+    due = generation.next_rebalance()
+    probing: dict[str, Any] = {
+        "needed": decision.probing_rebalance_needed,
+        "reason": _probing_reason(decision),
+    }
+    if due is not None:
+        probing["due_ms"] = due[0]
+    cost = _cost(decision)
+    return {
+        "schema": SCHEMA,
+        "decision_id": decision_id(cluster, inputs.scenario),
+        "cluster": cluster,
+        "group": generation.group,
+        "generation": generation.generation,
+        "process_ids": [str(process) for process in generation.clients],
+        "assignor": "high_availability",
+        "decided_at_ms": decided_at_ms,
+        "assignment": {
+            str(process): {
+                "active": [str(t) for t in given.active],
+                "standby": [str(t) for t in given.standby],
+                "warmup": [str(t) for t in given.warmup],
+            }
+            for process, given in sorted(decision.clients.items())
+        },
+        "movements": [_movement(m) for m in decision.movements],
+        "probing_rebalance": probing,
+        "cost": cost,
+        "kafka_cost": cost,
+        "leader": {
+            "assignor": ASSIGNOR,
+            "identical": {"match": True, "mismatch": False}.get(exact.result, "unknown"),
+            "result": exact.result,
+            "why": exact.why,
+        },
+        "inputs": {
+            "scenario": inputs.scenario,
+            "offset_sums": "reported",
+            "end_offsets": _end_offsets_from(inputs),
+            "changelogs": inputs.changelogs_from,
+            "inferred": list(inputs.inferred),
+            "assumed": list(inputs.assumed),
+            "unknown": list(inputs.unknown),
+        },
+    }
+
+
+def decision_id(cluster: str, scenario: Mapping[str, Any]) -> str:
+    """Digest what a decision was made from: the same inputs give the same id."""
+    text = json.dumps([cluster, scenario], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _movement(movement: Any) -> dict[str, Any]:
+    record: dict[str, Any] = {"task": str(movement.task), "to": str(movement.destination)}
+    if movement.source is not None:
+        record["from"] = str(movement.source)
+    record |= {"kind": movement.kind, "reason": movement.reason}
+    if movement.lag is not None and movement.lag >= 0:
+        record["lag"] = movement.lag
+    return record
+
+
+def _cost(decision: Decision) -> dict[str, int]:
+    building = [m for m in decision.movements if m.kind in BUILDING]
+    return {
+        "copies": len(building),
+        "offsets": sum(m.lag for m in building if m.lag is not None and m.lag > 0),
+        "rebalances": int(decision.probing_rebalance_needed),
+    }
+
+
+def _probing_reason(decision: Decision) -> str:
+    if not decision.probing_rebalance_needed:
+        return "every task is where it should be: no rebalance is needed to look again"
+    warming = [m for m in decision.movements if m.kind == "warmup"]
+    waiting = [m for m in decision.movements if m.kind == "waiting"]
+    parts = []
+    if warming:
+        parts.append(f"{len(warming)} warm-up{'s' * (len(warming) > 1)} to be looked at again")
+    if waiting:
+        parts.append(f"{len(waiting)} movement{'s' * (len(waiting) > 1)} beyond the budget")
+    return " and ".join(parts) or "copies changed places in this generation"
+
+
+def _end_offsets_from(inputs: GenerationInputs) -> str:
+    if any(bound is None for bound in inputs.ends.values()):
+        return "unknown"
+    exactly = all(bound is not None and bound.low == bound.high for bound in inputs.ends.values())
+    return "measured" if exactly else "bounded"

@@ -1,0 +1,61 @@
+"""End offset sums of tasks at one moment, each as an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag import sum_offsets
+from caughtup.models.topology import Changelogs
+
+
+class EndOffsetSum(NamedTuple):
+    """A task's end offset sum lies between ``low`` and ``high``, in offsets."""
+
+    low: int
+    high: int
+
+
+def changelog_partitions(
+    task: TaskId, changelogs: Changelogs, partition_counts: Mapping[str, int]
+) -> list[TopicPartition]:
+    """Name the changelog partitions of a task; none for a stateless one."""
+    return [
+        TopicPartition(topic, task.partition)
+        for topic in changelogs.of.get(task.subtopology, ())
+        if task.partition < partition_counts.get(topic, task.partition + 1)
+    ]
+
+
+def end_offset_sums(
+    tasks: Iterable[TaskId],
+    changelogs: Changelogs,
+    ends: EndOffsetTable,
+    reported: Mapping[TaskId, int],
+    before_ms: int,
+    after_ms: int,
+) -> dict[TaskId, EndOffsetSum | None]:
+    """Bound every stateful task's end offset sum at a moment between two (ms).
+
+    ``reported`` is the greatest offset sum that any client reported for a task: the end can't
+    have been below it. None for a task of which no sample was taken since ``after_ms``. Stateless
+    tasks are left out. Source: StreamsPartitionAssignor.getEndOffsets, log end offsets of the
+    changelogs (read_uncommitted).
+    """
+    counts = ends.partition_counts()
+    sums: dict[TaskId, EndOffsetSum | None] = {}
+    for task in sorted(tasks):
+        partitions = changelog_partitions(task, changelogs, counts)
+        if not partitions:
+            continue
+        bounds = [ends.bounds(partition, before_ms, after_ms) for partition in partitions]
+        known = [b for b in bounds if b is not None]
+        if len(known) < len(bounds):
+            sums[task] = None
+            continue
+        high = sum_offsets([b[1] for b in known])
+        low = max(sum_offsets([b[0] for b in known]), min(reported.get(task, 0), high))
+        sums[task] = EndOffsetSum(low, high)
+    return sums

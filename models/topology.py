@@ -1,0 +1,84 @@
+"""Which changelog topics belong to which subtopology: given, or inferred and marked so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_CHANGELOG = "-changelog"
+_REPARTITION = "-repartition"
+
+
+@dataclass(frozen=True, slots=True)
+class Changelogs:
+    """Subtopology → changelog topics, how each was found, and what could not be placed.
+
+    ``unplaced`` names changelog topics of the application that fit several subtopologies: while
+    there is one, the state of no task is fully known.
+    """
+
+    of: Mapping[int, tuple[str, ...]]
+    provenance: str
+    inferred: tuple[str, ...] = ()
+    unplaced: tuple[str, ...] = ()
+
+
+def find_changelogs(
+    group: str,
+    source_topics: Mapping[str, int],
+    partition_counts: Mapping[str, int],
+    given: Mapping[int, tuple[str, ...]] | None,
+) -> Changelogs:
+    """Map subtopologies to their changelog topics.
+
+    What the operator gave is taken as it is. Otherwise topics named ``<group>-<store>-changelog``
+    are placed in turn: by a repartition topic of the same store name (the DSL names both after
+    the store), by a partition count that only one subtopology has, and the last one left over to
+    the last subtopology left over. ``source_topics``: source topic → subtopology;
+    ``partition_counts``: topic → number of partitions, of all topics seen.
+    """
+    if given is not None:
+        return Changelogs({s: tuple(t) for s, t in sorted(given.items())}, "settings")
+    prefix = f"{group}-"
+    topics = sorted(t for t in partition_counts if t.startswith(prefix) and t.endswith(_CHANGELOG))
+    widths = _widths(source_topics, partition_counts)
+    found: dict[int, list[str]] = {}
+    inferred: list[str] = []
+    unplaced: list[str] = []
+    for topic in topics:
+        store = topic.removesuffix(_CHANGELOG)
+        same_store = source_topics.get(store + _REPARTITION)
+        same_width = [s for s, width in widths.items() if width == partition_counts[topic]]
+        if same_store is not None:
+            subtopology, why = same_store, f"{store}{_REPARTITION} feeds it"
+        elif len(same_width) == 1:
+            subtopology, why = same_width[0], f"only it has {partition_counts[topic]} partitions"
+        else:
+            unplaced.append(topic)
+            continue
+        found.setdefault(subtopology, []).append(topic)
+        inferred.append(f"{topic} belongs to subtopology {subtopology}: {why}")
+    without = [s for s in widths if s not in found]
+    if len(unplaced) == 1 and len(without) == 1:
+        topic, subtopology = unplaced.pop(), without[0]
+        if widths[subtopology] == partition_counts[topic]:
+            found[subtopology] = [topic]
+            inferred.append(
+                f"{topic} belongs to subtopology {subtopology}: no other has no changelog"
+            )
+        else:
+            unplaced.append(topic)
+    return Changelogs(
+        {s: tuple(t) for s, t in sorted(found.items())},
+        "inferred",
+        tuple(inferred),
+        tuple(unplaced),
+    )
+
+
+def _widths(source_topics: Mapping[str, int], counts: Mapping[str, int]) -> dict[int, int]:
+    """Give each subtopology's number of tasks: the most partitions that a source topic has."""
+    widths: dict[int, int] = {}
+    for topic, subtopology in sorted(source_topics.items()):
+        widths[subtopology] = max(widths.get(subtopology, 0), counts.get(topic, 0))
+    return dict(sorted(widths.items()))
