@@ -17,9 +17,12 @@ from caughtup.models.errors import CaughtupError
 SETTINGS_VARIABLE = "CAUGHTUP_IVY_SETTINGS"
 """Names an Ivy settings file, where jars come from a mirror and not from Ivy's own default."""
 
-_TROUBLE = re.compile(
-    r"(?:::\s+)?(unresolved dependency: .*|SERVER ERROR: .*|\[FAILED\s*\].*|.*\bproblem while\b.*"
-    r"|.*Exception: .*|Host .* not found.*)"
+# The lines in which Ivy 2.5 names a cause, the most telling first.
+_TROUBLES = (
+    re.compile(r"Server access error at url \S+ \((.+)\)"),
+    re.compile(r"(Host .+ not found)\b.*"),
+    re.compile(r"(module not found: .+)"),
+    re.compile(r"\[FAILED\s*\] (.+)"),
 )
 
 
@@ -136,8 +139,7 @@ def _run(command: list[str], on_progress: Callable[[Progress], None]) -> str | N
     """Run Ivy; return None when it succeeded, and otherwise the reason in one line."""
     found: set[str] = set()
     fetched = 0
-    trouble: list[str] = []
-    last = ""
+    trouble: list[tuple[int, str]] = []
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -153,13 +155,17 @@ def _run(command: list[str], on_progress: Callable[[Progress], None]) -> str | N
                     found.add(line.split()[1])
                 elif line.startswith("[SUCCESSFUL"):
                     fetched += 1
-                elif match := _TROUBLE.fullmatch(line):
-                    trouble.append(match[1])
-                last = line or last
+                trouble += [
+                    (rank, match[1])
+                    for rank, pattern in enumerate(_TROUBLES)
+                    if (match := pattern.fullmatch(line))
+                ]
                 on_progress(Progress(len(found), fetched))
         except BaseException:
             process.kill()
             raise
     if process.returncode == 0:
         return None
-    return (trouble or [last or f"Ivy ended with exit code {process.returncode}"])[0]
+    if not trouble:
+        return f"Ivy ended with exit code {process.returncode}"
+    return min(trouble, key=lambda ranked: ranked[0])[1]

@@ -143,7 +143,9 @@ def _progress(name: str, directory: Path) -> Iterator[Callable[[ivy.Progress], N
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(f"Looking for the {name} jars", total=None)
 
         def show(progress: ivy.Progress) -> None:

@@ -33,12 +33,11 @@ class Java(NamedTuple):
 
 
 def find_java(
-    oldest: int = OLDEST,
     newest: int | None = None,
     environment: Mapping[str, str] | None = None,
     installed: Path = INSTALLED_JVMS,
 ) -> Java:
-    """Find a Java from ``oldest`` to ``newest``: JAVA_HOME's, then the PATH's, then installed ones.
+    """Find a Java from 17 to ``newest``: JAVA_HOME's, then the PATH's, then installed ones.
 
     ``newest`` is for programs that lag behind Java (Spark 4.0 runs on 17 and 21, not on 25). Of
     several installed ones the oldest that will do is taken. Raises JavaMissing.
@@ -49,15 +48,15 @@ def find_java(
         java = _look_at(program)
         if java is None:
             continue
-        if java.version >= oldest and (newest is None or java.version <= newest):
+        if java.version >= OLDEST and (newest is None or java.version <= newest):
             return java
         seen.append(java)
-    wanted = f"Java {oldest} or newer" if newest is None else f"Java {oldest} to {newest}"
-    found = ", ".join(f"{java.version} in {java.home}" for java in seen) or "none"
+    wanted = f"Java {OLDEST} or newer" if newest is None else f"Java {OLDEST} to {newest}"
+    found = ", ".join(f"{java.version} in {java.home}" for java in dict.fromkeys(seen)) or "none"
     raise JavaMissing(
         "java_missing",
         f"{wanted} is needed (found: {found}); type: "
-        f"sudo apt-get install -y --no-install-recommends openjdk-{oldest}-jre-headless",
+        f"sudo apt-get install -y --no-install-recommends openjdk-{OLDEST}-jre-headless",
     )
 
 
