@@ -1,0 +1,163 @@
+"""Records of the two topics, decoded with the agents' own codecs into events of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
+from caughtup.pipelines.schema import OFFSETS_TOPIC
+
+COMMIT = "commit"
+END_OFFSET = "end_offset"
+#: A record that doesn't follow its format: counted, logged and skipped.
+ERROR = "error"
+#: The ``schema`` of the end-offset records that this reads.
+SCHEMA = 1
+#: The end of the year 9999. A time beyond it overflows Spark's timestamps, which would end the
+#: job, and again each time that it starts.
+_LATEST_MS = 253_402_300_799_999
+
+
+class Record(NamedTuple):
+    """A record as Kafka has it; the timestamp in ms since the epoch."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Event(NamedTuple):
+    """What one record says of one topic-partition.
+
+    ``log_partition`` and ``log_offset`` tell where the record stands in its own topic. The time
+    is when the commit was made or the end offsets were seen; of a tombstone, its record's.
+    ``present`` is False for a tombstone. What doesn't apply to the kind is "" or 0.
+    """
+
+    kind: str
+    topic: str
+    partition: int
+    log_partition: int
+    log_offset: int
+    time_ms: int
+    group: str = ""
+    present: bool = False
+    committed: int = 0
+    start_offset: int = 0
+    last_stable_offset: int = 0
+    end_offset: int = 0
+    error: str = ""
+
+
+_Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+_Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _EndOffsetRecord(msgspec.Struct):
+    schema: int
+    topic: str
+    partition: _Partition
+    start_offset: _Offset
+    last_stable_offset: _Offset
+    end_offset: _Offset
+    as_of_ms: _Offset
+
+
+_decode_end_offset = msgspec.json.Decoder(_EndOffsetRecord).decode
+
+
+def decode_events(records: Iterable[Record]) -> Iterator[Event]:
+    """Decode records of ``__consumer_offsets`` and of the end-offsets topic, in their order.
+
+    Every offset commit is an event of its own, since a history wants each and not the last.
+    What is neither a commit nor end offsets makes no event; a record that can't be decoded
+    makes an event of the kind ``error``, whose ``error`` says why in one line.
+    """
+    for record in records:
+        try:
+            event = (
+                _commit_event(record)
+                if record.topic == OFFSETS_TOPIC
+                else _end_offset_event(record)
+            )
+        except (DecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            yield _error_event(record, " ".join(str(error).split()))
+            continue
+        if event is None:
+            continue
+        if not 0 <= event.time_ms <= _LATEST_MS:
+            yield _error_event(record, f"bad_time: {event.time_ms} ms is no time since 1970")
+        else:
+            yield event
+
+
+def _commit_event(record: Record) -> Event | None:
+    if record.key is None:
+        raise DecodeError("no_key", "a record without a key")
+    key = decode_key(record.key)
+    if not isinstance(key, OffsetKey):
+        return None
+    if record.value is None:
+        return Event(
+            COMMIT,
+            key.topic,
+            key.partition,
+            record.partition,
+            record.offset,
+            record.timestamp_ms,
+            group=key.group,
+        )
+    commit = decode_offset_commit(record.value)
+    return Event(
+        COMMIT,
+        key.topic,
+        key.partition,
+        record.partition,
+        record.offset,
+        commit.commit_timestamp_ms,
+        group=key.group,
+        present=True,
+        committed=commit.offset,
+    )
+
+
+def _end_offset_event(record: Record) -> Event:
+    if record.value is None:
+        topic, partition = _end_offset_key(record.key)
+        return Event(
+            END_OFFSET, topic, partition, record.partition, record.offset, record.timestamp_ms
+        )
+    ends = _decode_end_offset(record.value)
+    if ends.schema != SCHEMA:
+        raise DecodeError("unknown_schema", f"end offsets of schema {ends.schema}, not {SCHEMA}")
+    return Event(
+        END_OFFSET,
+        ends.topic,
+        ends.partition,
+        record.partition,
+        record.offset,
+        ends.as_of_ms,
+        present=True,
+        start_offset=ends.start_offset,
+        last_stable_offset=ends.last_stable_offset,
+        end_offset=ends.end_offset,
+    )
+
+
+def _end_offset_key(key: bytes | None) -> tuple[str, int]:
+    topic, dash, partition = (key or b"").decode().rpartition("-")
+    if not (topic and dash and partition.isascii() and partition.isdigit()):
+        raise DecodeError("bad_key", f"{key!r} is not a topic-partition such as orders-3")
+    return topic, int(partition)
+
+
+def _error_event(record: Record, why: str) -> Event:
+    where = f"{record.topic}-{record.partition} offset {record.offset}"
+    return Event(ERROR, "", 0, record.partition, record.offset, 0, error=f"{where}: {why}")

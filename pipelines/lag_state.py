@@ -1,0 +1,145 @@
+"""From commits and end offsets of one topic-partition, in the order they happened, to lag rows.
+
+A row is an observed change: a group's commit moved, or the partition's log did. Commits that
+repeat the last one, and end offsets that repeat the last ones, are remembered but make no row.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from caughtup.models.lag import EndOffsets, partition_lag
+from caughtup.pipelines.events import COMMIT, END_OFFSET, Event
+from caughtup.pipelines.schema import group_bucket
+
+
+class Commit(NamedTuple):
+    """A group's last commit on a partition: its offset, and when it was made in ms."""
+
+    offset: int
+    time_ms: int
+
+
+class LagRow(NamedTuple):
+    """One row of the history, times in ms since the epoch.
+
+    ``as_of_ms`` is the later of the commit's time and the end offsets': the first moment at
+    which both were so. ``committed`` and ``commit_time_ms`` are None when the commit is gone.
+    """
+
+    as_of_ms: int
+    group: str
+    topic: str
+    partition: int
+    committed: int | None
+    has_commit: bool
+    commit_time_ms: int | None
+    end_offset: int
+    last_stable_offset: int
+    start_offset: int
+    lag: int
+    lag_committed_view: int
+    source: str
+    group_bucket: int
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """What is known of one topic-partition: its last end offsets, and each group's last commit."""
+
+    topic: str
+    partition: int
+    ends: EndOffsets | None = None
+    commits: dict[str, Commit] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is known, so nothing has to be remembered."""
+        return self.ends is None and not self.commits
+
+    def observe(self, events: Iterable[Event]) -> Iterator[LagRow]:
+        """Take decoded records of this topic-partition in any order; give the rows they make.
+
+        While no end offsets are known a commit makes no row; it is kept, and makes one as soon
+        as they are. A commit that is deleted makes a last row without a commit.
+        """
+        for event in in_order(events):
+            if event.kind == END_OFFSET:
+                yield from self._end_offsets(event)
+            else:
+                yield from self._commit(event)
+
+    def _end_offsets(self, event: Event) -> Iterator[LagRow]:
+        if not event.present:
+            self.ends = None
+            return
+        seen = EndOffsets(
+            event.start_offset, event.last_stable_offset, event.end_offset, event.time_ms
+        )
+        before = self.ends
+        if before is not None and seen.as_of_ms < before.as_of_ms:
+            return  # two services probe, and the slower one's older look came last
+        self.ends = seen
+        if before is None or replace(before, as_of_ms=seen.as_of_ms) != seen:
+            for group in sorted(self.commits):
+                yield self._row(group, self.commits[group], seen, seen.as_of_ms, END_OFFSET)
+
+    def _commit(self, event: Event) -> Iterator[LagRow]:
+        before = self.commits.get(event.group)
+        if event.present:
+            commit = Commit(event.committed, event.time_ms)
+            self.commits[event.group] = commit
+            changed = before is None or before.offset != commit.offset
+        else:
+            commit = None
+            self.commits.pop(event.group, None)
+            changed = before is not None
+        if changed and self.ends is not None:
+            yield self._row(event.group, commit, self.ends, event.time_ms, COMMIT)
+
+    def _row(
+        self, group: str, commit: Commit | None, ends: EndOffsets, time_ms: int, source: str
+    ) -> LagRow:
+        committed = None if commit is None else commit.offset
+        lag = partition_lag(committed, ends)
+        return LagRow(
+            as_of_ms=max(time_ms, ends.as_of_ms, 0 if commit is None else commit.time_ms),
+            group=group,
+            topic=self.topic,
+            partition=self.partition,
+            committed=committed,
+            has_commit=lag.has_commit,
+            commit_time_ms=None if commit is None else commit.time_ms,
+            end_offset=ends.end_offset,
+            last_stable_offset=ends.last_stable_offset,
+            start_offset=ends.start_offset,
+            lag=lag.lag,
+            lag_committed_view=lag.lag_committed_view,
+            source=source,
+            group_bucket=group_bucket(group),
+        )
+
+
+def in_order(events: Iterable[Event]) -> Iterator[Event]:
+    """Put decoded records in the order they happened.
+
+    Records of one log stay in the log's order, whatever their clocks say: the log decides which
+    commit is the last. Between logs the time decides, and at the same time end offsets go first.
+    """
+    by_log = attrgetter("kind", "log_partition")
+    ordered = sorted(events, key=attrgetter("kind", "log_partition", "log_offset"))
+    logs = [_never_earlier(list(log)) for _, log in groupby(ordered, key=by_log)]
+    for _, _, _, _, event in heapq.merge(*logs):
+        yield event
+
+
+def _never_earlier(log: Sequence[Event]) -> Iterator[tuple[int, bool, int, int, Event]]:
+    latest = 0
+    for event in log:
+        latest = max(latest, event.time_ms)
+        yield latest, event.kind != END_OFFSET, event.log_partition, event.log_offset, event

@@ -1,0 +1,99 @@
+"""One Spark session for every job: local by default, the cluster's own under spark-submit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from caughtup.models.errors import CaughtupError
+
+#: Spark on all processors of this machine.
+LOCAL = "local[*]"
+
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Spark's newer way to list offsets drops internal topics without a word, and with them
+    # __consumer_offsets.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
+    # A Java timestamp of the record's; without it, INT96 columns that other readers deprecate.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+}
+
+
+def spark_session(
+    application: str,
+    *,
+    master: str | None = None,
+    jars: Path | None = None,
+    java_home: Path | None = None,
+) -> SparkSession:
+    """Start Spark, or take the session that there is.
+
+    ``master`` is a Spark master; None means local[*], or what spark-submit was told. ``jars`` is
+    a directory of jars to load; None leaves the connector to spark-submit's ``--packages``.
+    Executors elsewhere need caughtup installed. Raises CaughtupError ``java_missing`` or
+    ``spark_failed``.
+    """
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        _use_java(java_home)
+        if master is None:
+            master = LOCAL
+    # Without it, workers run the first python3 on the PATH, which has neither Arrow nor caughtup.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(application)
+    settings = dict(_SETTINGS)
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            # Each shuffle partition keeps its state in files of its own; 200 suit a cluster.
+            settings |= _LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": str(_processors())}
+    if jars is not None:
+        settings["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    for name in sorted(settings):
+        builder = builder.config(name, settings[name])
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        raise CaughtupError("spark_failed", f"Spark doesn't start: {one_line(error)}") from error
+
+
+def one_line(error: Exception) -> str:
+    """Say in one line what a failure of Spark's is, without the JVM's stack trace."""
+    # Where py4j and PySpark, in this order, keep the Java exception.
+    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    text = str(error)
+    if cause is not None:
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        text = cause.getMessage() or cause.toString()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _use_java(java_home: Path | None) -> None:
+    if java_home is not None:
+        os.environ["JAVA_HOME"] = str(java_home)
+        return
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
+        raise CaughtupError(
+            "java_missing",
+            f"there is no java in JAVA_HOME ({home})" if home else "Spark needs Java 17 or 21",
+        )
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
