@@ -1,0 +1,119 @@
+"""What a Kafka Streams leader puts into a member's assignment: tasks, hosts, the next probe."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag import LONG_MAX
+from caughtup.models.wire.reader import Reader
+
+#: The versions read here; their layout is one, save for the task ids' tail.
+VERSIONS = range(7, 12)
+
+_FIRST_WITH_TOPOLOGY_NAMES = 10
+_TASK_ID = struct.Struct(">ii")
+_NAMED_TASK_ID = struct.Struct(">iii")  # and the length of its topology's name
+_INDEXED_PARTITION = struct.Struct(">ii")  # the topic's index, the partition
+_STANDBY_TAIL_BYTES = 4  # a partition count
+_PARTITION_BYTES = 6  # a topic's name length and the partition
+_TOPIC_BYTES = 6  # an index and a topic's name length
+_HOST_BYTES = 10  # a name's length, the port and a count
+
+
+class HostInfo(NamedTuple):
+    """Where an instance answers queries (``application.server``)."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentInfo:
+    """A Kafka Streams member's assignment.
+
+    ``active`` stands in the order of the member's partitions sorted by topic and partition.
+    ``standby`` holds every standby task, warm-ups included, with its source partitions.
+    ``next_rebalance_ms`` is when this member has to ask for the next rebalance, by its leader's
+    clock in milliseconds since the epoch: 0 for at once, None for not at all.
+    """
+
+    version: int
+    commonly_supported_version: int
+    active: tuple[TaskId, ...]
+    standby: dict[TaskId, tuple[TopicPartition, ...]]
+    active_by_host: dict[HostInfo, tuple[TopicPartition, ...]]
+    standby_by_host: dict[HostInfo, tuple[TopicPartition, ...]]
+    error_code: int
+    next_rebalance_ms: int | None
+
+
+def decode_assignment_info(data: bytes) -> AssignmentInfo:
+    """Read a member's assignment, versions 7 to 11.
+
+    Raises DecodeError: ``unknown_version`` for another version, ``named_topology`` for tasks of
+    a named topology, ``bad_reference`` for a topic that the dictionary lacks. Source: Kafka
+    Streams' ``AssignmentInfo``.
+    """
+    reader = Reader(data)
+    version = reader.int32()
+    if version not in VERSIONS:
+        raise DecodeError("unknown_version", f"Kafka Streams assignment version {version}")
+    task_id = _NAMED_TASK_ID if version >= _FIRST_WITH_TOPOLOGY_NAMES else _TASK_ID
+    commonly_supported_version = reader.int32()
+    active = tuple(_task(fields) for fields in reader.rows(task_id))
+    standby = _standby(reader, task_id)
+    topics = {
+        reader.int32(): reader.modified_utf() for _ in range(reader.array_length(_TOPIC_BYTES))
+    }
+    active_by_host = _partitions_by_host(reader, topics)
+    standby_by_host = _partitions_by_host(reader, topics)
+    error_code = reader.int32()
+    next_rebalance_ms = reader.int64()
+    return AssignmentInfo(
+        version=version,
+        commonly_supported_version=commonly_supported_version,
+        active=active,
+        standby=standby,
+        active_by_host=active_by_host,
+        standby_by_host=standby_by_host,
+        error_code=error_code,
+        next_rebalance_ms=None if next_rebalance_ms == LONG_MAX else next_rebalance_ms,
+    )
+
+
+def _task(fields: tuple[int, ...]) -> TaskId:
+    task = TaskId(fields[0], fields[1])
+    if len(fields) == 3 and fields[2] > 0:
+        raise DecodeError("named_topology", f"task {task} belongs to a named topology")
+    return task
+
+
+def _standby(reader: Reader, task_id: struct.Struct) -> dict[TaskId, tuple[TopicPartition, ...]]:
+    count = reader.array_length(task_id.size + _STANDBY_TAIL_BYTES)
+    return {_task(reader.unpack(task_id)): tuple(_named_partitions(reader)) for _ in range(count)}
+
+
+def _named_partitions(reader: Reader) -> Iterator[TopicPartition]:
+    for _ in range(reader.array_length(_PARTITION_BYTES)):
+        yield TopicPartition(reader.modified_utf(), reader.int32())
+
+
+def _partitions_by_host(
+    reader: Reader, topics: dict[int, str]
+) -> dict[HostInfo, tuple[TopicPartition, ...]]:
+    hosts: dict[HostInfo, tuple[TopicPartition, ...]] = {}
+    for _ in range(reader.array_length(_HOST_BYTES)):
+        host = HostInfo(reader.modified_utf(), reader.int32())
+        try:
+            hosts[host] = tuple(
+                TopicPartition(topics[index], partition)
+                for index, partition in reader.rows(_INDEXED_PARTITION)
+            )
+        except KeyError as missing:
+            raise DecodeError("bad_reference", f"no topic has index {missing}") from None
+    return hosts

@@ -1,0 +1,138 @@
+"""Reads a whole batch of ``__consumer_offsets`` records at once: what did it change?
+
+The agents and the Spark jobs both read the topic with this, a poll or an Arrow batch at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.wire.consumer_offsets import (
+    GROUP_METADATA_TYPE,
+    OFFSET_COMMIT_TYPES,
+    GroupKey,
+    OffsetCommit,
+    OffsetKey,
+    decode_key,
+    decode_offset_commit,
+)
+from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
+
+#: A record's key and value, as they stand in the log.
+Record = tuple[bytes | None, bytes | None]
+
+_SAMPLES = 5
+_KEY_TYPE_BYTES = 2
+_LEGACY_OFFSET_COMMIT = b"\x00\x00"
+_OFFSET_COMMIT = b"\x00\x01"
+_TYPES_READ = frozenset((*OFFSET_COMMIT_TYPES, GROUP_METADATA_TYPE))
+_PREFIXES_READ = frozenset(t.to_bytes(_KEY_TYPE_BYTES) for t in _TYPES_READ)
+# The keys of a batch come again in the next ones, and reading one costs more than all else that
+# a record needs. About 60 MB when full.
+_KEYS_REMEMBERED = 1 << 17
+_decode_key = functools.lru_cache(_KEYS_REMEMBERED)(decode_key)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a batch of records changed.
+
+    ``commits`` and ``groups`` hold the last readable value of each key, None for a tombstone.
+    ``records`` counts, by key type, every record whose key type could be read; ``skipped`` those
+    of them whose type isn't read here. ``errors`` counts by key type (None where even that could
+    not be read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of
+    a key's values only the last is looked at, and earlier ones only while that can't be read.
+    """
+
+    commits: dict[OffsetKey, OffsetCommit | None] = field(default_factory=dict)
+    groups: dict[str, GroupMetadata | None] = field(default_factory=dict)
+    records: dict[int, int] = field(default_factory=dict)
+    skipped: dict[int, int] = field(default_factory=dict)
+    errors: dict[tuple[int | None, str], int] = field(default_factory=dict)
+    samples: list[str] = field(default_factory=list)
+
+
+def decode_batch(records: Iterable[Record]) -> Batch:
+    """Read records in the order of their partition; a broken one is counted and skipped.
+
+    What the batch changes doesn't depend on where batches are cut: a value that can't be read
+    leaves its key with the last value that can. Never raises for what the bytes hold.
+    """
+    records = list(records)
+    batch = Batch()
+    prefixes = Counter([key[:_KEY_TYPE_BYTES] if key else b"" for key, _ in records])
+    _count(batch, prefixes)
+    if _LEGACY_OFFSET_COMMIT in prefixes:
+        records = [(_as_offset_commit(key), value) for key, value in records]
+    # dict() keeps the last value of each key, without a step of Python's per record.
+    last = dict(records)
+    unread = {
+        key
+        for key, value in last.items()
+        if key and key[:_KEY_TYPE_BYTES] in _PREFIXES_READ and not _apply(batch, key, value)
+    }
+    if unread:
+        _fall_back(batch, records, unread)
+    return batch
+
+
+def _count(batch: Batch, prefixes: Counter[bytes]) -> None:
+    for prefix, count in sorted(prefixes.items()):
+        if len(prefix) < _KEY_TYPE_BYTES:
+            error = DecodeError("truncated", f"{count} keys end before their type")
+            _count_error(batch, None, error, count)
+            continue
+        key_type = int.from_bytes(prefix, signed=True)
+        batch.records[key_type] = count
+        if key_type not in _TYPES_READ:
+            batch.skipped[key_type] = count
+
+
+def _as_offset_commit(key: bytes | None) -> bytes | None:
+    """Give both types of a committed offset's key the same bytes: they name the same thing."""
+    if key and key.startswith(_LEGACY_OFFSET_COMMIT):
+        return _OFFSET_COMMIT + key[_KEY_TYPE_BYTES:]
+    return key
+
+
+def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
+    """Read one record into the batch; tell whether it could be read."""
+    subject: object = key
+    try:
+        subject = decoded = _decode_key(key)
+        if isinstance(decoded, OffsetKey):
+            commit = None if value is None else decode_offset_commit(value)
+            batch.commits[decoded] = commit
+        elif isinstance(decoded, GroupKey):
+            metadata = None if value is None else decode_group_metadata(value)
+            batch.groups[decoded.group] = metadata
+    except DecodeError as error:
+        key_type = int.from_bytes(key[:_KEY_TYPE_BYTES], signed=True)
+        _count_error(batch, key_type, error, 1, subject)
+        return False
+    return True
+
+
+def _fall_back(batch: Batch, records: list[Record], unread: set[bytes]) -> None:
+    """Give each of these keys the newest of its earlier values that can be read."""
+    last_seen: set[bytes] = set()
+    for key, value in reversed(records):
+        if key is None or key not in unread:
+            continue
+        if key not in last_seen:  # the value that couldn't be read, counted already
+            last_seen.add(key)
+        elif _apply(batch, key, value):
+            unread.remove(key)
+
+
+def _count_error(
+    batch: Batch, key_type: int | None, error: DecodeError, count: int, subject: object = None
+) -> None:
+    kind = (key_type, error.code)
+    batch.errors[kind] = batch.errors.get(kind, 0) + count
+    if len(batch.samples) < _SAMPLES:
+        batch.samples.append(str(error) if subject is None else f"{subject!r}: {error}")

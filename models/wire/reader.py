@@ -1,0 +1,175 @@
+"""A bounds-checked reader of the primitive types that Kafka's formats are made of.
+
+Integers are big-endian. A message is either classic (16-bit string lengths, 32-bit counts) or
+flexible (KIP-482: unsigned varints, one more than the length, and tagged fields); a reader is told
+which, so that a message's fields are read by the same lines in both.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from caughtup.models.errors import DecodeError
+
+_INT8 = struct.Struct(">b")
+_INT16 = struct.Struct(">h")
+_UINT16 = struct.Struct(">H")
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+_VARINT_BYTES = 5  # an unsigned varint of 32 bits
+
+
+class Reader:
+    """Reads fields one after the other; every method raises DecodeError and nothing else.
+
+    Codes: ``truncated`` (the bytes end too early), ``bad_length`` (a length or count that is
+    negative or exceeds the bytes left, refused before anything of that size is made),
+    ``bad_utf8``, ``trailing``. ``position`` counts bytes from the start of ``data``.
+    """
+
+    __slots__ = ("data", "flexible", "position")
+
+    def __init__(self, data: bytes, *, flexible: bool = False) -> None:
+        self.data = data
+        self.position = 0
+        self.flexible = flexible
+
+    def remaining(self) -> int:
+        """Bytes not read yet."""
+        return len(self.data) - self.position
+
+    def expect_end(self) -> None:
+        """Raise DecodeError ``trailing`` unless everything has been read."""
+        if self.remaining():
+            raise DecodeError("trailing", f"{self.remaining()} bytes left over{self._at()}")
+
+    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
+        """Read fixed-width fields at once."""
+        try:
+            fields = layout.unpack_from(self.data, self.position)
+        except struct.error:
+            raise DecodeError(
+                "truncated", f"{layout.size} bytes wanted{self._at()}, {self.remaining()} left"
+            ) from None
+        self.position += layout.size
+        return fields
+
+    def int8(self) -> int:
+        """Read a signed byte."""
+        return int(self.unpack(_INT8)[0])
+
+    def int16(self) -> int:
+        """Read a signed 16-bit integer."""
+        return int(self.unpack(_INT16)[0])
+
+    def int32(self) -> int:
+        """Read a signed 32-bit integer."""
+        return int(self.unpack(_INT32)[0])
+
+    def int64(self) -> int:
+        """Read a signed 64-bit integer."""
+        return int(self.unpack(_INT64)[0])
+
+    def uvarint(self) -> int:
+        """Read an unsigned varint: seven bits a byte, the lowest first, at most five bytes."""
+        value = 0
+        for index in range(_VARINT_BYTES):
+            if self.position == len(self.data):
+                raise DecodeError("truncated", f"a varint is cut off{self._at()}")
+            byte = self.data[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << (7 * index)
+            if byte < 0x80:
+                return value
+        raise DecodeError("bad_length", f"a varint is longer than five bytes{self._at()}")
+
+    def string(self) -> str:
+        """Read a string that may not be null."""
+        return self.text(self._present(self._string_length(), "a string"))
+
+    def nullable_string(self) -> str | None:
+        """Read a string, None where the wire says null."""
+        length = self._string_length()
+        return None if length < 0 else self.text(length)
+
+    def byte_string(self) -> bytes:
+        """Read a byte string that may not be null."""
+        return self.take(self._present(self._count(), "a byte string"))
+
+    def nullable_byte_string(self) -> bytes | None:
+        """Read a byte string, None where the wire says null."""
+        length = self._count()
+        return None if length < 0 else self.take(length)
+
+    def array_length(self, element_bytes: int) -> int:
+        """Read how many elements follow, each of at least ``element_bytes`` bytes."""
+        count = self._present(self._count(), "an array")
+        if count * element_bytes > self.remaining():
+            raise DecodeError(
+                "bad_length", f"{count} elements claimed{self._at()}, {self.remaining()} bytes left"
+            )
+        return count
+
+    def rows(self, layout: struct.Struct) -> Iterator[tuple[Any, ...]]:
+        """Read an array of fixed-width elements."""
+        count = self.array_length(layout.size)
+        return layout.iter_unpack(self.take(count * layout.size))
+
+    def modified_utf(self) -> str:
+        """Read what Java's ``DataOutputStream.writeUTF`` wrote.
+
+        It writes U+0000 as two bytes and characters beyond U+FFFF as two surrogates of three
+        bytes each, neither of which is UTF-8.
+        """
+        raw = self.take(int(self.unpack(_UINT16)[0]))
+        if raw.isascii():
+            return raw.decode("ascii")
+        try:
+            if max(raw) >= 0xF0:
+                raise ValueError("a four-byte sequence")
+            halves = raw.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+            return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+        except ValueError:
+            raise DecodeError("bad_utf8", f"not Java's modified UTF-8{self._at()}") from None
+
+    def tagged_fields(self) -> dict[int, bytes]:
+        """Read a flexible message's tagged fields, by tag; a classic message has none."""
+        if not self.flexible:
+            return {}
+        count = self.uvarint()
+        if count * 2 > self.remaining():
+            raise DecodeError("bad_length", f"{count} tagged fields claimed{self._at()}")
+        return {self.uvarint(): self.take(self.uvarint()) for _ in range(count)}
+
+    def take(self, length: int) -> bytes:
+        """Read ``length`` bytes, which a length field of the message claimed to be there."""
+        start, end = self.position, self.position + length
+        if end > len(self.data):
+            raise DecodeError(
+                "bad_length", f"{length} bytes claimed{self._at()}, {self.remaining()} left"
+            )
+        self.position = end
+        return self.data[start:end]
+
+    def text(self, length: int) -> str:
+        """Read ``length`` bytes of UTF-8."""
+        try:
+            return self.take(length).decode()
+        except UnicodeDecodeError:
+            raise DecodeError("bad_utf8", f"a string is not UTF-8{self._at()}") from None
+
+    def _string_length(self) -> int:
+        return self.uvarint() - 1 if self.flexible else self.int16()
+
+    def _count(self) -> int:
+        return self.uvarint() - 1 if self.flexible else self.int32()
+
+    def _present(self, length: int, what: str) -> int:
+        if length < 0:
+            raise DecodeError("bad_length", f"{what} may not be null{self._at()}")
+        return length
+
+    def _at(self) -> str:
+        return f" at byte {self.position}"
