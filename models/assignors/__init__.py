@@ -1,1 +1,26 @@
 """Task assignors: a scenario in, a decision out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignors.high_availability import decide_high_availability
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.errors import ScenarioError
+
+#: Assignors by the names that scenarios call them by.
+ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
+    "high_availability": decide_high_availability,
+}
+
+
+def decide(scenario: Scenario) -> Decision:
+    """Decide with the assignor that the scenario names. Raises ScenarioError ``unsupported``."""
+    assignor = ASSIGNORS.get(scenario.assignor)
+    if assignor is None:
+        known = ", ".join(sorted(ASSIGNORS))
+        raise ScenarioError(
+            "unsupported", f"assignor: {scenario.assignor!r:.80} is not among {known}"
+        )
+    return assignor(scenario)

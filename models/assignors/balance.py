@@ -1,0 +1,62 @@
+"""Even out the tasks over the stream threads, the second step of the assignor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from caughtup.models.assignors.client_state import ClientState
+
+
+def balance_over_threads(
+    clients: Sequence[ClientState], role: Literal["active", "standby"]
+) -> None:
+    """Move tasks of one role from loaded to less loaded clients until no move helps.
+
+    Every ordered pair of clients is tried, again and again; tasks move in TaskId order while the
+    source would stay at least as loaded as the destination becomes.
+    Source: HighAvailabilityTaskAssignor.balanceTasksOverThreads.
+    """
+    raised = [_raised(client) for client in clients]
+    moved = True
+    while moved:
+        moved = False
+        for place, source in enumerate(clients):
+            lowered = _lowered(source)
+            if lowered < min(raised):
+                continue
+            for other, destination in enumerate(clients):
+                if lowered < raised[other] or other == place:
+                    continue
+                if _move(source, destination, role):
+                    moved = True
+                    lowered = _lowered(source)
+                    raised[other] = _raised(destination)
+            raised[place] = _raised(source)
+
+
+def _lowered(client: ClientState) -> float:
+    """Give the load of a client if it had one task less."""
+    return (client.task_count() - 1.0) / client.capacity
+
+
+def _raised(client: ClientState) -> float:
+    """Give the load of a client if it had one task more."""
+    return (client.task_count() + 1.0) / client.capacity
+
+
+def _move(
+    source: ClientState, destination: ClientState, role: Literal["active", "standby"]
+) -> bool:
+    """Move tasks from one client to another while that helps, and tell whether any was moved."""
+    own = source.active if role == "active" else source.standby
+    others = destination.active if role == "active" else destination.standby
+    moved = False
+    for task in sorted(own):
+        if _lowered(source) < _raised(destination):
+            break
+        if not destination.has(task):
+            own.remove(task)
+            others.add(task)
+            moved = True
+    return moved

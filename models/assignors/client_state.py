@@ -1,0 +1,37 @@
+"""A client while a decision is being made: what it has been given so far, and how loaded it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from caughtup.models.assignors.scenario import Client
+from caughtup.models.ids import ProcessId, TaskId
+
+
+class ClientState:
+    """The tasks given to one process so far. Source: Kafka's internal ClientState."""
+
+    __slots__ = ("active", "capacity", "lags", "process_id", "standby")
+
+    def __init__(self, client: Client) -> None:
+        self.process_id: ProcessId = client.process_id
+        self.capacity: int = client.capacity
+        self.lags: Mapping[TaskId, int] = client.lags
+        self.active: set[TaskId] = set()
+        self.standby: set[TaskId] = set()
+
+    def has(self, task: TaskId) -> bool:
+        """Tell whether the task is given to this client, as an active or as a standby."""
+        return task in self.active or task in self.standby
+
+    def task_count(self) -> int:
+        """Count the actives and standbys given to this client."""
+        return len(self.active) + len(self.standby)
+
+    def task_load(self) -> float:
+        """Give the tasks per stream thread, actives and standbys."""
+        return (len(self.active) + len(self.standby)) / self.capacity
+
+    def active_load(self) -> float:
+        """Give the active tasks per stream thread."""
+        return len(self.active) / self.capacity

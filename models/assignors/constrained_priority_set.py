@@ -1,0 +1,74 @@
+"""The least loaded client that meets a condition, as Kafka's ConstrainedPrioritySet finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
+from caughtup.models.ids import ProcessId
+
+_WORD = (1 << 32) - 1
+
+
+class ConstrainedPrioritySet:
+    """Clients, named by their places in ``clients``, in the order of (task load, process id).
+
+    Kafka changes a client's load while the client is queued, and queues another one before it
+    puts that right. A heap can take harm from this and then hand out a client that isn't the
+    least loaded. So as to decide the same, this set keeps the same heap, down to the order in
+    which clients that were passed over return to it: that of a Java HashSet.
+    """
+
+    def __init__(self, clients: Sequence[ClientState]) -> None:
+        self._clients = clients
+        self._ranks = [(client.task_load(), place) for place, client in enumerate(clients)]
+        self._hashes = [_spread_hash(client.process_id) for client in clients]
+        self._queue = JavaPriorityQueue[int](self._ranks.__getitem__)
+        self._queued: set[int] = set()
+        for place in range(len(clients)):
+            self._offer(place)
+
+    def poll(self, eligible: AbstractSet[int]) -> int | None:
+        """Take out the least loaded client that is eligible; None when none is."""
+        passed_over: list[int] = []
+        found = None
+        while len(self._queue):
+            place = self._queue.poll()
+            self._queued.remove(place)
+            if place in eligible:
+                found = place
+                break
+            passed_over.append(place)
+        for place in self._in_hash_order(passed_over):
+            self._offer(place)
+        return found
+
+    def offer_changed(self, source: int, destination: int) -> None:
+        """Queue again, in this order, two clients whose loads have changed."""
+        for place in (source, destination):
+            self._ranks[place] = (self._clients[place].task_load(), place)
+        self._offer(source)
+        self._offer(destination)
+
+    def _offer(self, place: int) -> None:
+        if place in self._queued:
+            self._queue.remove(place)
+        self._queued.add(place)
+        self._queue.offer(place)
+
+    def _in_hash_order(self, places: list[int]) -> list[int]:
+        """Sort as a HashSet filled in this order iterates: by bucket, then as inserted."""
+        table = 16
+        while len(places) > table * 3 // 4:
+            table *= 2
+        hashes, mask = self._hashes, table - 1
+        return sorted(places, key=lambda place: hashes[place] & mask)
+
+
+def _spread_hash(process_id: ProcessId) -> int:
+    """Give UUID.hashCode as HashMap spreads it. Buckets of over 8 clients aren't reproduced."""
+    both = process_id.most ^ process_id.least
+    folded = (both >> 32 ^ both) & _WORD
+    return folded ^ folded >> 16

@@ -1,0 +1,36 @@
+"""Deal standbys to the least loaded clients, as Kafka does when no client tags are configured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.ids import TaskId
+
+
+def assign_default_standbys(
+    clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
+) -> None:
+    """Give each task, in order, up to ``replicas`` standbys on clients without a copy of it.
+
+    The least loaded client by (task load, process id) comes first; with too few clients a task
+    gets fewer standbys. ``clients`` are in the order of their process ids.
+    Source: DefaultStandbyTaskAssignor.
+    """
+    queue = [(client.task_load(), place) for place, client in enumerate(clients)]
+    heapify(queue)
+    for task in tasks:
+        remaining = replicas
+        # Whoever has a copy can't get another one: such clients return only for the next task.
+        out_of_turn: list[tuple[float, int]] = []
+        while remaining and queue:
+            load, place = heappop(queue)
+            client = clients[place]
+            if not client.has(task):
+                client.standby.add(task)
+                remaining -= 1
+                load = client.task_load()
+            out_of_turn.append((load, place))
+        for entry in out_of_turn:
+            heappush(queue, entry)

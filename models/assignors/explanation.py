@@ -1,0 +1,114 @@
+"""Say what has to move for a plan, and why, in sentences for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.decision import Kind, Movement
+from caughtup.models.assignors.scenario import Client, Scenario
+from caughtup.models.assignors.task_movement import Deferral
+from caughtup.models.ids import ProcessId, TaskId
+
+_ORDER = {kind: place for place, kind in enumerate(Kind)}
+
+
+def explain(
+    scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
+) -> tuple[Movement, ...]:
+    """List what is new compared with what each client had, and what has yet to come.
+
+    ``clients`` are the final states, in the scenario's order. A task may have several movements:
+    an active that moves to one client, say, and a warm-up on another.
+    """
+    movements = [
+        *_handovers(scenario, clients),
+        *(_deferred(scenario, deferral) for deferral in deferrals),
+        *_new_standbys(scenario, clients, deferrals),
+    ]
+    movements.sort(key=lambda m: (m.task, _ORDER[m.kind], m.destination))
+    return tuple(movements)
+
+
+def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[Movement]:
+    """Find the actives that are on another client than before."""
+    owners: dict[TaskId, Client] = {}
+    for client in reversed(scenario.clients):
+        owners.update(dict.fromkeys(client.previous_active, client))
+    stateful = frozenset(scenario.stateful)
+    for client, state in zip(scenario.clients, clients, strict=True):
+        for task in state.active - client.previous_active:
+            owner = owners.get(task)
+            source = owner.process_id if owner else None
+            if task not in stateful:
+                yield Movement(task, source, client.process_id, Kind.STATELESS, _STATELESS)
+                continue
+            lag = client.lags[task]
+            source_lag = owner.lags[task] if owner else None
+            kind = Kind.COLD
+            reason = f"no client is caught up and none lags less than this one, which {_says(lag)}"
+            if is_caught_up(lag, scenario.configs.acceptable_recovery_lag):
+                kind = Kind.ACTIVE
+                reason = f"the destination {_says(lag)}, so it can take the task over at once"
+            yield Movement(task, source, client.process_id, kind, reason, lag, source_lag)
+
+
+_STATELESS = "a task without state goes to the client with the fewest actives per thread"
+
+
+def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
+    """Explain a copy that waits until its destination is caught up."""
+    source, destination = (
+        scenario.clients[place] for place in (deferral.source, deferral.destination)
+    )
+    task, configs = deferral.task, scenario.configs
+    lag, source_lag = destination.lags[task], source.lags[task]
+    role = "active" if deferral.active else "standby"
+    because = (
+        f"the {role} belongs on the destination, which {_says(lag)} "
+        f"({configs.acceptable_recovery_lag:,} accepted); "
+        f"the source {_says(source_lag)} and serves meanwhile"
+    )
+    if deferral.swapped:
+        kind, reason = Kind.SWAP, f"{because}, while the destination has its standby"
+    elif deferral.warm_up is not None:
+        kind = Kind.WARMUP
+        reason = f"{because}: warm-up {deferral.warm_up:,} of {configs.max_warmup_replicas:,}"
+    else:
+        kind = Kind.WAITING
+        reason = f"{because}; all {configs.max_warmup_replicas:,} warm-ups are in use"
+    ids: tuple[ProcessId, ProcessId] = (source.process_id, destination.process_id)
+    return Movement(task, *ids, kind, reason, lag, source_lag, deferral.rule)
+
+
+def _new_standbys(
+    scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
+) -> Iterator[Movement]:
+    """Find the standbys on clients that had no copy, but for warm-ups."""
+    warming = {(d.destination, d.task) for d in deferrals if d.warm_up is not None}
+    standing_in = {(d.source, d.task) for d in deferrals if not d.active}
+    for place, (client, state) in enumerate(zip(scenario.clients, clients, strict=True)):
+        for task in state.standby - client.previous_active - client.previous_standby:
+            if (place, task) in warming:
+                continue
+            reason = f"one of {scenario.configs.num_standby_replicas} standbys is new here"
+            if (place, task) in standing_in:
+                reason = "it stands in for a standby that isn't caught up where it belongs"
+            lag = client.lags[task]
+            yield Movement(
+                task, None, client.process_id, Kind.STANDBY, f"{reason}; {_it(lag)}", lag
+            )
+
+
+def _says(lag: int) -> str:
+    """Finish "the client …"."""
+    if lag == RUNNING:
+        return "runs it already"
+    if lag == UNKNOWN:
+        return "has an unknown lag"
+    return f"lags {lag:,} offsets"
+
+
+def _it(lag: int) -> str:
+    return f"the destination {_says(lag)}"

@@ -1,0 +1,67 @@
+"""Read the fields of decoded JSON; what doesn't fit is named by its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from caughtup.models.errors import CaughtupError, ScenarioError
+
+T = TypeVar("T")
+
+
+def mapping(value: object, place: str) -> Mapping[str, Any]:
+    """Take an object. Raises ScenarioError ``bad_field``."""
+    if not isinstance(value, Mapping):
+        raise ScenarioError("bad_field", f"{place}: is not an object")
+    return value
+
+
+def array(value: object, place: str) -> Sequence[Any]:
+    """Take an array. Raises ScenarioError ``bad_field``."""
+    if not isinstance(value, list | tuple):
+        raise ScenarioError("bad_field", f"{place}: is not an array")
+    return value
+
+
+def integer(value: object, place: str, least: int, greatest: int) -> int:
+    """Take an integer within bounds. Raises ScenarioError ``bad_field``."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ScenarioError("bad_field", f"{place}: is not an integer")
+    if not least <= value <= greatest:
+        raise ScenarioError("bad_field", f"{place}: {value} is not from {least} to {greatest}")
+    return value
+
+
+def required(owner: Mapping[str, Any], field: str, place: str) -> Any:
+    """Take a field that must be there. Raises ScenarioError ``missing_field``."""
+    if field not in owner:
+        raise ScenarioError("missing_field", f"{_join(place, field)}: is missing")
+    return owner[field]
+
+
+def required_mapping(owner: Mapping[str, Any], field: str, place: str) -> Mapping[str, Any]:
+    """Take an object that must be there. Raises ScenarioError."""
+    return mapping(required(owner, field, place), _join(place, field))
+
+
+def required_string(owner: Mapping[str, Any], field: str, place: str) -> str:
+    """Take a string that must be there. Raises ScenarioError."""
+    value = required(owner, field, place)
+    if not isinstance(value, str):
+        raise ScenarioError("bad_field", f"{_join(place, field)}: is not a string")
+    return value
+
+
+def parse(parser: Callable[[str], T], text: object, place: str) -> T:
+    """Parse an id. Raises ScenarioError ``bad_field`` with the parser's words."""
+    if not isinstance(text, str):
+        raise ScenarioError("bad_field", f"{place}: {text!r:.80} is not a string")
+    try:
+        return parser(text)
+    except CaughtupError as problem:
+        raise ScenarioError("bad_field", f"{place}: {problem.message:.200}") from problem
+
+
+def _join(place: str, field: str) -> str:
+    return f"{place}.{field}" if place else field

@@ -1,0 +1,86 @@
+"""java.util.PriorityQueue, with the order in which it hands out elements that compare equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class JavaPriorityQueue(Generic[T]):
+    """A binary heap that moves its elements exactly as Java's does.
+
+    ``heapq`` sifts differently, so that equal elements would come out in another order, and so
+    would elements whose key changed while they were queued: Kafka's assignors have both. ``key``
+    is read anew at every comparison, as Java's comparators are.
+
+    Source: java.util.PriorityQueue of Java 8 to 25 (siftUp, siftDown and removeAt).
+    """
+
+    __slots__ = ("_heap", "_key")
+
+    def __init__(self, key: Callable[[T], Any]) -> None:
+        self._heap: list[T] = []
+        self._key = key
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def offer(self, element: T) -> None:
+        """Add an element."""
+        self._heap.append(element)
+        self._sift_up(len(self._heap) - 1, element)
+
+    def poll(self) -> T:
+        """Take out the head. Raises IndexError when there is none."""
+        heap = self._heap
+        last = heap.pop()
+        if not heap:
+            return last
+        head = heap[0]
+        self._sift_down(0, last)
+        return head
+
+    def remove(self, element: T) -> None:
+        """Take out an element, wherever it is. Raises ValueError when it isn't there."""
+        heap = self._heap
+        place = heap.index(element)
+        last = heap.pop()
+        if place == len(heap):
+            return
+        self._sift_down(place, last)
+        if heap[place] is last:
+            self._sift_up(place, last)
+
+    def _sift_up(self, place: int, element: T) -> None:
+        heap, key = self._heap, self._key
+        own = key(element)
+        while place > 0:
+            parent = (place - 1) >> 1
+            above = heap[parent]
+            if not own < key(above):
+                break
+            heap[place] = above
+            place = parent
+        heap[place] = element
+
+    def _sift_down(self, place: int, element: T) -> None:
+        heap, key = self._heap, self._key
+        size = len(heap)
+        inner = size >> 1
+        own = key(element)
+        while place < inner:
+            child = 2 * place + 1
+            below = heap[child]
+            least = key(below)
+            right = child + 1
+            if right < size:
+                other = key(heap[right])
+                if other < least:
+                    child, below, least = right, heap[right], other
+            if not least < own:
+                break
+            heap[place] = below
+            place = child
+        heap[place] = element

@@ -1,0 +1,193 @@
+"""What an assignor decides from: the tasks, the clients with their lags, and the configs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from caughtup.models.assignors import fields
+from caughtup.models.errors import ScenarioError
+from caughtup.models.ids import ProcessId, TaskId
+
+Id = TypeVar("Id", TaskId, ProcessId)
+
+_INT_MAX = (1 << 31) - 1
+_LONG_MAX = (1 << 63) - 1
+#: Running as an active is -2 and unknown is -3, as Kafka has it; -1 means nothing.
+_LEAST_LAG = -3
+_NO_LAG = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Configs:
+    """The assignor's configs; the defaults are Kafka's. Offsets, copies and milliseconds."""
+
+    acceptable_recovery_lag: int = 10_000
+    max_warmup_replicas: int = 2
+    num_standby_replicas: int = 0
+    probing_rebalance_interval_ms: int = 600_000
+
+
+#: Config → its attribute above, its least and its greatest value (as StreamsConfig validates).
+_LIMITS = {
+    "acceptable.recovery.lag": ("acceptable_recovery_lag", 0, _LONG_MAX),
+    "max.warmup.replicas": ("max_warmup_replicas", 1, _INT_MAX),
+    "num.standby.replicas": ("num_standby_replicas", 0, _INT_MAX),
+    "probing.rebalance.interval.ms": ("probing_rebalance_interval_ms", 60_000, _LONG_MAX),
+}
+_RACK_COSTS = ("rack.aware.assignment.traffic_cost", "rack.aware.assignment.non_overlap_cost")
+_STRATEGY = "rack.aware.assignment.strategy"
+_TAGS = "rack.aware.assignment.tags"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A process: its stream threads, what it had, and its lag of every stateful task, in offsets.
+
+    A lag of -2 is a running active's and -3 is unknown.
+    """
+
+    process_id: ProcessId
+    capacity: int
+    previous_active: frozenset[TaskId]
+    previous_standby: frozenset[TaskId]
+    lags: Mapping[TaskId, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A valid scenario. Tasks are in TaskId order, clients in ProcessId order."""
+
+    name: str | None
+    assignor: str
+    configs: Configs
+    stateful: tuple[TaskId, ...]
+    stateless: tuple[TaskId, ...]
+    clients: tuple[Client, ...]
+
+
+def parse_scenario(data: Mapping[str, Any]) -> Scenario:
+    """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
+
+    Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
+    ``unknown_config``, ``unknown_task``, ``duplicate`` (two spellings of one id), ``no_clients``,
+    or ``unsupported`` for racks and tags.
+    """
+    root = fields.mapping(data, "the scenario")
+    name = root.get("name")
+    if name is not None and not isinstance(name, str):
+        raise ScenarioError("bad_field", "name: is not a string")
+    configs = _configs(fields.mapping(root.get("config", {}), "config"))
+    stateful, stateless = _tasks(fields.required_mapping(root, "tasks", ""))
+    known = {str(task): task for task in (*stateful, *stateless)}
+    clients = _ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
+    if not clients:
+        raise ScenarioError("no_clients", "clients: there must be at least one")
+    return Scenario(
+        name=name,
+        assignor=fields.required_string(root, "assignor", ""),
+        configs=configs,
+        stateful=stateful,
+        stateless=stateless,
+        clients=tuple(
+            _client(process_id, value, stateful, known)
+            for process_id, value in sorted(clients.items())
+        ),
+    )
+
+
+def _configs(config: Mapping[str, Any]) -> Configs:
+    known = {*_LIMITS, *_RACK_COSTS, _STRATEGY, _TAGS}
+    for name in config:
+        if name not in known:
+            raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known")
+    if config.get(_STRATEGY, "none") != "none":
+        raise ScenarioError("unsupported", f"config.{_STRATEGY}: only 'none' is supported so far")
+    if config.get(_TAGS):
+        raise ScenarioError("unsupported", f"config.{_TAGS}: tags are not supported yet")
+    given = {
+        attribute: fields.integer(config[name], f"config.{name}", least, greatest)
+        for name, (attribute, least, greatest) in _LIMITS.items()
+        if name in config
+    }
+    return Configs(**given)
+
+
+def _tasks(tasks: Mapping[str, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
+    stateful: list[TaskId] = []
+    stateless: list[TaskId] = []
+    for task, value in sorted(_ids(tasks, "tasks", TaskId.parse).items()):
+        place = f"tasks.{task}"
+        kind = fields.required(fields.mapping(value, place), "stateful", place)
+        if not isinstance(kind, bool):
+            raise ScenarioError("bad_field", f"{place}.stateful: is neither true nor false")
+        (stateful if kind else stateless).append(task)
+    return tuple(stateful), tuple(stateless)
+
+
+def _client(
+    process_id: ProcessId,
+    value: object,
+    stateful: tuple[TaskId, ...],
+    known: Mapping[str, TaskId],
+) -> Client:
+    place = f"clients.{process_id}"
+    client = fields.mapping(value, place)
+    capacity = fields.required(client, "capacity", place)
+    return Client(
+        process_id=process_id,
+        capacity=fields.integer(capacity, f"{place}.capacity", 1, _INT_MAX),
+        previous_active=_previous(client, "previous_active", place, known),
+        previous_standby=_previous(client, "previous_standby", place, known),
+        lags=_lags(fields.required_mapping(client, "lags", place), place, stateful, known),
+    )
+
+
+def _previous(
+    client: Mapping[str, Any], field: str, place: str, known: Mapping[str, TaskId]
+) -> frozenset[TaskId]:
+    """Read what a client had. It may have had tasks that the topology no longer has."""
+    given = fields.required(client, field, place)
+    place = f"{place}.{field}"
+    return frozenset(
+        known[text]
+        if isinstance(text, str) and text in known
+        else fields.parse(TaskId.parse, text, place)
+        for text in fields.array(given, place)
+    )
+
+
+def _lags(
+    given: Mapping[str, Any],
+    place: str,
+    stateful: tuple[TaskId, ...],
+    known: Mapping[str, TaskId],
+) -> Mapping[TaskId, int]:
+    lags: dict[TaskId, int] = {}
+    for text, lag in given.items():
+        task = known.get(text)
+        if task is None:
+            task = fields.parse(TaskId.parse, text, f"{place}.lags")
+            reason = "is given twice" if str(task) in known else "is not among the tasks"
+            raise ScenarioError("unknown_task", f"{place}.lags: {text!r} {reason}")
+        if type(lag) is not int or not _LEAST_LAG <= lag <= _LONG_MAX or lag == _NO_LAG:
+            raise ScenarioError(
+                "bad_field", f"{place}.lags.{text}: is not an offset count, -2 or -3"
+            )
+        lags[task] = lag
+    for task in stateful:
+        if task not in lags:
+            raise ScenarioError("missing_field", f"{place}.lags.{task}: is missing")
+    return lags
+
+
+def _ids(given: Mapping[str, Any], place: str, parse: Callable[[str], Id]) -> dict[Id, Any]:
+    """Key a mapping by parsed ids, refusing two spellings of one id."""
+    values: dict[Id, Any] = {}
+    for text, value in given.items():
+        one = fields.parse(parse, text, place)
+        if one in values:
+            raise ScenarioError("duplicate", f"{place}: {one} is given twice")
+        values[one] = value
+    return values
