@@ -5,7 +5,6 @@ The agents and the Spark jobs both read the topic with this, a poll or an Arrow 
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -31,10 +30,6 @@ _LEGACY_OFFSET_COMMIT = b"\x00\x00"
 _OFFSET_COMMIT = b"\x00\x01"
 _TYPES_READ = frozenset((*OFFSET_COMMIT_TYPES, GROUP_METADATA_TYPE))
 _PREFIXES_READ = frozenset(t.to_bytes(_KEY_TYPE_BYTES) for t in _TYPES_READ)
-# The keys of a batch come again in the next ones, and reading one costs more than all else that
-# a record needs. About 60 MB when full.
-_KEYS_REMEMBERED = 1 << 17
-_decode_key = functools.lru_cache(_KEYS_REMEMBERED)(decode_key)
 
 
 @dataclass(slots=True)
@@ -103,7 +98,7 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
     """Read one record into the batch; tell whether it could be read."""
     subject: object = key
     try:
-        subject = decoded = _decode_key(key)
+        subject = decoded = decode_key(key)
         if isinstance(decoded, OffsetKey):
             commit = None if value is None else decode_offset_commit(value)
             batch.commits[decoded] = commit
