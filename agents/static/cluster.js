@@ -1,0 +1,83 @@
+// What concerns the whole cluster: groups, partitions in movement, and how they ended.
+
+import { h } from "./dom.js";
+import { UNKNOWN, ago, count, duration, known, naturally } from "./format.js";
+
+const GROUPS_SHOWN = 50;
+/** Seconds without progress before a movement is called stalled: the alert's own threshold. */
+const STALLED_AFTER = 300;
+const PHASES = { A: "copying", completing: "completing" };
+const OUTCOMES = { completed: "ok", cancelled: "unsure", superseded: "unsure", vanished: "bad" };
+
+/** Describe the partitions in movement and those that ended; `most` remembers the most seen to copy. */
+export function reassignments(state, most, nowMs) {
+  const moving = [...(state.reassignments ?? [])].sort(byPartition);
+  const ended = [...(state.recent_reassignments ?? [])].sort((a, b) => b.at_ms - a.at_ms);
+  return h("section", { key: "reassignments", class: "panel", "aria-labelledby": "reassignments" },
+    h("h2", { id: "reassignments" }, "Reassignments", h("span", { class: "quiet" }, ` ${count(moving.length)} moving`)),
+    moving.length
+      ? h("div", { class: "scroll" }, h("table", { class: "rows" },
+        head(["Partition", "Replicas", "In sync"], ["Left to copy", "Age"]),
+        h("tbody", null, moving.map((each) => movement(each, most)))))
+      : h("p", { class: "quiet" }, state.ready ? "No partition is in movement." : "Not read yet."),
+    ended.length > 0 && h("ul", { class: "ended" }, ended.slice(0, 12).map((each) =>
+      h("li", { key: `${each.topic}-${each.partition}@${each.at_ms}` },
+        h("span", { class: "fixed" }, `${each.topic}-${each.partition} `),
+        h("span", { class: OUTCOMES[each.outcome] ?? "unsure" }, each.outcome),
+        h("span", { class: "quiet" }, ` ${ago(each.at_ms, nowMs)}`)))));
+}
+
+function movement(each, most) {
+  const name = `${each.topic}-${each.partition}`;
+  const stalled = known(each.idle_seconds) && each.idle_seconds > STALLED_AFTER;
+  const total = Math.max(most.get(name) ?? 0, each.offsets_remaining ?? 0);
+  most.set(name, total);
+  const inSync = each.target.filter((broker) => each.isr.includes(broker)).length;
+  const done = total > 0 ? 1 - each.offsets_remaining / total : 1;
+  return h("tr", { key: name, class: stalled ? "stalled" : null },
+    h("td", { class: "name" }, h("span", { class: "fixed" }, name),
+      h("span", { class: stalled ? "phase bad" : "phase quiet" }, 
+      stalled ? `⚠ no progress for ${duration(each.idle_seconds)}` : PHASES[each.phase] ?? each.phase)),
+    h("td", { class: "fixed together" }, `${before(each).join(",")} → ${each.target.join(",")}`),
+    h("td", { title: `leader ${each.leader ?? UNKNOWN}` }, `${inSync} of ${each.target.length}`),
+    h("td", { class: "number" }, count(each.offsets_remaining),
+      known(each.offsets_remaining) && h("span", { class: "progress", "--share": done.toFixed(3),
+        title: "against the most this page has seen" })),
+    h("td", { class: "number" }, duration(each.age_seconds)));
+}
+
+const before = (each) => each.replicas.filter((broker) => !each.adding.includes(broker));
+
+const byPartition = (a, b) => naturally(`${a.topic}-${a.partition}`, `${b.topic}-${b.partition}`);
+
+/** Describe the groups with the most lag, of those whose name holds `search`. */
+export function groups(state, search) {
+  const all = state.groups ?? [];
+  const wanted = search.toLowerCase();
+  const found = all.filter((each) => each.group.toLowerCase().includes(wanted))
+    .sort((a, b) => (b.lag ?? -1) - (a.lag ?? -1) || naturally(a.group, b.group));
+  const shown = found.slice(0, GROUPS_SHOWN);
+  const largest = shown[0]?.lag ?? 0;
+  return h("section", { key: "groups", class: "panel", "aria-labelledby": "groups" },
+    h("div", { class: "tools" },
+      h("h2", { id: "groups" }, "Groups", h("span", { class: "quiet" }, ` ${count(all.length)}`)),
+      h("input", { type: "search", "data-search": true, placeholder: "Find a group", "aria-label": "Find a group" })),
+    shown.length
+      ? h("div", { class: "scroll" }, h("table", { class: "rows" },
+        head(["Group"], ["Lag", "Members", "Partitions", "Generation"]),
+        h("tbody", null, shown.map((each) => h("tr", { key: each.group },
+          h("td", { class: "name" }, h("span", { class: "fixed" }, each.group),
+            h("span", { class: "type quiet" }, ` ${each.group_type ?? ""}`)),
+          h("td", { class: "number lag" }, h("b", null, count(each.lag)),
+            h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
+          [each.members, each.partitions, each.generation].map((n) => h("td", { class: "number" }, count(n))))))))
+      : h("p", { class: "quiet" }, all.length ? "No group's name holds that."
+        : state.ready ? "No group has committed yet." : "Not read yet."),
+    found.length > shown.length && h("p", { class: "quiet" },
+      `${count(found.length - shown.length)} more with no more lag than these.`));
+}
+
+function head(words, numbers) {
+  return h("thead", null, h("tr", null, words.map((word) => h("th", { scope: "col" }, word)),
+    numbers.map((word) => h("th", { scope: "col", class: "number" }, word))));
+}

@@ -1,0 +1,166 @@
+"""A real headless Chromium, driven over its DevTools protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+DEADLINE_SECONDS = 60.0
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--remote-debugging-port=0",
+)
+
+
+class BrowserMissingError(RuntimeError):
+    """There is no Chromium on PATH."""
+
+
+class Page:
+    """One page. ``errors``: what its scripts threw or logged as an error, oldest first."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._ids = itertools.count(1)
+        self.errors: list[str] = []
+
+    async def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send a DevTools command and give its result."""
+        wanted = next(self._ids)
+        await self._socket.send_json({"id": wanted, "method": method, "params": parameters})
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while True:
+                message = json.loads((await self._socket.receive()).data)
+                if message.get("id") == wanted:
+                    if "error" in message:
+                        raise RuntimeError(f"{method}: {message['error']['message']}")
+                    return dict(message["result"])
+                self._note(message)
+
+    def _note(self, message: dict[str, Any]) -> None:
+        said = message.get("params", {})
+        if message.get("method") == "Runtime.exceptionThrown":
+            details = said["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description", details["text"]))
+        elif message.get("method") == "Log.entryAdded" and said["entry"]["level"] == "error":
+            self.errors.append(f"{said['entry']['text']} {said['entry'].get('url', '')}")
+
+    async def open(self, url: str, *, width: int = 1280, height: int = 900) -> None:
+        """Open an address in a window of so many CSS pixels."""
+        for domain in ("Page", "Runtime", "Log"):
+            await self.send(f"{domain}.enable")
+        await self.resize(width, height)
+        await self.send("Page.navigate", url=url)
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the window another size, in CSS pixels."""
+        await self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+
+    async def scheme(self, scheme: str) -> None:
+        """Prefer the ``light`` or the ``dark`` scheme."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        await self.send("Emulation.setEmulatedMedia", features=[feature])
+
+    async def evaluate(self, expression: str) -> Any:
+        """Evaluate an expression in the page and give its value (JSON)."""
+        answer = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
+
+    async def until(self, expression: str, seconds: float = DEADLINE_SECONDS) -> Any:
+        """Ask until an expression is true, and give its value.
+
+        Raises TimeoutError with the page's text and errors after so many seconds.
+        """
+        deadline = time.monotonic() + seconds
+        while not (value := await self.evaluate(expression)):
+            if time.monotonic() > deadline:
+                text = await self.evaluate("document.body.innerText")
+                raise TimeoutError(f"never true: {expression}\n{self.errors}\n{text}")
+            await asyncio.sleep(0.05)
+        return value
+
+    async def press(self, key: str) -> None:
+        """Press and release a key, named as in KeyboardEvent.key."""
+        codes = {"Tab": 9, "Escape": 27, "ArrowRight": 39, "ArrowDown": 40, "End": 35}
+        for kind in ("rawKeyDown", "keyUp"):
+            await self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=codes[key]
+            )
+
+    async def point_at(self, x: float, y: float) -> None:
+        """Move the pointer, in CSS pixels from the window's top left."""
+        await self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    async def screenshot(self, path: Path) -> None:
+        """Write a PNG of the window."""
+        answer = await self.send("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+
+@contextlib.asynccontextmanager
+async def chromium() -> AsyncIterator[Page]:
+    """Start a Chromium with a profile of its own; it ends with the context."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        raise BrowserMissingError("no chromium on PATH: apt-get install chromium")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *FLAGS,
+            f"--user-data-dir={profile}",
+            "about:blank",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            port = await _port(Path(profile) / "DevToolsActivePort")
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                    targets = await answer.json(content_type=None)
+                url = next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page")
+                async with session.ws_connect(url, max_msg_size=0) as socket:
+                    yield Page(socket)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                async with asyncio.timeout(10):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+async def _port(written: Path) -> int:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError, IndexError, ValueError):
+            return int(written.read_text().splitlines()[0])
+        await asyncio.sleep(0.05)
+    raise TimeoutError(f"chromium never wrote {written}")
