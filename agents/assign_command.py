@@ -1,0 +1,88 @@
+"""``caughtup assign``: assignment decisions from JSON lines, one a line, without Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.errors import CaughtupError
+
+#: A scenario of 1,000 tasks on 1,000 clients is 20 MB.
+LONGEST_LINE = 128 * 1024 * 1024
+
+
+@click.command("assign")
+@click.option(
+    "--time",
+    "repeats",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Decide each scenario N times and add the milliseconds of each decision.",
+)
+def assign(repeats: int | None) -> None:
+    """Decide assignments: scenarios as JSON lines in, decisions as JSON lines out.
+
+    A scenario that cannot be decided gives an error on its line; the exit status is then 1.
+    """
+    failed = False
+    out = click.get_binary_stream("stdout")
+    for line in _lines(click.get_binary_stream("stdin")):
+        answer = _too_long() if line is None else answer_line(line, repeats)
+        failed |= "error" in answer
+        out.write(msgspec.json.encode(answer) + b"\n")
+        out.flush()
+    if failed:
+        raise SystemExit(1)
+
+
+def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
+    """Decide one scenario, ``repeats`` times if given, and answer with the decision or an error."""
+    name = None
+    try:
+        data = _decode(line)
+        if isinstance(data, dict) and isinstance(data.get("name"), str):
+            name = data["name"]
+        milliseconds = []
+        for _ in range(repeats or 1):
+            scenario = parse_scenario(data)
+            start = time.perf_counter_ns()
+            decision = decide(scenario)
+            milliseconds.append((time.perf_counter_ns() - start) / 1e6)
+    except CaughtupError as problem:
+        return _error(name, problem.code, problem.message)
+    answer = {"name": name, **decision.to_dict()}
+    return answer if repeats is None else {**answer, "ms": milliseconds}
+
+
+def _decode(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise CaughtupError("bad_json", f"the line is not JSON: {problem}") from problem
+    except RecursionError as problem:
+        raise CaughtupError("bad_json", "the line is nested too deeply") from problem
+
+
+def _error(name: str | None, code: str, message: str) -> dict[str, Any]:
+    return {"name": name, "error": {"code": code, "message": message}}
+
+
+def _too_long() -> dict[str, Any]:
+    return _error(None, "line_too_long", f"the line is longer than {LONGEST_LINE:,} bytes")
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Give each line that isn't blank; None for one that is too long, of which little is kept."""
+    while line := stream.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(1 << 20)
+            yield None
+        elif line.strip():
+            yield line
