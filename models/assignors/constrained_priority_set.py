@@ -41,7 +41,7 @@ class ConstrainedPrioritySet:
                 found = place
                 break
             passed_over.append(place)
-        for place in self._in_hash_order(passed_over):
+        for place in self.in_hash_order(passed_over):
             self._offer(place)
         return found
 
@@ -58,7 +58,7 @@ class ConstrainedPrioritySet:
         self._queued.add(place)
         self._queue.offer(place)
 
-    def _in_hash_order(self, places: list[int]) -> list[int]:
+    def in_hash_order(self, places: list[int]) -> list[int]:
         """Sort as a HashSet filled in this order iterates: by bucket, then as inserted."""
         table = 16
         while len(places) > table * 3 // 4:

@@ -88,3 +88,40 @@ def _lag(rng: random.Random, acceptable: int, task: str, client: Mapping[str, An
     else:
         lag = rng.choice([1_000_000, 1_000_000, rng.randint(0, 2_000_000), *edges])
     return min(max(lag, 0), LONG_MAX)
+
+
+def generate_uneven(seed: int) -> dict[str, Any]:
+    """Make a scenario in which loads drop while clients are queued by load.
+
+    Threads differ from client to client, many clients are caught up, and all movements but one go
+    without a warm-up: this is where the heap of Kafka's ConstrainedPrioritySet takes harm, and a
+    client that isn't the least loaded gets the task.
+    """
+    rng = random.Random(seed)
+    count = rng.randint(8, 40)
+    widest = rng.choice([3, 5, 10, 50])
+    caught_up = rng.choice([0.1, 0.3, 0.5, 0.7])
+    tasks = {f"0_{partition}": {"stateful": True} for partition in range(rng.randint(count, 99))}
+    clients = {
+        str(uuid.UUID(int=rng.getrandbits(128))): {
+            "capacity": rng.choice([1, rng.randint(1, widest)]),
+            "previous_active": [],
+            "previous_standby": [],
+            "lags": {
+                task: 0 if rng.random() < caught_up else rng.randint(200, 100_000) for task in tasks
+            },
+        }
+        for _ in range(count)
+    }
+    return {
+        "name": f"uneven seed {seed}",
+        "assignor": "high_availability",
+        "config": {
+            "acceptable.recovery.lag": 100,
+            "max.warmup.replicas": 1,
+            "num.standby.replicas": rng.choice([0, 0, 1, 2]),
+            "probing.rebalance.interval.ms": 600_000,
+        },
+        "tasks": tasks,
+        "clients": clients,
+    }

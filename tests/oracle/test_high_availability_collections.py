@@ -1,0 +1,56 @@
+"""The Java collections whose order decides: PriorityQueue and HashSet, against Java's own."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.constrained_priority_set import ConstrainedPrioritySet
+from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
+from caughtup.models.assignors.scenario import Client
+from caughtup.models.ids import ProcessId
+
+# Letters that differ in case only are equal to the queue but can be told apart.
+LETTERS = st.sampled_from("aAbBcCdD")
+REMOVALS = st.lists(st.one_of(st.just("poll"), LETTERS), max_size=30)
+
+
+@settings(max_examples=60, deadline=None, print_blob=True)
+@given(st.lists(LETTERS, max_size=30), REMOVALS)
+def test_equal_elements_leave_the_queue_in_javas_order(
+    jvm: Any, offered: list[str], removed: list[str]
+) -> None:
+    theirs = jvm.java.util.PriorityQueue(11, jvm.java.lang.String.CASE_INSENSITIVE_ORDER)
+    ours = JavaPriorityQueue[str](str.lower)
+    for letter in offered:
+        theirs.offer(letter)
+        ours.offer(letter)
+    left = list(offered)
+    for step in removed:
+        if step == "poll" and left:
+            polled = ours.poll()
+            assert polled == theirs.poll()
+            left.remove(polled)
+        elif step in left:
+            ours.remove(step)
+            assert theirs.remove(step)
+            left.remove(step)
+    assert [ours.poll() for _ in range(len(ours))] == [theirs.poll() for _ in range(len(left))]
+
+
+@settings(max_examples=40, deadline=None, print_blob=True)
+@given(st.sets(st.uuids(), min_size=1, max_size=60))
+def test_clients_passed_over_return_in_the_order_of_a_java_hash_set(
+    jvm: Any, drawn: set[UUID]
+) -> None:
+    ids = sorted(ProcessId.of(one.int) for one in drawn)
+    theirs = jvm.java.util.HashSet()
+    for one in ids:
+        theirs.add(jvm.java.util.UUID(one.most, one.least))
+    states = [ClientState(Client(one, 1, frozenset(), frozenset(), {})) for one in ids]
+    returned = ConstrainedPrioritySet(states).in_hash_order(list(range(len(ids))))
+    assert [str(ids[place]) for place in returned] == [one.toString() for one in theirs.toArray()]
