@@ -134,15 +134,19 @@ class EmbeddedCluster:
     def stop_node(self, node: int) -> None:
         """Shut a node down as an operator would: its partitions move away first where they can."""
         self._running_node(node).terminate()
+        del self._running[node]
 
     def kill_node(self, node: int) -> None:
         """End a node with SIGKILL."""
         self._running_node(node).kill()
+        del self._running[node]
 
     def wait_ready(self, timeout_seconds: float = READY_SECONDS) -> None:
-        """Wait until every running node serves clients and knows of all the others.
+        """Wait until every running node serves clients and knows of all the others, and only them.
 
-        Raises BrokerFailed with the log's path and its last error.
+        After a kill that means: until the cluster has noticed (6 s).
+
+        Raises BrokerFailed with the log's path and its first error.
         """
         deadline = time.monotonic() + timeout_seconds
         for node in sorted(self._running):
@@ -225,7 +229,7 @@ class EmbeddedCluster:
         kept = Path(tempfile.mkdtemp(prefix="caughtup-log-")) / process.log.name
         shutil.copyfile(process.log, kept)
         return BrokerFailed(
-            "broker_failed", f"{process.name} {what}: {process.last_error()} (log: {kept})"
+            "broker_failed", f"{process.name} {what}: {process.first_error()} (log: {kept})"
         )
 
 

@@ -17,7 +17,7 @@ rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
 appender.console.name = console
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable{short.message}
+appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
 # Every configuration in full, dozens of times.
 logger.configs.name = org.apache.kafka.common.config.AbstractConfig
 logger.configs.level = warn

@@ -17,7 +17,10 @@ from typing import Self
 from caughtup.demo import watchdog
 
 _KILLED_SECONDS = 30.0
-_ERROR_LINE = re.compile(r"\b(?:ERROR|FATAL)\b|(?:Exception|Error)\b", re.ASCII)
+_LOGGED_ERROR = re.compile(r"\b(?:ERROR|FATAL)\b(.*)")
+_THROWN = re.compile(
+    r"(?:Exception in thread \"\S+\" )?((?:[\w$]+\.)+[\w$]+(?:Exception|Error)\b.*)"
+)
 # The shell tells the watchdog its id before it becomes the program: there is no moment at which
 # the program runs and the watchdog does not know. $0 is unused, "$@" is the program.
 _ANNOUNCED = 'echo "process $$" >&0; exec "$@" </dev/null'
@@ -26,9 +29,12 @@ _ANNOUNCED = 'echo "process $$" >&0; exec "$@" </dev/null'
 class Process:
     """A running or ended child, with its log."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(
+        self, name: str, popen: subprocess.Popen[bytes], log: Path, log_start: int
+    ) -> None:
         self.name = name
         self.log = log
+        self._log_start = log_start
         self._popen = popen
 
     @property
@@ -56,15 +62,29 @@ class Process:
             os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait(_KILLED_SECONDS)
 
-    def last_error(self) -> str:
-        """Return the log's last line that reports an error, or else its last line, or ''."""
+    def first_error(self) -> str:
+        """Return the first error of this run in the log, and its exception, in one line.
+
+        The first, because later ones are mostly its consequences. Without any, the log's last
+        line, or ''.
+        """
         try:
-            lines = self.log.read_text(errors="replace").splitlines()
+            with self.log.open("rb") as log:
+                log.seek(self._log_start)
+                lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
+        error = thrown = ""
+        for line in lines:
+            if match := _LOGGED_ERROR.search(line):
+                if error:
+                    break
+                error = match[1].strip()
+            elif match := _THROWN.match(line):
+                thrown = match[1].strip()
+                break
         spoken = [line.strip() for line in lines if line.strip()]
-        errors = [line for line in spoken if _ERROR_LINE.search(line)]
-        return (errors or spoken or [""])[-1]
+        return ": ".join(part for part in (error, thrown) if part) or (spoken or [""])[-1]
 
 
 class Processes:
@@ -104,6 +124,7 @@ class Processes:
         """
         log = self.directory / f"{name}.log"
         with log.open("ab") as output:
+            log_start = output.tell()
             popen = subprocess.Popen(
                 ["/bin/sh", "-c", _ANNOUNCED, "sh", *(os.fspath(part) for part in command)],
                 stdin=self._to_watchdog,
@@ -113,7 +134,7 @@ class Processes:
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
-        child = Process(name, popen, log)
+        child = Process(name, popen, log, log_start)
         self._children.append(child)
         return child
 

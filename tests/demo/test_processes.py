@@ -119,13 +119,46 @@ def test_closing_ends_the_children_and_removes_the_directory() -> None:
     processes.close()
 
 
-def test_output_goes_to_the_log_and_the_last_error_is_found_in_it() -> None:
+JAVA_LOG = """\
+09:58:44 INFO Nothing yet
+09:58:44 ERROR Exiting due to an exception. (Kafka$)
+org.apache.kafka.common.KafkaException: cannot bind to 127.0.0.1:9092
+\tat kafka.Acceptor.open(Acceptor.java:1)
+Caused by: java.net.BindException: Address already in use
+09:58:45 INFO Stopped because of RejectedExecutionException (B)
+09:58:45 ERROR A consequence (B)
+java.io.IOException: about the consequence
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "error"),
+    [
+        (
+            JAVA_LOG,
+            (
+                "Exiting due to an exception. (Kafka$): "
+                "org.apache.kafka.common.KafkaException: cannot bind to 127.0.0.1:9092"
+            ),
+        ),
+        (
+            'Exception in thread "main" java.lang.NoClassDefFoundError: a/B\n\tat C.main(C.java)\n',
+            "java.lang.NoClassDefFoundError: a/B",
+        ),
+        ("first\n\nlast\n\n", "last"),
+        ("", ""),
+    ],
+)
+def test_output_goes_to_the_log_and_the_first_error_is_found_in_it(output: str, error: str) -> None:
     with Processes() as processes:
-        child = processes.start("talker", ["sh", "-c", "echo ERROR one; echo ERROR two; echo bye"])
+        child = processes.start("talker", ["printf", "%s", output])
         assert eventually(lambda: child.exit_code is not None)
         assert child.exit_code == 0
-        assert child.last_error() == "ERROR two"
-        assert child.log.read_text().splitlines() == ["ERROR one", "ERROR two", "bye"]
+        assert child.log.read_text() == output
+        assert child.first_error() == error
+        again = processes.start("talker", ["true"])
+        assert eventually(lambda: again.exit_code is not None)
+        assert again.first_error() == ""
 
 
 def test_a_program_that_is_not_there_says_so_in_its_log() -> None:
@@ -133,7 +166,7 @@ def test_a_program_that_is_not_there_says_so_in_its_log() -> None:
         child = processes.start("nobody", ["/nonexistent/program"])
         assert eventually(lambda: child.exit_code is not None)
         assert child.exit_code == 127
-        assert "/nonexistent/program" in child.last_error()
+        assert "/nonexistent/program" in child.first_error()
 
 
 def test_terminating_a_child_that_ignores_it_kills_it() -> None:

@@ -1,0 +1,78 @@
+"""Real Kafka clusters for the integration tests."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import trustme
+from confluent_kafka.admin import AdminClient, NewTopic
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from caughtup.demo.broker_config import Tls
+from caughtup.demo.cluster import EmbeddedCluster
+
+MakeTopic = Callable[..., str]
+MakeCluster = Callable[..., EmbeddedCluster]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Two nodes, plaintext, shared by the session: use topics and groups of your own."""
+    with EmbeddedCluster(nodes=2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def make_cluster() -> Iterator[MakeCluster]:
+    """Makes started clusters, of EmbeddedCluster's arguments, that end with the test."""
+    with ExitStack() as clusters:
+        yield lambda *args, **kwargs: clusters.enter_context(EmbeddedCluster(*args, **kwargs))
+
+
+@pytest.fixture
+def make_topic(cluster: EmbeddedCluster) -> MakeTopic:
+    """Makes topics with names of their own on the session's cluster."""
+
+    def make(
+        prefix: str = "topic", partitions: int = 1, config: dict[str, str] | None = None
+    ) -> str:
+        name = f"{prefix}-{uuid.uuid4().hex[:8]}"
+        topic = NewTopic(name, num_partitions=partitions, config=config or {})
+        admin = AdminClient(cluster.client_config())  # Held: a collected client drops its requests.
+        admin.create_topics([topic])[name].result(30)
+        return name
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+    """A certificate for 127.0.0.1, its key as Kafka reads it, and its authority."""
+    directory = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1", "localhost")
+    files = Tls(directory / "chain.pem", directory / "key.pem", directory / "authority.pem")
+    files.certificate_chain.write_bytes(
+        b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+    )
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), password=None)
+    files.private_key.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    authority.cert_pem.write_to_path(files.authority)
+    return files
