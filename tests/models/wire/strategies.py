@@ -1,0 +1,121 @@
+"""Hypothesis strategies for every value that the wire decoders return, in every version."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.lag import LONG_MAX
+from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
+from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
+from caughtup.models.wire.subscription_info import SubscriptionInfo
+
+#: How the property tests here run; a failure prints what reproduces it.
+thorough = settings(print_blob=True, deadline=None, max_examples=200)
+
+int8 = st.integers(-(1 << 7), (1 << 7) - 1)
+int32 = st.integers(-(1 << 31), (1 << 31) - 1)
+int64 = st.integers(-(1 << 63), (1 << 63) - 1)
+names = st.text(max_size=12)
+topics = st.text("abc-_.019", min_size=1, max_size=8)
+partitions = st.integers(0, (1 << 31) - 1)
+raw_bytes = st.binary(max_size=40)
+topic_partitions = st.builds(TopicPartition, topics, partitions)
+distinct_partitions = st.lists(topic_partitions, unique=True, max_size=5).map(tuple)
+by_topic = distinct_partitions.map(lambda chosen: tuple(sorted(chosen)))
+tasks = st.builds(TaskId, st.integers(0, 3), st.integers(0, 5))
+topic_ids = st.none() | st.binary(min_size=16, max_size=16).filter(any)
+
+offset_keys = st.builds(OffsetKey, names, names, int32)
+unknown_tags = st.dictionaries(st.integers(1, 300), raw_bytes, max_size=3)
+
+
+@st.composite
+def offset_commits(draw: st.DrawFn) -> tuple[OffsetCommit, int]:
+    """A commit and a version that can hold it."""
+    version = draw(st.integers(0, 4))
+    commit = OffsetCommit(
+        offset=draw(int64),
+        leader_epoch=draw(int32) if version >= 3 else -1,
+        metadata=draw(st.text(max_size=200)),
+        commit_timestamp_ms=draw(int64),
+        expire_timestamp_ms=draw(int64) if version == 1 else -1,
+        topic_id=draw(topic_ids) if version >= 4 else None,
+    )
+    return commit, version
+
+
+@st.composite
+def group_metadata(draw: st.DrawFn) -> tuple[GroupMetadata, int]:
+    """A group's metadata and a version that can hold it."""
+    version = draw(st.integers(0, 4))
+    members = st.builds(
+        GroupMember,
+        member_id=names,
+        group_instance_id=st.none() | names if version >= 3 else st.none(),
+        client_id=names,
+        client_host=names,
+        rebalance_timeout_ms=int32 if version >= 1 else st.just(-1),
+        session_timeout_ms=int32,
+        subscription=raw_bytes,
+        assignment=raw_bytes,
+    )
+    metadata = GroupMetadata(
+        protocol_type=draw(names),
+        generation=draw(int32),
+        protocol=draw(st.none() | names),
+        leader=draw(st.none() | names),
+        state_timestamp_ms=draw(int64) if version >= 2 else -1,
+        members=tuple(draw(st.lists(members, max_size=4))),
+    )
+    return metadata, version
+
+
+@st.composite
+def subscriptions(draw: st.DrawFn) -> ConsumerSubscription:
+    version = draw(st.integers(0, 3))
+    return ConsumerSubscription(
+        version=version,
+        topics=tuple(draw(st.lists(topics, max_size=4))),
+        user_data=draw(st.none() | raw_bytes),
+        owned=draw(by_topic) if version >= 1 else (),
+        generation=draw(st.integers(-1, 1 << 30)) if version >= 2 else -1,
+        rack=draw(st.none() | names) if version >= 3 else None,
+    )
+
+
+assignments = st.builds(ConsumerAssignment, st.integers(0, 3), by_topic, st.none() | raw_bytes)
+
+
+@st.composite
+def subscription_infos(draw: st.DrawFn) -> SubscriptionInfo:
+    version = draw(st.integers(7, 11))
+    return SubscriptionInfo(
+        version=version,
+        latest_supported_version=draw(st.integers(version, 20)),
+        process_id=draw(st.builds(ProcessId, int64, int64)),
+        user_end_point=draw(names),
+        offset_sums=draw(st.dictionaries(tasks, st.sampled_from((-2, -3)) | int64, max_size=6)),
+        unique_field=draw(int8) if version >= 8 else 0,
+        error_code=draw(int32) if version >= 9 else 0,
+        client_tags=draw(st.dictionaries(names, names, max_size=3)) if version >= 11 else {},
+    )
+
+
+by_host = st.dictionaries(
+    st.builds(HostInfo, names, st.integers(0, 65535)), distinct_partitions, max_size=3
+)
+assignment_infos = st.builds(
+    AssignmentInfo,
+    version=st.integers(7, 11),
+    commonly_supported_version=st.integers(7, 11),
+    active=st.lists(tasks, max_size=5).map(tuple),
+    standby=st.dictionaries(tasks, distinct_partitions, max_size=4),
+    active_by_host=by_host,
+    standby_by_host=by_host,
+    error_code=st.integers(0, 4),
+    next_rebalance_ms=st.none() | st.integers(0, LONG_MAX - 1),
+)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.wire import consumer_offsets
+from caughtup.models.wire.consumer_offsets import (
+    GroupKey,
+    OffsetCommit,
+    OffsetKey,
+    OtherKey,
+    decode_key,
+    decode_offset_commit,
+)
+from tests.models.wire.strategies import (
+    names,
+    offset_commits,
+    offset_keys,
+    thorough,
+    unknown_tags,
+)
+from tests.support import wire
+
+COMMIT = OffsetCommit(1041, 7, "", 1_732_000_000_000, -1, b"0123456789abcdef")
+
+
+def code_of(decode, data: bytes) -> str:
+    with pytest.raises(DecodeError) as failure:
+        decode(data)
+    return failure.value.code
+
+
+@thorough
+@given(offset_keys, st.sampled_from([0, 1]))
+def test_both_key_types_of_a_committed_offset_read_back(key, key_type):
+    assert decode_key(wire.offset_key(key, key_type)) == key
+
+
+@thorough
+@given(names)
+def test_a_groups_key_reads_back(group):
+    assert decode_key(wire.group_key(group)) == GroupKey(group)
+
+
+@thorough
+@given(st.integers(3, 32767) | st.integers(-32768, -1), st.binary(max_size=20))
+def test_every_other_key_type_is_named_and_its_rest_is_left_alone(key_type, rest):
+    assert decode_key(wire.number("h", key_type) + rest) == OtherKey(key_type)
+
+
+@pytest.mark.parametrize("key", [wire.offset_key(OffsetKey("g", "orders", 3)), wire.group_key("g")])
+def test_a_key_with_bytes_left_over_is_refused(key):
+    assert code_of(decode_key, key + b"\x00") == "trailing"
+
+
+def test_a_keys_names_are_shared_between_the_keys_that_hold_them():
+    first = decode_key(wire.offset_key(OffsetKey("shop", "orders", 0)))
+    second = decode_key(wire.offset_key(OffsetKey("shop", "orders", 1)))
+    assert isinstance(first, OffsetKey)
+    assert isinstance(second, OffsetKey)
+    assert first.group is second.group
+    assert first.topic is second.topic
+
+
+@thorough
+@given(offset_commits())
+def test_a_committed_offset_reads_back_in_every_version(commit_and_version):
+    commit, version = commit_and_version
+    assert decode_offset_commit(wire.offset_commit(commit, version)) == commit
+
+
+@thorough
+@given(offset_commits(), unknown_tags, st.binary(max_size=5))
+def test_unknown_tagged_fields_and_bytes_left_over_change_nothing(
+    commit_and_version, tags, left_over
+):
+    commit, version = commit_and_version
+    assert decode_offset_commit(wire.offset_commit(commit, version, tags) + left_over) == commit
+
+
+def test_a_topic_id_of_zeroes_is_none():
+    zeroes = COMMIT._replace(topic_id=bytes(16))
+    for tags in ({}, {9: b"later"}):
+        assert decode_offset_commit(wire.offset_commit(zeroes, 4, tags)).topic_id is None
+
+
+def test_a_topic_id_of_another_length_is_refused():
+    data = wire.offset_commit(COMMIT._replace(topic_id=b"short"), 4)
+    assert code_of(decode_offset_commit, data) == "bad_length"
+
+
+@pytest.mark.parametrize("version", [-1, 5, 32767])
+def test_a_version_that_is_not_known_is_refused(version):
+    data = wire.number("h", version) + wire.offset_commit(COMMIT, 4)[2:]
+    assert code_of(decode_offset_commit, data) == "unknown_version"
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_metadata_that_is_not_utf8_is_refused(version):
+    data = wire.offset_commit(COMMIT._replace(metadata="??"), version)
+    assert code_of(decode_offset_commit, data.replace(b"??", b"\xc3\x28")) == "bad_utf8"
+
+
+@thorough
+@given(offset_commits(), st.data())
+def test_the_quick_reading_of_a_commit_never_differs_from_the_careful_one(commit_and_version, data):
+    raw = bytearray(wire.offset_commit(*commit_and_version))
+    for _ in range(data.draw(st.integers(0, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    quick = consumer_offsets._quick_offset_commit(bytes(raw))
+    if quick is not None:
+        assert quick == consumer_offsets._any_offset_commit(bytes(raw))
+
+
+@thorough
+@given(offset_keys, st.data())
+def test_the_quick_reading_of_a_key_never_differs_from_the_careful_one(key, data):
+    raw = bytearray(wire.offset_key(key))
+    for _ in range(data.draw(st.integers(0, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    quick = consumer_offsets._quick_offset_key(bytes(raw))
+    if quick is not None:
+        assert quick == consumer_offsets._any_key(bytes(raw))
+
+
+def test_what_brokers_write_takes_the_quick_way():
+    assert consumer_offsets._quick_offset_key(wire.offset_key(OffsetKey("g", "t", 0)))
+    for version in (3, 4):
+        assert consumer_offsets._quick_offset_commit(wire.offset_commit(COMMIT, version))
