@@ -1,0 +1,69 @@
+"""Small scenarios, said in few words."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.ids import ProcessId, TaskId
+
+RUNNING = -2
+
+
+def process(number: int) -> ProcessId:
+    """Name a client by a small number."""
+    return ProcessId.of(number)
+
+
+def task(text: str) -> TaskId:
+    return TaskId.parse(text)
+
+
+def client(
+    lags: dict[str, int] | None = None,
+    *,
+    active: tuple[str, ...] = (),
+    standby: tuple[str, ...] = (),
+    capacity: int = 1,
+) -> dict[str, Any]:
+    """Describe a client; what it runs needs no lag."""
+    return {
+        "capacity": capacity,
+        "previous_active": list(active),
+        "previous_standby": list(standby),
+        "lags": dict.fromkeys(active, RUNNING) | (lags or {}),
+    }
+
+
+def described(
+    *clients: dict[str, Any],
+    stateful: tuple[str, ...] = (),
+    stateless: tuple[str, ...] = (),
+    acceptable: int = 100,
+    warmups: int = 2,
+    standbys: int = 0,
+) -> dict[str, Any]:
+    """Describe a scenario; the clients are numbered from 1, and lag 100,000 unless they say."""
+    for one in clients:
+        for text in stateless:
+            one["lags"].pop(text, None)
+        for text in stateful:
+            one["lags"].setdefault(text, 100_000)
+    return {
+        "name": "test",
+        "assignor": "high_availability",
+        "config": {
+            "acceptable.recovery.lag": acceptable,
+            "max.warmup.replicas": warmups,
+            "num.standby.replicas": standbys,
+        },
+        "tasks": {text: {"stateful": True} for text in stateful}
+        | {text: {"stateful": False} for text in stateless},
+        "clients": {str(UUID(int=number)): one for number, one in enumerate(clients, 1)},
+    }
+
+
+def scenario(*clients: dict[str, Any], **rest: Any) -> Scenario:
+    """Make a scenario of what ``described`` describes."""
+    return parse_scenario(described(*clients, **rest))

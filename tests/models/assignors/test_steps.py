@@ -1,0 +1,156 @@
+"""The assignor's steps, one by one: balance, standbys, who is caught up, queues."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.assignors.balance import balance_over_threads
+from caughtup.models.assignors.catch_up import UNBOUNDED, CatchUp, is_caught_up
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.constrained_priority_set import ConstrainedPrioritySet
+from caughtup.models.assignors.default_standby import assign_default_standbys
+from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
+from caughtup.models.assignors.scenario import Client
+from caughtup.models.ids import TaskId
+from tests.models.assignors.building import process
+
+TASK = TaskId(0, 0)
+
+
+def states(*capacities: int) -> list[ClientState]:
+    return [
+        ClientState(Client(process(number), capacity, frozenset(), frozenset(), {}))
+        for number, capacity in enumerate(capacities, 1)
+    ]
+
+
+def lagging(*lags: int) -> list[ClientState]:
+    return [
+        ClientState(Client(process(number), 1, frozenset(), frozenset(), {TASK: lag}))
+        for number, lag in enumerate(lags, 1)
+    ]
+
+
+def test_tasks_move_to_idle_threads_in_task_order() -> None:
+    clients = states(1, 3)
+    clients[0].active.update(TaskId(0, partition) for partition in range(4))
+    balance_over_threads(clients, "active")
+    assert clients[0].active == {TaskId(0, 3)}
+    assert clients[1].active == {TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)}
+
+
+def test_a_standby_does_not_move_to_where_the_active_is() -> None:
+    clients = states(1, 1)
+    clients[0].standby.update(TaskId(0, partition) for partition in range(3))
+    clients[1].active.add(TaskId(0, 0))
+    balance_over_threads(clients, "standby")
+    assert clients[0].standby == {TaskId(0, 0), TaskId(0, 2)}
+    assert clients[1].standby == {TaskId(0, 1)}
+
+
+@settings(print_blob=True)
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 30)), min_size=1, max_size=12))
+def test_after_balancing_no_single_move_would_help(shape: list[tuple[int, int]]) -> None:
+    clients = states(*(capacity for capacity, _ in shape))
+    for subtopology, (client, (_, count)) in enumerate(zip(clients, shape, strict=True)):
+        client.active.update(TaskId(subtopology, partition) for partition in range(count))
+    balance_over_threads(clients, "active")
+    assert sum(client.task_count() for client in clients) == sum(count for _, count in shape)
+    for source in clients:
+        for destination in clients:
+            if source is not destination:
+                lowered = (source.task_count() - 1) / source.capacity
+                assert lowered < (destination.task_count() + 1) / destination.capacity
+
+
+def test_standbys_go_to_the_least_loaded_clients_without_a_copy() -> None:
+    clients = states(1, 1, 2)
+    clients[0].active.add(TASK)
+    assign_default_standbys(clients, [TASK, TaskId(0, 1)], 1)
+    assert [sorted(client.standby) for client in clients] == [[], [TASK], [TaskId(0, 1)]]
+
+
+def test_a_task_gets_fewer_standbys_when_there_are_too_few_clients() -> None:
+    clients = states(1, 1)
+    clients[0].active.add(TASK)
+    assign_default_standbys(clients, [TASK], 3)
+    assert [client.task_count() for client in clients] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("lag", "acceptable", "caught_up"),
+    [
+        (-2, 0, True),
+        (0, 0, True),
+        (1, 0, False),
+        (99, 100, True),
+        (100, 100, True),
+        (101, 100, False),
+        (-3, 100, False),
+        (-3, UNBOUNDED, True),
+        (UNBOUNDED, UNBOUNDED, True),
+    ],
+)
+def test_caught_up_means_running_or_within_the_acceptable_lag(
+    lag: int, acceptable: int, caught_up: bool
+) -> None:
+    assert is_caught_up(lag, acceptable) is caught_up
+
+
+def test_a_copy_waits_only_where_another_client_lags_less() -> None:
+    catch_up = CatchUp(lagging(500, 400, 50), 100)
+    assert catch_up.caught_up(TASK) == {2}
+    assert [catch_up.should_wait(TASK, place) for place in range(3)] == [True, True, False]
+    level = CatchUp(lagging(500, 500), 100)
+    assert [level.should_wait(TASK, place) for place in range(2)] == [False, False]
+
+
+def test_an_unknown_lag_sorts_before_a_running_active_as_it_does_in_kafka() -> None:
+    catch_up = CatchUp(lagging(500, -2, -3), 100)
+    assert catch_up.most_caught_up(TASK, 0, range(3)) == 2
+    assert catch_up.most_caught_up(TASK, 0, [0, 1]) == 1
+    assert not catch_up.should_wait(TASK, 2)
+
+
+def test_of_equal_lags_the_first_process_serves_and_never_one_after_the_destination() -> None:
+    catch_up = CatchUp(lagging(400, 400, 500), 100)
+    assert catch_up.most_caught_up(TASK, 2, range(3)) == 0
+    assert catch_up.most_caught_up(TASK, 1, range(3)) == 0
+    assert catch_up.most_caught_up(TASK, 0, range(3)) is None
+
+
+def test_the_least_loaded_eligible_client_is_taken_and_the_others_stay() -> None:
+    clients = states(1, 1, 4)
+    clients[0].active.add(TaskId(0, 1))
+    clients[2].active.add(TaskId(0, 2))
+    queue = ConstrainedPrioritySet(clients)
+    assert queue.poll({0, 2}) == 2
+    assert queue.poll({2}) is None
+    clients[2].active.update(TaskId(1, partition) for partition in range(4))
+    queue.offer_changed(2, 0)
+    assert [queue.poll({0, 1, 2}) for _ in range(4)] == [1, 0, 2, None]
+
+
+@settings(print_blob=True)
+@given(st.lists(st.integers()), st.data())
+def test_a_queue_whose_keys_stand_still_hands_out_the_least(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    queue = JavaPriorityQueue[int](lambda number: number)
+    left = list(numbers)
+    for number in numbers:
+        queue.offer(number)
+    for number in data.draw(st.lists(st.sampled_from(numbers), unique=True)) if numbers else []:
+        queue.remove(number)
+        left.remove(number)
+    assert [queue.poll() for _ in range(len(queue))] == sorted(left)
+
+
+def test_taking_from_an_empty_queue_or_what_is_not_there_is_an_error() -> None:
+    queue = JavaPriorityQueue[int](lambda number: number)
+    with pytest.raises(IndexError):
+        queue.poll()
+    with pytest.raises(ValueError, match="not in list"):
+        queue.remove(1)
