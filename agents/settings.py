@@ -79,7 +79,7 @@ def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
         and not _KUBERNETES.fullmatch(name)
     ]
     if unknown:
-        raise UserError(f"unknown setting {sorted(unknown)[0]} in the environment; unset it")
+        raise UserError(f"unknown setting {min(unknown)} in the environment; unset it")
     from_file = _read(config)
     given = {key: value for key, value in overrides.items() if value is not None}
     from_environment = {

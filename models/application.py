@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from caughtup.models.assignors import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.errors import ScenarioError
 from caughtup.models.exact import ExactResult, recompute
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs, gather_inputs
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.recommendation import recommendation
+from caughtup.models.recommendation import read_recommendation, recommendation
 
 #: How long a decision waits for end offsets listed after the rebalance, in ms.
 PATIENCE_MS = 15_000
@@ -62,6 +59,7 @@ class Application:
     exact_counts: Counter[str] = field(default_factory=Counter)
     movement_counts: Counter[str] = field(default_factory=Counter)
     rebalances: int = 0
+    published: int = 0
 
     def advance(self, generation: StreamsGeneration, seen_ms: int) -> None:
         """Take a new generation, read at ``seen_ms``."""
@@ -86,20 +84,16 @@ class Application:
             record = recommendation(cluster, generation, inputs, exact, now_ms)
             self._settle(DecidedGeneration(generation, inputs, exact, record))
             if record is not None:
+                self.published += 1
                 yield record
 
-    def restore(
-        self, record: Mapping[str, Any], parameters: ApplicationParameters, ends: EndOffsetTable
-    ) -> None:
-        """Take up the newest generation's decision, published before a restart, as it was."""
-        generation, seen_ms = self.pending.popleft()
-        try:
-            decision = decide(parse_scenario(record["inputs"]["scenario"]))
-        except ScenarioError:
-            decision = None
-        leader = record["leader"]
-        exact = ExactResult(leader["result"], leader["why"], decision)
-        inputs = gather_inputs(generation, parameters, ends, seen_ms)
+    def restore(self, record: Mapping[str, Any]) -> None:
+        """Take up the newest generation's decision as it was published before a restart.
+
+        Raises CaughtupError when the record isn't one of ours.
+        """
+        inputs, exact = read_recommendation(record)
+        generation, _ = self.pending.popleft()
         self._settle(DecidedGeneration(generation, inputs, exact, record))
 
     def holds(self, record: Mapping[str, Any]) -> bool:

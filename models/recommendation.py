@@ -7,10 +7,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.errors import CaughtupError
 from caughtup.models.exact import ASSIGNOR, ExactResult
 from caughtup.models.groups import StreamsGeneration
+from caughtup.models.ids import TaskId
 from caughtup.models.inputs import GenerationInputs
+from caughtup.models.task_ends import EndOffsetSum
 
 SCHEMA = 1
 #: Movements that build a copy of state where there was none; the others only change roles.
@@ -69,6 +74,10 @@ def recommendation(
         },
         "inputs": {
             "scenario": inputs.scenario,
+            "end_offset_sums": {
+                str(task): None if bound is None else [bound.low, bound.high]
+                for task, bound in inputs.ends.items()
+            },
             "offset_sums": "reported",
             "end_offsets": _end_offsets_from(inputs),
             "changelogs": inputs.changelogs_from,
@@ -77,6 +86,30 @@ def recommendation(
             "unknown": list(inputs.unknown),
         },
     }
+
+
+def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, ExactResult]:
+    """Read back what a record was decided from and how exact mode fared.
+
+    Raises CaughtupError ``bad_recommendation`` when it doesn't have what we write.
+    """
+    try:
+        given, leader = record["inputs"], record["leader"]
+        decision = decide(parse_scenario(given["scenario"]))
+        inputs = GenerationInputs(
+            scenario=given["scenario"],
+            ends={
+                TaskId.parse(task): None if bound is None else EndOffsetSum(*bound)
+                for task, bound in given["end_offset_sums"].items()
+            },
+            unknown=tuple(given["unknown"]),
+            inferred=tuple(given["inferred"]),
+            assumed=tuple(given["assumed"]),
+            changelogs_from=given["changelogs"],
+        )
+        return inputs, ExactResult(leader["result"], leader["why"], decision)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CaughtupError("bad_recommendation", f"not a recommendation: {error!r}") from None
 
 
 def decision_id(cluster: str, scenario: Mapping[str, Any]) -> str:

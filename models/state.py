@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from caughtup.models.application import Application
 from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.errors import DecodeError
+from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.groups import group_type, read_streams_generation
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
@@ -106,7 +107,8 @@ class ClusterState:
         known.advance(generation, seen_ms)
         published = self._published.get(group)
         if published is not None and known.holds(published):
-            known.restore(published, self.parameters(group), self.ends)
+            with suppress(CaughtupError):  # somebody else's record: decide for ourselves
+                known.restore(published)
 
     def _owners(self, metadata: GroupMetadata) -> dict[TopicPartition, GroupMember]:
         if metadata.protocol_type != "consumer":
@@ -131,6 +133,10 @@ class ClusterState:
                 self._published[group] = record
                 yield record
 
+    def awaited_groups(self) -> list[str]:
+        """Name the applications with a generation that isn't decided yet, sorted."""
+        return sorted(group for group, known in self.applications.items() if known.pending)
+
     def wants(self, topic: str) -> bool:
         """Tell whether end offsets of a topic matter to any group."""
         return topic in self._topics() or any(
@@ -138,8 +144,8 @@ class ClusterState:
         )
 
     def _topics(self) -> set[str]:
-        tables = (*self.commits.values(), *self.assigned.values())
-        return {partition.topic for table in tables for partition in table}
+        committed = {p.topic for table in self.commits.values() for p in table}
+        return committed | {p.topic for table in self.assigned.values() for p in table}
 
     def group_names(self) -> list[str]:
         """Every group that has members or commits, sorted."""

@@ -1,0 +1,90 @@
+"""The composition root: settings in, a Faust app with everything wired to it out."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import faust
+
+from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
+from caughtup.agents.health import Health
+from caughtup.agents.kafka_config import faust_credentials
+from caughtup.agents.offsets import OffsetsReader, offsets
+from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
+from caughtup.agents.recommend import recommend
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics import (
+    END_OFFSETS,
+    MOVEMENTS,
+    REASSIGNMENTS,
+    RECOMMENDATIONS,
+    topic_name,
+)
+from caughtup.agents.web import WebServer
+from caughtup.models.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The service, put together: the Faust app, and what else a caller may want to look at."""
+
+    app: faust.App
+    state: ClusterState
+    health: Health
+    web: WebServer
+
+
+def create_app(settings: Settings, state: ClusterState) -> Wired:
+    """Wire agents, probes and the web server to one Faust app. Nothing is started yet.
+
+    Call it with the event loop running that the app is to live on.
+    """
+    app = faust.App(
+        settings.application_id,
+        broker=[f"kafka://{server}" for server in settings.bootstrap_servers.split(",")],
+        broker_credentials=faust_credentials(settings),
+        store="memory://",
+        web_enabled=False,
+        # Topics are created by agents/topics.py; Faust would make them its own way.
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        consumer_auto_offset_reset="earliest",
+        broker_commit_interval=5.0,
+        key_serializer="raw",
+        value_serializer="raw",
+    )
+    health = Health()
+    hurry = asyncio.Event()
+    changes = app.channel()
+    wakeups = app.channel()
+    ends = _topic(app, settings, END_OFFSETS)
+    movements = _topic(app, settings, REASSIGNMENTS)
+
+    offsets(app, changes, state, health, wakeups)
+    end_offsets(app, ends, state, wakeups)
+    reassignments(app, movements, state)
+    recommend(
+        app,
+        wakeups,
+        state,
+        _topic(app, settings, RECOMMENDATIONS),
+        _topic(app, settings, MOVEMENTS),
+        hurry,
+    )
+    app.service(OffsetsReader(settings, health, changes))
+    app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
+    app.service(ReassignmentsProbe(settings, health, state, movements))
+    web = WebServer(settings, state, health)
+    app.service(web)
+    return Wired(app, state, health, web)
+
+
+def _topic(app: faust.App, settings: Settings, name: str) -> faust.TopicT:
+    return app.topic(
+        topic_name(settings, name),
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+    )

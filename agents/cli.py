@@ -1,0 +1,34 @@
+"""The command line: one click group, one file for each command."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+import caughtup
+from caughtup.agents.assign_command import assign
+from caughtup.agents.check_command import check
+from caughtup.agents.explain_command import explain
+from caughtup.agents.lag_command import lag
+from caughtup.agents.pipeline_command import pipeline
+from caughtup.agents.run_command import run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(caughtup.__version__, prog_name="caughtup")
+def main() -> None:
+    """Know which copies of which Kafka Streams task are caught up, and what to do about it."""
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for SHELL: eval "$(caughtup completion bash)"."""
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(kind(main, {}, "caughtup", "_CAUGHTUP_COMPLETE").source())
+
+
+for command in (run, lag, explain, assign, check, pipeline):
+    main.add_command(command)

@@ -1,0 +1,209 @@
+"""Log-end offsets: a probe puts them on caughtup-end-offsets, an agent takes them from there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import faust
+import msgspec
+from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import TopicPartition as ClientTopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.health import Health
+from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.recommend import Wakeup
+from caughtup.agents.settings import Settings
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.state import ClusterState
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+PROBE = "end_offsets"
+#: An unchanged partition is written again this often, so that readers know it is still looked at.
+_REFRESH_MS = 60_000
+_TIMEOUT_SECONDS = 10.0
+
+
+class EndOffsetsRecord(msgspec.Struct):
+    """The value on caughtup-end-offsets: offsets, and when they were asked for (ms)."""
+
+    schema: int
+    topic: str
+    partition: int
+    start_offset: int
+    last_stable_offset: int
+    end_offset: int
+    as_of_ms: int
+
+
+_decode = msgspec.json.Decoder(EndOffsetsRecord).decode
+
+
+def end_offsets(
+    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+) -> None:
+    """Register the end-offsets agent: records in batches, the state updated."""
+
+    @app.agent(topic, name="end_offsets")
+    async def apply(records: faust.StreamT[bytes]) -> None:
+        async for events in records.take_events(1_000, within=0.05):
+            for event in events:
+                apply_record(state, event.key, event.value)
+            await wakeups.put(Wakeup.END_OFFSETS)
+
+
+def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
+    """Take one record of caughtup-end-offsets; a malformed one is logged and skipped."""
+    try:
+        if value is None:
+            topic, _, partition = (key or b"").decode().rpartition("-")
+            state.ends.apply(TopicPartition(topic, int(partition)), None)
+            return
+        record = _decode(value)
+    except (msgspec.MsgspecError, ValueError) as error:
+        log.warning("skipped a record of end offsets, key %r: %s", key, error)
+        return
+    state.ends.apply(
+        TopicPartition(record.topic, record.partition),
+        EndOffsets(
+            record.start_offset, record.last_stable_offset, record.end_offset, record.as_of_ms
+        ),
+    )
+
+
+class EndOffsetsProbe(Service):
+    """Asks the leaders for the end offsets that matter, and publishes those that changed.
+
+    It looks every ``end_offsets_interval`` seconds, and at once when ``hurry`` is set because a
+    generation waits for end offsets listed after it.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self,
+        settings: Settings,
+        health: Health,
+        state: ClusterState,
+        topic: faust.TopicT,
+        hurry: asyncio.Event,
+    ) -> None:
+        super().__init__()
+        self._interval = settings.end_offsets_interval
+        self._prefix = settings.topic_prefix
+        self._admin = AdminClient(rdkafka_config(settings))
+        self._health = health
+        self._state = state
+        self._topic = topic
+        self._hurry = hurry
+        self._published: dict[TopicPartition, EndOffsets] = {}
+
+    @Service.task
+    async def _run(self) -> None:
+        while not self.should_stop:
+            try:
+                await self._round()
+                self._health.succeeded(PROBE, now_ms())
+            except KafkaException as error:
+                self._health.failed(PROBE)
+                log.warning("listing end offsets: %s", error.args[0].str())
+            self._hurry.clear()
+            try:
+                await asyncio.wait_for(self._hurry.wait(), self._interval)
+            except TimeoutError:
+                continue
+
+    async def _round(self) -> None:
+        found, present = await asyncio.to_thread(list_end_offsets, self._admin, self._wants)
+        awaited = self._state.awaited_groups()
+        for partition, ends in sorted(found.items()):
+            known = self._published.get(partition)
+            if (
+                known is None
+                or _offsets(known) != _offsets(ends)
+                or ends.as_of_ms - known.as_of_ms >= _REFRESH_MS
+                or any(partition.topic.startswith(f"{group}-") for group in awaited)
+            ):
+                self._published[partition] = ends
+                await self._send(partition, ends)
+        known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
+        for partition in sorted(known_partitions - present):
+            self._published.pop(partition, None)
+            await self._send(partition, None)
+
+    def _wants(self, topic: str) -> bool:
+        """Leave our own topics out: each round would give the next one something to publish."""
+        return self._state.wants(topic) and not topic.startswith(self._prefix)
+
+    async def _send(self, partition: TopicPartition, ends: EndOffsets | None) -> None:
+        value = None
+        if ends is not None:
+            record = EndOffsetsRecord(
+                SCHEMA,
+                partition.topic,
+                partition.partition,
+                ends.start_offset,
+                ends.last_stable_offset,
+                ends.end_offset,
+                ends.as_of_ms,
+            )
+            value = msgspec.json.encode(record)
+        await self._topic.send(key=str(partition).encode(), value=value)
+
+
+def list_end_offsets(
+    admin: AdminClient, wants: Callable[[str], bool]
+) -> tuple[dict[TopicPartition, EndOffsets], set[TopicPartition]]:
+    """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
+
+    Blocks. Returns the offsets, and every such partition that exists: one without a leader
+    exists but has no offsets for now. Raises KafkaException when the cluster can't be reached.
+    """
+    metadata = admin.list_topics(timeout=_TIMEOUT_SECONDS)
+    partitions = [
+        ClientTopicPartition(name, partition)
+        for name, topic in metadata.topics.items()
+        if wants(name)
+        for partition in topic.partitions
+    ]
+    as_of = now_ms()
+    starts = _list(admin, partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
+    stable = _list(admin, partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+    ends = _list(admin, partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+    found = {
+        partition: EndOffsets(starts[partition], stable[partition], ends[partition], as_of)
+        for partition in ends
+        if partition in starts and partition in stable
+    }
+    return found, {TopicPartition(p.topic, p.partition) for p in partitions}
+
+
+def _list(
+    admin: AdminClient,
+    partitions: list[ClientTopicPartition],
+    spec: OffsetSpec,
+    isolation: IsolationLevel,
+) -> dict[TopicPartition, int]:
+    if not partitions:
+        return {}
+    futures = admin.list_offsets(
+        dict.fromkeys(partitions, spec), isolation_level=isolation, request_timeout=_TIMEOUT_SECONDS
+    )
+    found = {}
+    for partition, future in futures.items():
+        try:
+            found[TopicPartition(partition.topic, partition.partition)] = future.result().offset
+        except KafkaException as error:
+            log.debug("%s-%d: %s", partition.topic, partition.partition, error.args[0].str())
+    return found
+
+
+def _offsets(ends: EndOffsets) -> tuple[int, int, int]:
+    return ends.start_offset, ends.last_stable_offset, ends.end_offset

@@ -1,0 +1,150 @@
+"""``caughtup lag``: the lag table, straight from a cluster, no service needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.options import connection_options, format_option, settings_of
+from caughtup.agents.page_state import present
+from caughtup.agents.progress import Progress
+from caughtup.agents.snapshot import read_snapshot
+from caughtup.models.state import ClusterState
+
+#: Exit status when no group matched.
+NOTHING_MATCHED = 3
+
+
+@click.command()
+@click.argument("groups", nargs=-1, metavar="[GROUP]...")
+@connection_options
+@format_option
+def lag(groups: tuple[str, ...], output: str, **connection: Any) -> None:
+    """Show how far groups are behind, and for Streams applications every copy of every task.
+
+    Reads the cluster as it is now and exits; 3 when no group matched.
+    """
+    state = read_snapshot(settings_of(connection), Progress())
+    known = state.group_names()
+    chosen = [group for group in known if not groups or group in groups]
+    if not chosen:
+        wanted = ", ".join(groups)
+        click.echo(
+            f"caughtup: no group {wanted} on this cluster" if groups else "no groups", err=True
+        )
+        sys.exit(NOTHING_MATCHED)
+    if output == "json":
+        for group in chosen:
+            for line in lag_lines(state, group):
+                click.echo(msgspec.json.encode(line).decode())
+        return
+    console = Console()
+    for group in chosen:
+        _print_group(console, state, group)
+
+
+def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    """Give the JSON lines of one group: its partitions, its members, its tasks' copies."""
+    kind = state.group_type(group)
+    for row in state.partition_rows(group):
+        yield present(
+            kind="partition",
+            group=group,
+            group_type=kind,
+            topic=row.partition.topic,
+            partition=row.partition.partition,
+            committed=row.committed,
+            has_commit=row.committed is not None,
+            end_offset=row.ends.end_offset if row.ends else None,
+            last_stable_offset=row.ends.last_stable_offset if row.ends else None,
+            start_offset=row.ends.start_offset if row.ends else None,
+            lag=row.lag.lag if row.lag else None,
+            lag_committed_view=row.lag.lag_committed_view if row.lag else None,
+            member=row.member.member_id if row.member else None,
+            client_id=row.member.client_id if row.member else None,
+        )
+    yield from _member_lines(state, group)
+    application = state.applications.get(group)
+    if application is None or application.decided is None:
+        return
+    generation = application.decided.generation
+    for copy in state.task_rows(group):
+        yield present(
+            kind="task",
+            group=group,
+            generation=generation.generation,
+            process=str(copy.process),
+            client_id=generation.clients[copy.process].name,
+            task=str(copy.task),
+            role=copy.role,
+            lag=copy.lag,
+            provenance=copy.provenance,
+            offset_sum=copy.offset_sum,
+            end_offset_sum=copy.end_offset_sum,
+            as_of_ms=copy.as_of_ms,
+        )
+
+
+def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    metadata = state.groups.get(group)
+    if metadata is None:
+        return
+    owned: dict[str, list[tuple[str, int]]] = {}
+    for partition, member in sorted(state.assigned.get(group, {}).items()):
+        owned.setdefault(member.member_id, []).append(tuple(partition))
+    application = state.applications.get(group)
+    processes = (
+        {m.member_id: str(m.process) for m in application.newest.members()} if application else {}
+    )
+    for member in sorted(metadata.members, key=lambda m: m.member_id):
+        yield present(
+            kind="member",
+            group=group,
+            group_type=state.group_type(group),
+            member=member.member_id,
+            client_id=member.client_id,
+            host=member.client_host,
+            process=processes.get(member.member_id),
+            assigned=owned.get(member.member_id, []),
+        )
+
+
+def _print_group(console: Console, state: ClusterState, group: str) -> None:
+    kind = state.group_type(group)
+    table = Table(title=f"{group} ({kind})" if kind else group, title_justify="left")
+    for column in ("topic", "partition", "committed", "end", "lag", "client"):
+        right = column in ("partition", "committed", "end", "lag")
+        table.add_column(column, justify="right" if right else "left")
+    for row in state.partition_rows(group):
+        table.add_row(
+            row.partition.topic,
+            str(row.partition.partition),
+            "never" if row.committed is None else str(row.committed),
+            str(row.ends.end_offset) if row.ends else "unknown",
+            str(row.lag.lag) if row.lag else "unknown",
+            row.member.client_id if row.member else "",
+        )
+    console.print(table)
+    copies = state.task_rows(group)
+    if not copies:
+        return
+    clients = state.applications[group].newest.clients
+    tasks = Table(title=f"{group}: copies of tasks", title_justify="left")
+    for column in ("task", "client", "role", "lag", "provenance"):
+        tasks.add_column(column, justify="right" if column == "lag" else "left")
+    for copy in copies:
+        client = clients.get(copy.process)
+        tasks.add_row(
+            str(copy.task),
+            client.name if client else str(copy.process),
+            copy.role,
+            "" if copy.lag is None else str(copy.lag),
+            copy.provenance,
+        )
+    console.print(tasks)

@@ -1,0 +1,183 @@
+"""``/metrics``: collected on scrape from the state, never pushed, never asking Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.health import Health
+from caughtup.models.application import Application
+from caughtup.models.state import ClusterState
+
+_GROUP = ("cluster", "group")
+_GROUP_PARTITION = ("cluster", "group", "topic", "partition")
+_PARTITION = ("cluster", "topic", "partition")
+
+
+class StateCollector(Collector):
+    """Turns the state into metric families. Unknown figures are absent, never 0 or -1."""
+
+    def __init__(self, state: ClusterState, health: Health) -> None:
+        self._state = state
+        self._health = health
+
+    def describe(self) -> Iterable[Metric]:
+        """Describe nothing: names are only known once there is something to tell."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Give every family; groups only once the reader has caught up with the log."""
+        yield from self._own_health()
+        yield from self._reassignments()
+        if self._health.ready:
+            yield from self._groups()
+            yield from self._ends()
+            yield from self._applications()
+            yield from self._tasks()
+
+    def _groups(self) -> Iterator[Metric]:
+        lag = _gauge(
+            "group_lag_records", "Records a read_committed reader has yet to read", _GROUP_PARTITION
+        )
+        committed = _gauge("group_committed_offset", "Committed offset", _GROUP_PARTITION)
+        has_commit = _gauge(
+            "group_has_commit", "Whether the group ever committed here", _GROUP_PARTITION
+        )
+        members = _gauge("group_members", "Members of the group", (*_GROUP, "group_type"))
+        state = self._state
+        for group in state.group_names():
+            metadata = state.groups.get(group)
+            if metadata is not None:
+                kind = state.group_type(group) or ""
+                members.add_metric([state.cluster, group, kind], len(metadata.members))
+            for row in state.partition_rows(group):
+                labels = [state.cluster, group, row.partition.topic, str(row.partition.partition)]
+                has_commit.add_metric(labels, row.committed is not None)
+                if row.committed is not None:
+                    committed.add_metric(labels, row.committed)
+                if row.lag is not None:
+                    lag.add_metric(labels, row.lag.lag)
+        yield from (lag, committed, has_commit, members)
+
+    def _ends(self) -> Iterator[Metric]:
+        ends = _gauge("partition_end_offset", "End of the log", (*_PARTITION, "isolation"))
+        for (topic, partition), seen in self._state.ends:
+            labels = [self._state.cluster, topic, str(partition)]
+            ends.add_metric([*labels, "read_committed"], seen.last_stable_offset)
+            ends.add_metric([*labels, "read_uncommitted"], seen.end_offset)
+        yield ends
+
+    def _applications(self) -> Iterator[Metric]:
+        generation = _gauge("group_generation", "Generation of a Streams group", _GROUP)
+        due = _gauge("probing_rebalance_due", "Whether its time has come", _GROUP)
+        due_at = _gauge(
+            "probing_rebalance_due_timestamp_seconds",
+            "When the next probing rebalance is due",
+            _GROUP,
+        )
+        movements = _counter("movements", "Movements recommended, by kind", (*_GROUP, "kind"))
+        rebalances = _counter("rebalances", "Generations seen", _GROUP)
+        exact = _counter("exact_decisions", "Leader's decisions recomputed", (*_GROUP, "result"))
+        published = _counter("recommendations_published", "Recommendations published", _GROUP)
+        now = now_ms()
+        for group, application in sorted(self._state.applications.items()):
+            labels = [self._state.cluster, group]
+            generation.add_metric(labels, application.newest.generation)
+            next_rebalance = application.newest.next_rebalance()
+            due.add_metric(labels, next_rebalance is not None and next_rebalance[0] <= now)
+            if next_rebalance is not None:
+                due_at.add_metric(labels, next_rebalance[0] / 1000)
+            rebalances.add_metric(labels, application.rebalances)
+            published.add_metric(labels, application.published)
+            for kind, count in sorted(application.movement_counts.items()):
+                movements.add_metric([*labels, kind], count)
+            for result, count in sorted(application.exact_counts.items()):
+                exact.add_metric([*labels, result], count)
+        yield from (generation, due, due_at, movements, rebalances, exact, published)
+
+    def _tasks(self) -> Iterator[Metric]:
+        lag = _gauge(
+            "task_lag_records",
+            "Offsets a copy of a task has yet to restore, as of its client's last rebalance",
+            (*_GROUP, "process", "client_id", "task", "role"),
+        )
+        copies = _gauge("task_copies", "Copies of tasks, by role", (*_GROUP, "role"))
+        for group, application in sorted(self._state.applications.items()):
+            roles: dict[str, int] = {}
+            for copy in self._state.task_rows(group):
+                roles[copy.role] = roles.get(copy.role, 0) + 1
+                if copy.lag is not None:
+                    labels = [str(copy.process), _name(application, copy.process)]
+                    labels += [str(copy.task), copy.role]
+                    lag.add_metric([self._state.cluster, group, *labels], copy.lag)
+            for role, count in sorted(roles.items()):
+                copies.add_metric([self._state.cluster, group, role], count)
+        yield from (lag, copies)
+
+    def _reassignments(self) -> Iterator[Metric]:
+        partitions = _gauge(
+            "reassignment_partitions", "Partitions in movement", ("cluster", "phase")
+        )
+        remaining = _gauge("reassignment_offsets_remaining", "Offsets yet to copy", _PARTITION)
+        age = _gauge("reassignment_age_seconds", "Time since it was first seen", _PARTITION)
+        idle = _gauge(
+            "reassignment_idle_seconds", "Time since a replica gained or joined the ISR", _PARTITION
+        )
+        phases = {"A": 0, "completing": 0}
+        now = now_ms()
+        for partition, tracked in sorted(self._state.reassignments.moving.items()):
+            labels = [self._state.cluster, partition.topic, str(partition.partition)]
+            phases[tracked.latest.phase] += 1
+            if (left := tracked.latest.offsets_remaining) is not None:
+                remaining.add_metric(labels, left)
+            age.add_metric(labels, max(0, now - tracked.first.as_of_ms) / 1000)
+            idle.add_metric(labels, max(0, now - tracked.progressed_ms) / 1000)
+        for phase, count in phases.items():
+            partitions.add_metric([self._state.cluster, phase], count)
+        yield from (partitions, remaining, age, idle)
+
+    def _own_health(self) -> Iterator[Metric]:
+        cluster, health, counts = self._state.cluster, self._health, self._state.counts
+        ready = _gauge("offsets_reader_ready", "Whether the log was read to its end", ("cluster",))
+        ready.add_metric([cluster], health.ready)
+        yield ready
+        if health.reader_lag is not None:
+            lag = _gauge("offsets_reader_lag_records", "Records yet to be read", ("cluster",))
+            lag.add_metric([cluster], health.reader_lag)
+            yield lag
+        records = _counter("offsets_records", "Records read", ("cluster", "key_type"))
+        for key_type, count in sorted(counts.records.items()):
+            records.add_metric([cluster, str(key_type)], count)
+        skipped = _counter(
+            "offsets_records_skipped", "Records of types not read yet", ("cluster", "key_type")
+        )
+        for key_type, count in sorted(counts.skipped.items()):
+            skipped.add_metric([cluster, str(key_type)], count)
+        errors = _counter(
+            "decode_errors", "Records that could not be read", ("cluster", "key_type", "code")
+        )
+        for (key_type, code), count in counts.errors.items():
+            name = "unknown" if key_type is None else str(key_type)
+            errors.add_metric([cluster, name, code], count)
+        age = _gauge("snapshot_age_seconds", "Age of what a probe last saw", ("cluster", "source"))
+        for probe, seen_ms in sorted(health.probed_ms.items()):
+            age.add_metric([cluster, probe], max(0, now_ms() - seen_ms) / 1000)
+        failures = _counter("probe_errors", "Probes that failed", ("cluster", "probe"))
+        for probe, count in sorted(health.probe_errors.items()):
+            failures.add_metric([cluster, probe], count)
+        yield from (records, skipped, errors, age, failures)
+
+
+def _name(application: Application, process: object) -> str:
+    return next((c.name for p, c in application.newest.clients.items() if p == process), "")
+
+
+def _gauge(name: str, documentation: str, labels: Iterable[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"caughtup_{name}", documentation, labels=labels)
+
+
+def _counter(name: str, documentation: str, labels: Iterable[str]) -> CounterMetricFamily:
+    return CounterMetricFamily(f"caughtup_{name}", documentation, labels=labels)

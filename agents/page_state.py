@@ -1,0 +1,171 @@
+"""What the page shows, as JSON: ``/api/state``. Unknown figures are absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import caughtup
+from caughtup.agents.health import Health
+from caughtup.models.application import Application, DecidedGeneration
+from caughtup.models.groups import StreamsGeneration
+from caughtup.models.state import ClusterState
+from caughtup.models.task_table import TaskCopy
+
+SCHEMA = 1
+
+
+def page_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, Any]:
+    """Describe the whole cluster for the page at a moment (ms)."""
+    return {
+        "schema": SCHEMA,
+        "now_ms": now_ms,
+        "ready": health.ready,
+        "cluster": state.cluster,
+        "version": caughtup.__version__,
+        "reader": present(
+            records=sum(state.counts.records.values()),
+            lag=health.reader_lag,
+            decode_errors=sum(state.counts.errors.values()),
+        ),
+        "groups": [group_summary(state, group) for group in state.group_names()],
+        "applications": [
+            application_view(state, group, application)
+            for group, application in sorted(state.applications.items())
+        ],
+        "reassignments": reassignment_rows(state, now_ms),
+        "recent_reassignments": [
+            {**_partition(ended.partition), "outcome": ended.outcome, "at_ms": ended.at_ms}
+            for ended in reversed(state.reassignments.ended)
+        ],
+    }
+
+
+def present(**fields: Any) -> dict[str, Any]:
+    """Make an object of the fields that are known."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
+    """Sum a group up; its lag is absent if that of any partition with a commit is unknown."""
+    rows = state.partition_rows(group)
+    lags = [row.lag.lag for row in rows if row.lag is not None]
+    metadata = state.groups.get(group)
+    return present(
+        group=group,
+        group_type=state.group_type(group),
+        members=len(metadata.members) if metadata else None,
+        partitions=len(rows),
+        lag=sum(lags) if len(lags) == len(rows) else None,
+        generation=metadata.generation if metadata and metadata.members else None,
+    )
+
+
+def application_view(state: ClusterState, group: str, application: Application) -> dict[str, Any]:
+    """Describe a Streams application: the last decided generation, its tasks and reasons."""
+    decided = application.decided
+    generation = decided.generation if decided else application.newest
+    due = application.newest.next_rebalance()
+    probing: dict[str, Any] = {"scheduled": due is not None}
+    if due is not None:
+        probing |= {
+            "due_ms": due[0],
+            "carried_by": application.newest.clients[due[1].process].name,
+        }
+    return {
+        "group": group,
+        "generation": application.newest.generation,
+        "as_of_ms": generation.as_of_ms,
+        "acceptable_recovery_lag": state.parameters(group).value("acceptable.recovery.lag"),
+        "clients": _clients(generation),
+        "tasks": _tasks(state.task_rows(group), decided),
+        "probing": probing,
+        **({"exact": _exact(decided), "recommendation": _record(decided)} if decided else {}),
+        "history": [
+            {
+                "generation": p.generation,
+                "at_ms": p.at_ms,
+                "result": p.result,
+                "movements": p.movements,
+            }
+            for p in reversed(application.history)
+        ],
+    }
+
+
+def _clients(generation: StreamsGeneration) -> list[dict[str, Any]]:
+    return [
+        {
+            "process": str(process),
+            "name": client.name,
+            "client_ids": [member.client_id for member in client.members],
+            "host": client.members[0].host,
+            "capacity": client.capacity,
+            "leader": any(member.member_id == generation.leader for member in client.members),
+        }
+        for process, client in sorted(
+            generation.clients.items(), key=lambda item: (item[1].name, item[0])
+        )
+    ]
+
+
+def _tasks(copies: list[TaskCopy], decided: DecidedGeneration | None) -> list[dict[str, Any]]:
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for copy in copies:
+        by_task.setdefault(str(copy.task), []).append(
+            present(
+                process=str(copy.process),
+                role=copy.role,
+                lag=copy.lag,
+                provenance=copy.provenance,
+                as_of_ms=copy.as_of_ms,
+            )
+        )
+    stateful = {str(task) for task in decided.inputs.ends} if decided else set()
+    return [
+        {"task": task, "stateful": task in stateful, "copies": found}
+        for task, found in by_task.items()
+    ]
+
+
+def _exact(decided: DecidedGeneration) -> dict[str, str]:
+    return {
+        "assignor": "HighAvailabilityTaskAssignor",
+        "result": decided.exact.result,
+        "why": decided.exact.why,
+    }
+
+
+def _record(decided: DecidedGeneration) -> dict[str, Any] | None:
+    """Give the recommendation without what the page doesn't show: the scenario is long."""
+    if decided.record is None:
+        return None
+    inputs = {k: v for k, v in decided.record["inputs"].items() if k != "scenario"}
+    shown = {k: v for k, v in decided.record.items() if k != "assignment"}
+    return {**shown, "inputs": inputs}
+
+
+def reassignment_rows(state: ClusterState, now_ms: int) -> list[dict[str, Any]]:
+    """Describe every partition in movement, for the page and ``caughtup reassignments``."""
+    rows = []
+    for partition, tracked in sorted(state.reassignments.moving.items()):
+        latest = tracked.latest
+        rows.append(
+            present(
+                **_partition(partition),
+                phase=latest.phase,
+                replicas=latest.replicas,
+                target=latest.target,
+                adding=latest.adding,
+                removing=latest.removing,
+                isr=latest.isr,
+                leader=latest.leader,
+                offsets_remaining=latest.offsets_remaining,
+                age_seconds=max(0, now_ms - tracked.first.as_of_ms) / 1000,
+                idle_seconds=max(0, now_ms - tracked.progressed_ms) / 1000,
+            )
+        )
+    return rows
+
+
+def _partition(partition: tuple[str, int]) -> dict[str, Any]:
+    return {"topic": partition[0], "partition": partition[1]}

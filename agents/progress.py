@@ -1,0 +1,35 @@
+"""Progress of long work, on standard error: a bar for a person, nothing for a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+
+
+class Progress:
+    """Shows a bar for each task while it runs, when standard error is a terminal."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+
+    @contextmanager
+    def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Give a function that says how much more was done."""
+        if not self._console.is_terminal:
+            yield lambda _: None
+            return
+        bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        with bar:
+            task = bar.add_task(description, total=total)
+            yield lambda done: bar.advance(task, done)

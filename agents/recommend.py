@@ -1,0 +1,71 @@
+"""Generations → decisions → recommended assignments, with the reason for every move."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+import faust
+import msgspec
+
+from caughtup.agents.clock import now_ms
+from caughtup.models.state import ClusterState
+
+log = logging.getLogger(__name__)
+
+
+class Wakeup(Enum):
+    """What may have made a decision due: new generations, or the end offsets they wait for."""
+
+    GROUPS = "groups"
+    END_OFFSETS = "end_offsets"
+
+
+def recommend(
+    app: faust.App,
+    wakeups: faust.ChannelT,
+    state: ClusterState,
+    recommendations: faust.TopicT,
+    movements: faust.TopicT,
+    hurry: asyncio.Event,
+) -> None:
+    """Register the recommend agent: woken when something changed, it decides what is due."""
+
+    @app.agent(wakeups, name="recommend")
+    async def decide(woken: faust.StreamT[Wakeup]) -> None:
+        async for _ in woken:
+            for record in state.decide(now_ms()):
+                key = record["group"].encode()
+                for event in movement_events(record):
+                    await movements.send(key=key, value=msgspec.json.encode(event))
+                await recommendations.send(key=key, value=msgspec.json.encode(record))
+                log.info("%s", summary(record))
+            if state.awaited_groups():
+                hurry.set()
+
+
+def movement_events(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give an event of caughtup-movements for each movement that a recommendation plans."""
+    for movement in record["movements"]:
+        yield {
+            "schema": 1,
+            "event": "planned",
+            "group": record["group"],
+            "generation": record["generation"],
+            "decision_id": record["decision_id"],
+            "at_ms": record["decided_at_ms"],
+            **movement,
+        }
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """Say in one line what was decided."""
+    leader = record["leader"]
+    why = f" ({leader['why']})" if leader["why"] else ""
+    return (
+        f"{record['group']} generation {record['generation']}: "
+        f"{len(record['movements'])} movements, leader {leader['result']}{why}"
+    )

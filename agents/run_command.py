@@ -1,0 +1,105 @@
+"""``caughtup run``: the service, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from typing import Any
+
+import click
+from confluent_kafka.admin import AdminClient
+
+from caughtup.agents.app import Wired, create_app
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.options import connection_options, settings_of
+from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
+from caughtup.agents.snapshot import cluster_id, read_topic, take_published
+from caughtup.agents.topics import RECOMMENDATIONS, create_topics, topic_name
+from caughtup.models.state import ClusterState
+
+log = logging.getLogger(__name__)
+
+
+@click.command()
+@connection_options
+@click.option("--web-host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
+@click.option("--web-port", type=int, metavar="PORT", help="Which port. [default: 8080]")
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[default: info]"
+)
+def run(
+    web_host: str | None, web_port: int | None, log_level: str | None, **connection: Any
+) -> None:
+    """Run the service beside a cluster: lag, recommendations, /metrics and the page."""
+    settings = settings_of(connection, web_host=web_host, web_port=web_port, log_level=log_level)
+    set_up_logging(settings.log_level)
+    require_free_port(settings)
+    state = prepare(settings)
+    try:
+        asyncio.run(serve(settings, state))
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {settings.web_host}:{settings.web_port}: {error}"
+        ) from None
+
+
+def prepare(settings: Settings) -> ClusterState:
+    """Connect, create what is missing, read back what was published. Raises UserError."""
+    admin = AdminClient(rdkafka_config(settings))
+    state = ClusterState(cluster_id(admin, settings), settings.parameters())
+    create_topics(settings)
+    for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
+        take_published(state, key, value)
+    return state
+
+
+async def serve(settings: Settings, state: ClusterState) -> None:
+    """Run the service until SIGINT or SIGTERM, or until a part of it breaks for good."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stop.set)
+    wired = create_app(settings, state)
+    await wired.app.start()
+    try:
+        await _until_stopped(wired, stop)
+    finally:
+        await wired.app.stop()
+    if wired.app.crashed:
+        raise UserError(f"the service broke: {wired.app.crash_reason!r}")
+
+
+async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
+    stopping = asyncio.ensure_future(stop.wait())
+    crashing = asyncio.ensure_future(wired.app.wait_until_stopped())
+    await asyncio.wait({stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
+    for waiting in (stopping, crashing):
+        waiting.cancel()
+
+
+def require_free_port(settings: Settings) -> None:
+    """Raise UserError when the web port is taken, before anything else is started."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.web_host, settings.web_port))
+        except OSError as error:
+            raise UserError(
+                f"cannot listen on {settings.web_host}:{settings.web_port} ({error.strerror}): "
+                "choose another with --web-port"
+            ) from None
+
+
+def set_up_logging(level: str) -> None:
+    """Log to standard error, one line an event; libraries only from warnings on."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("caughtup").setLevel(level.upper())

@@ -1,0 +1,153 @@
+"""A cluster's state read once, straight from Kafka: for commands that need no service."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.end_offsets import list_end_offsets
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics import CONSUMER_OFFSETS, RECOMMENDATIONS, topic_name
+from caughtup.models.state import ClusterState
+from caughtup.models.wire.batch import decode_batch
+
+log = logging.getLogger(__name__)
+
+_POLL_RECORDS = 10_000
+_POLL_SECONDS = 1.0
+_TIMEOUT_SECONDS = 10.0
+
+
+def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
+    """Read groups, commits and end offsets of the cluster as it is now.
+
+    Raises UserError when the cluster can't be reached or read.
+    """
+    admin = AdminClient(rdkafka_config(settings))
+    state = ClusterState(cluster_id(admin, settings), settings.parameters())
+    for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), progress):
+        take_published(state, key, value)
+    batch: list[tuple[bytes | None, bytes | None]] = []
+    for record in read_topic(settings, CONSUMER_OFFSETS, progress):
+        batch.append(record)
+        if len(batch) >= _POLL_RECORDS:
+            state.apply_batch(decode_batch(batch), now_ms())
+            batch.clear()
+    state.apply_batch(decode_batch(batch), now_ms())
+    found, _ = list_end_offsets(admin, state.wants)
+    for partition, ends in sorted(found.items()):
+        state.ends.apply(partition, ends)
+    for _ in state.decide(now_ms()):
+        pass  # a snapshot publishes nothing; what was decided is in the state
+    return state
+
+
+def take_published(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
+    """Take one record of caughtup-recommended-assignments; a malformed one is skipped."""
+    if key is None or value is None:
+        return
+    try:
+        record: dict[str, Any] = json.loads(value)
+        state.apply_published(key.decode(), record)
+    except ValueError as error:
+        log.warning("skipped a recommendation, key %r: %s", key, error)
+
+
+def cluster_id(admin: AdminClient, settings: Settings) -> str:
+    """Give the cluster's id. Raises UserError, in one line, when it can't be reached."""
+    try:
+        return str(admin.list_topics(timeout=_TIMEOUT_SECONDS).cluster_id)
+    except KafkaException as error:
+        raise unreachable(settings, error.args[0]) from None
+
+
+def unreachable(settings: Settings, error: KafkaError) -> UserError:
+    """Say what to do about a cluster that doesn't answer or refuses us."""
+    servers = settings.bootstrap_servers
+    if error.code() in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
+        return UserError(f"{servers} refused the credentials: check sasl.* under [kafka]")
+    if error.code() == KafkaError._SSL:
+        return UserError(
+            f"no TLS connection to {servers}: {error.str()}; check ssl.* under [kafka]"
+        )
+    return UserError(
+        f"cannot reach Kafka at {servers} ({error.str()}): check bootstrap_servers, "
+        "and security.protocol under [kafka]"
+    )
+
+
+def read_topic(
+    settings: Settings, topic: str, progress: Progress
+) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Give the records of a topic, up to its end as it is now; none if there is no such topic.
+
+    read_committed. Raises UserError when it can't be read.
+    """
+    consumer = Consumer(
+        rdkafka_config(
+            settings,
+            **{
+                "group.id": f"{settings.application_id}-snapshot",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+            },
+        )
+    )
+    try:
+        metadata = consumer.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
+        if metadata.error is not None and metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return
+        if metadata.error is not None:
+            raise UserError(f"cannot read {topic}: {metadata.error.str()}")
+        partitions = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in metadata.partitions]
+        total = _total(settings, partitions)
+        consumer.assign(partitions)
+        unfinished = set(metadata.partitions)
+        with progress.task(f"reading {topic}", total) as advance:
+            while unfinished:
+                messages = consumer.consume(_POLL_RECORDS, timeout=_POLL_SECONDS)
+                advance(len(messages))
+                for message in messages:
+                    error = message.error()
+                    if error is None:
+                        yield message.key(), message.value()
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        unfinished.discard(message.partition())
+                    else:
+                        raise UserError(f"cannot read {topic}: {error.str()}")
+    except KafkaException as error:
+        raise unreachable(settings, error.args[0]) from None
+    finally:
+        consumer.close()
+
+
+def _total(settings: Settings, partitions: list[TopicPartition]) -> int:
+    """Estimate how many records there are: compaction leaves fewer than the offsets say."""
+    admin = AdminClient(rdkafka_config(settings))
+    total = 0
+    for sign, spec in ((1, OffsetSpec.latest()), (-1, OffsetSpec.earliest())):
+        futures = admin.list_offsets(
+            {TopicPartition(p.topic, p.partition): spec for p in partitions},
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_TIMEOUT_SECONDS,
+        )
+        total += sign * sum(future.result().offset for future in futures.values())
+    return total

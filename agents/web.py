@@ -1,0 +1,126 @@
+"""The web side: the page, its live state, ``/metrics`` and ``/ready``. Reads the state only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from mode import Service
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.health import Health
+from caughtup.agents.metrics import StateCollector
+from caughtup.agents.page_state import page_state
+from caughtup.agents.settings import Settings
+from caughtup.models.state import ClusterState
+
+log = logging.getLogger(__name__)
+
+_STATIC = {
+    "/": ("index.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+}
+_PUSH_SECONDS = 1.0
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class WebServer(Service):
+    """Serves the page and the metrics on ``web_host:web_port``."""
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: ClusterState,
+        health: Health,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._state = state
+        self._health = health
+        self._clock = clock
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(StateCollector(state, health))
+        self._runner: web.AppRunner | None = None
+        #: The port that is really listened on, which matters where 0 was asked for.
+        self.port = settings.web_port
+
+    async def on_start(self) -> None:
+        """Listen. Raises OSError when the port is taken."""
+        app = web.Application()
+        for path, (name, kind) in _STATIC.items():
+            app.router.add_get(path, _static(name, kind))
+        app.router.add_get("/api/state", self._state_json)
+        app.router.add_get("/api/events", self._events)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/ready", self._ready)
+        app.on_response_prepare.append(_add_headers)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._settings.web_host, self._settings.web_port)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        log.info("the page: http://%s:%d/", self._settings.web_host, self.port)
+
+    async def on_stop(self) -> None:
+        """Close the listener and what is connected to it."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    def _encoded(self) -> bytes:
+        return msgspec.json.encode(page_state(self._state, self._health, self._clock()))
+
+    async def _state_json(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._encoded(), content_type="application/json")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Push the state as server-sent events, at most once a second."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        try:
+            while not self.should_stop:
+                await response.write(b"event: state\ndata: " + self._encoded() + b"\n\n")
+                await asyncio.sleep(_PUSH_SECONDS)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the reader went away, or the server stops
+        return response
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        if self._health.ready:
+            return web.Response(text="ready\n")
+        lag = self._health.reader_lag
+        left = "" if lag is None else f": {lag} records of __consumer_offsets to go"
+        return web.Response(status=503, text=f"catching up{left}\n")
+
+
+def _static(name: str, kind: str) -> Any:
+    body = files("caughtup.agents").joinpath("static", name).read_bytes()
+
+    async def serve(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8")
+
+    return serve
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)
