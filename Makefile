@@ -1,0 +1,46 @@
+# caughtup: `make demo` to watch it, `make test` to test it, `make check` before a commit.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install java prometheus demo test lint types check lock clean
+
+help:  ## Say what can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+install: $(STAMP)  ## Create .venv with .venv/bin/caughtup
+
+$(STAMP): requirements.lock pyproject.toml caughtup/__init__.py
+	@sh scripts/make_venv.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+java:
+	@sh scripts/ensure_java.sh >/dev/null
+
+prometheus:
+	@sh scripts/ensure_tool.sh promtool prometheus
+	@sh scripts/ensure_tool.sh chromium chromium
+
+demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
+	@$(BIN)/caughtup demo
+
+test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: install
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: install
+	@$(BIN)/mypy
+
+check: lint types test  ## Lint, types, tests
+
+lock:  ## Resolve requirements.lock again
+	@$(BIN)/python -m uv pip compile pyproject.toml --all-extras --group dev --generate-hashes \
+	  --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet --upgrade \
+	  -o requirements.lock
+
+clean:  ## Remove .venv and what the tools leave
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
