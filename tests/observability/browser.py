@@ -118,10 +118,10 @@ class Page:
         """Move the pointer, in CSS pixels from the window's top left."""
         await self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    async def screenshot(self, path: Path) -> None:
-        """Write a PNG of the window."""
+    async def screenshot(self) -> bytes:
+        """Give a PNG of the window."""
         answer = await self.send("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(answer["data"]))
+        return base64.b64decode(answer["data"])
 
 
 @contextlib.asynccontextmanager
@@ -161,6 +161,7 @@ async def _port(written: Path) -> int:
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(FileNotFoundError, IndexError, ValueError):
-            return int(written.read_text().splitlines()[0])
+            text = await asyncio.to_thread(written.read_text)
+            return int(text.splitlines()[0])
         await asyncio.sleep(0.05)
     raise TimeoutError(f"chromium never wrote {written}")

@@ -1,0 +1,50 @@
+"""Where the files are that operators use, and what the service really exposes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from caughtup.agents.health import Health
+from caughtup.agents.metrics import StateCollector
+from caughtup.models.state import ClusterState
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "prometheus" / "caughtup.rules.yml"
+DASHBOARD = ROOT / "grafana" / "dashboards" / "caughtup.json"
+OPERATING = ROOT / "docs" / "operating.md"
+
+_METRIC = re.compile(r"\bcaughtup_[a-z0-9_]+\b")
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file as plain dicts and lists."""
+    return YAML(typ="safe", pure=True).load(path.read_text())
+
+
+def exposed_metrics() -> dict[str, tuple[str, ...]]:
+    """Give the labels of every metric of /metrics, by the name that a query uses."""
+    collector = StateCollector(ClusterState("c", {}), Health(ready=True, reader_lag=0))
+    return {
+        family.name + ("_total" if family.type == "counter" else ""): tuple(family._labelnames)
+        for family in collector.collect()
+    }
+
+
+def metrics_named_in(expression: str) -> set[str]:
+    """Find the names of our metrics in an expression."""
+    return set(_METRIC.findall(expression))
+
+
+def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run promtool; fails, saying what to install, where there is none."""
+    program = shutil.which("promtool")
+    assert program, "promtool is missing: apt-get install --no-install-recommends prometheus"
+    return subprocess.run(
+        [program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
+    )

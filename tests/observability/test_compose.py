@@ -1,0 +1,164 @@
+"""docker-compose.yml and the Dockerfile: valid, and everything they name exists."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema
+import pytest
+
+from caughtup.agents.cli import main
+from caughtup.agents.settings import Settings
+from tests.observability.repository import ROOT, read_yaml
+
+COMPOSE: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+BUILT = {name: service for name, service in SERVICES.items() if "build" in service}
+# A line that ends in a backslash goes on.
+DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+
+
+def stages() -> dict[str, str]:
+    found = re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)[1:]
+    return {re.match(r"\S+ AS (\w+)", text)[1]: text for text in found}  # type: ignore[index]
+
+
+def base_of(stage: str) -> str:
+    return stages()[stage].split()[0]
+
+
+def test_the_compose_file_is_valid_by_the_compose_specification() -> None:
+    # The specification's schema comes with check-jsonschema: nothing is fetched.
+    vendored = "check_jsonschema/builtin_schemas/vendor/compose-spec.json"
+    schema = json.loads(Path(distribution("check-jsonschema").locate_file(vendored)).read_text())
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    assert [error.message for error in validator.iter_errors(COMPOSE)] == []
+    assert list(validator.iter_errors({"services": {"x": {"image": ["not a string"]}}}))
+
+
+def test_the_services_are_those_that_operating_needs() -> None:
+    assert set(SERVICES) == {"kafka", "caughtup", "history", "prometheus", "grafana"}
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_ports_are_published_on_loopback_only(name: str) -> None:
+    for port in SERVICES[name].get("ports", []):
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_what_is_mounted_exists(name: str) -> None:
+    for entry in SERVICES[name].get("volumes", []):
+        source, target, *_ = entry.split(":")
+        assert target.startswith("/")
+        if source.startswith("./"):
+            assert (ROOT / source).exists(), source
+        else:
+            assert source in COMPOSE["volumes"]
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_what_a_service_waits_for_exists_and_can_tell_that_it_is_healthy(name: str) -> None:
+    waited = SERVICES[name].get("depends_on", {})
+    for other in waited:
+        assert other in SERVICES
+        if isinstance(waited, dict) and waited[other]["condition"] == "service_healthy":
+            assert "healthcheck" in SERVICES[other]
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_images_have_exact_versions(name: str) -> None:
+    service = SERVICES[name]
+    if name not in BUILT:
+        assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
+
+
+@pytest.mark.parametrize("name", sorted(BUILT))
+def test_commands_and_their_options_exist(name: str) -> None:
+    words = list(BUILT[name]["command"])
+    command: click.Command = main
+    while words and isinstance(command, click.Group):
+        command = command.commands[words.pop(0)]
+    assert not isinstance(command, click.Group)
+    # Parsing refuses unknown options and missing ones, and runs nothing.
+    with command.make_context(name, words, resilient_parsing=False):
+        pass
+
+
+@pytest.mark.parametrize("name", sorted(BUILT))
+def test_variables_of_ours_are_settings(name: str) -> None:
+    ours = {
+        variable: str(value)
+        for variable, value in BUILT[name].get("environment", {}).items()
+        if variable.startswith("CAUGHTUP_")
+    }
+    fields = {variable.removeprefix("CAUGHTUP_").lower(): v for variable, v in ours.items()}
+    Settings(**fields)  # type: ignore[arg-type]  # refuses names and values that it doesn't know
+
+
+def test_everybody_uses_kafkas_listener_inside_the_network() -> None:
+    kafka = SERVICES["kafka"]["environment"]
+    assert "INTERNAL://kafka:19092" in kafka["KAFKA_ADVERTISED_LISTENERS"]
+    assert SERVICES["caughtup"]["environment"]["CAUGHTUP_BOOTSTRAP_SERVERS"] == "kafka:19092"
+    assert "kafka:19092" in SERVICES["history"]["command"]
+    published = [port.split(":")[-1] for port in SERVICES["kafka"]["ports"]]
+    assert published == ["9092"]
+    assert "HOST://127.0.0.1:9092" in kafka["KAFKA_ADVERTISED_LISTENERS"]
+
+
+def test_prometheus_scrapes_the_port_that_the_service_listens_on() -> None:
+    environment = SERVICES["caughtup"]["environment"]
+    scrape = read_yaml(ROOT / "prometheus" / "prometheus.yml")
+    port = environment["CAUGHTUP_WEB_PORT"]
+    assert scrape["scrape_configs"][0]["static_configs"] == [{"targets": [f"caughtup:{port}"]}]
+    assert f"EXPOSE {port}" in stages()["service"]
+    assert [p.split(":")[-1] for p in SERVICES["caughtup"]["ports"]] == [port]
+    check = " ".join(SERVICES["caughtup"]["healthcheck"]["test"])
+    assert f"http://127.0.0.1:{port}/ready" in check
+    assert f"http://127.0.0.1:{port}/ready" in stages()["service"]
+
+
+def test_prometheus_finds_the_rules_where_they_are_mounted() -> None:
+    mounted = [entry.split(":")[1] for entry in SERVICES["prometheus"]["volumes"]]
+    assert set(read_yaml(ROOT / "prometheus" / "prometheus.yml")["rule_files"]) <= set(mounted)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT))
+def test_our_images_run_as_nobody_in_particular(name: str) -> None:
+    stage = stages()[BUILT[name]["build"]["target"]]
+    users = re.findall(r"^USER (\S+)", stage, re.MULTILINE)
+    assert users
+    assert users[-1] not in {"0", "root"}
+
+
+def test_only_the_image_for_spark_has_java() -> None:
+    assert "openjdk-17" in stages()["history"]
+    chain = ["service"]
+    while base_of(chain[-1]) in stages():
+        chain.append(base_of(chain[-1]))
+    assert not any("openjdk" in stages()[stage] for stage in chain)
+    assert list(stages())[-1] == "service", "docker build without a target makes the small one"
+
+
+def _copied() -> Iterator[str]:
+    for sources in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE):
+        yield from sources.split()[:-1]
+
+
+def test_what_the_image_copies_exists_and_is_sent_to_the_builder() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    sent = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    assert ignored[1] == "*"
+    assert set(_copied()) == sent
+    assert all((ROOT / source).exists() for source in sent)
+
+
+def test_everything_that_the_package_is_made_of_is_copied() -> None:
+    linked = {link.readlink().name for link in (ROOT / "caughtup").iterdir() if link.is_symlink()}
+    assert linked | {"caughtup"} <= set(_copied())
