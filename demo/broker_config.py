@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 from caughtup.models.errors import CaughtupError
 
 Listeners = Literal["plaintext", "sasl_plaintext", "sasl_ssl"]
+ClientConfig = dict[str, str | int | float | bool]
+"""librdkafka's properties, as confluent-kafka's clients take them."""
 
 
 class Tls(NamedTuple):
@@ -46,9 +48,9 @@ class Security:
                 "an authorizer needs SASL: over plaintext every user is a super user",
             )
 
-    def client_config(self, user: str | None) -> dict[str, str]:
+    def client_config(self, user: str | None) -> ClientConfig:
         """Return librdkafka's properties, bootstrap.servers aside, for a user of the cluster."""
-        config = {"security.protocol": self.listeners.upper()}
+        config: ClientConfig = {"security.protocol": self.listeners.upper()}
         if self.listeners != "plaintext":
             name = self.super_users[0] if user is None else user
             config |= {

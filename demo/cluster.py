@@ -17,7 +17,13 @@ from typing import Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from caughtup.demo.broker_config import Ports, Security, properties_text, server_properties
+from caughtup.demo.broker_config import (
+    ClientConfig,
+    Ports,
+    Security,
+    properties_text,
+    server_properties,
+)
 from caughtup.demo.jvm import java_command
 from caughtup.demo.ports import free_ports
 from caughtup.demo.processes import Process, Processes
@@ -96,7 +102,7 @@ class EmbeddedCluster:
             node for node, process in sorted(self._running.items()) if process.exit_code is None
         )
 
-    def client_config(self, user: str | None = None) -> dict[str, str]:
+    def client_config(self, user: str | None = None) -> ClientConfig:
         """Return librdkafka's properties for a client of the cluster.
 
         ``user`` is one of the security's users, by default the first super user.

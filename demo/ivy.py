@@ -14,9 +14,6 @@ from xml.etree import ElementTree
 from caughtup.demo.java import find_java
 from caughtup.models.errors import CaughtupError
 
-SETTINGS_VARIABLE = "CAUGHTUP_IVY_SETTINGS"
-"""Names an Ivy settings file, where jars come from a mirror and not from Ivy's own default."""
-
 # The lines in which Ivy 2.5 names a cause, the most telling first.
 _TROUBLES = (
     re.compile(r"Server access error at url \S+ \((.+)\)"),
@@ -74,14 +71,12 @@ def retrieve(
     cache.mkdir(parents=True, exist_ok=True)
     module = cache / "ivy.xml"
     module.write_text(module_descriptor(coordinates, without))
-    settings = os.environ.get(SETTINGS_VARIABLE)
     command = [
         os.fspath(find_java().program),
         # Ivy's home would otherwise be ~/.ivy2, where other builds' local modules lie.
         f"-Divy.default.ivy.user.dir={cache}",
         "-jar",
         os.fspath(ivy_jar()),
-        *(["-settings", settings] if settings else []),
         *("-ivy", os.fspath(module)),
         *("-confs", "default"),
         *("-types", "jar", "bundle"),

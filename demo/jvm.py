@@ -44,6 +44,8 @@ def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = ""
     arguments = (
         *_QUICK_START,
         f"-Xmx{heap_megabytes}m",
+        # Native libraries are unpacked there, and stay when the process is killed.
+        f"-Djava.io.tmpdir={directory}",
         f"-Dlog4j2.configurationFile={logging}",
         "-cp",
         everything,

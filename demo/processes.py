@@ -62,18 +62,22 @@ class Process:
             os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait(_KILLED_SECONDS)
 
+    def output(self) -> str:
+        """Return what it wrote so far, without what earlier ones wrote to the same log."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(self._log_start)
+                return log.read().decode(errors="replace")
+        except OSError:
+            return ""
+
     def first_error(self) -> str:
         """Return the first error of this run in the log, and its exception, in one line.
 
         The first, because later ones are mostly its consequences. Without any, the log's last
         line, or ''.
         """
-        try:
-            with self.log.open("rb") as log:
-                log.seek(self._log_start)
-                lines = log.read().decode(errors="replace").splitlines()
-        except OSError:
-            return ""
+        lines = self.output().splitlines()
         error = thrown = ""
         for line in lines:
             if match := _LOGGED_ERROR.search(line):

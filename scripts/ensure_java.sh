@@ -1,8 +1,10 @@
 #!/bin/sh
 # Makes sure that a Java 17 or newer is there: says where, or installs one, or says what to type.
+# usage: ensure_java.sh [DIRECTORY OF INSTALLED JAVAS]
 set -eu
 
 package=openjdk-17-jre-headless
+installed=${1:-/usr/lib/jvm}
 
 feature_release() {
     "$1" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1
@@ -10,7 +12,7 @@ feature_release() {
 
 find_java() {
     for java in "${JAVA_HOME:-/nonexistent}/bin/java" "$(command -v java || true)" \
-        "${CAUGHTUP_JVMS:-/usr/lib/jvm}"/*/bin/java; do
+        "$installed"/*/bin/java; do
         [ -x "$java" ] || continue
         release=$(feature_release "$java")
         if [ "${release:-0}" -ge 17 ]; then

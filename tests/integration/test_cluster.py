@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from caughtup.demo.broker_config import Security, Tls
+from caughtup.demo.broker_config import ClientConfig, Security, Tls
 from caughtup.demo.cluster import BrokerFailed, EmbeddedCluster
 from caughtup.demo.watchdog import start_time
 from caughtup.models.errors import CaughtupError
@@ -32,7 +32,7 @@ from tests.integration.conftest import MakeCluster, MakeTopic
 USERS = {"admin": "admin's", "alice": 'back\\slash and "quotes"', "bob": "pässwörd"}
 
 
-def produce(config: dict[str, str], topic: str, values: list[bytes]) -> None:
+def produce(config: ClientConfig, topic: str, values: list[bytes]) -> None:
     refused: list[KafkaError] = []
     producer = Producer({**config, "acks": "all", "message.timeout.ms": 30_000})
     for value in values:
@@ -44,7 +44,7 @@ def produce(config: dict[str, str], topic: str, values: list[bytes]) -> None:
         raise KafkaException(refused[0])
 
 
-def consume(config: dict[str, str], topic: str, count: int) -> list[bytes | None]:
+def consume(config: ClientConfig, topic: str, count: int) -> list[bytes | None]:
     settings = {"group.id": f"group-{uuid.uuid4().hex[:8]}", "auto.offset.reset": "earliest"}
     consumer = Consumer({**config, **settings})
     try:
@@ -61,7 +61,7 @@ def consume(config: dict[str, str], topic: str, count: int) -> list[bytes | None
         consumer.close()
 
 
-def create_topic(config: dict[str, str], name: str, replicas: int = -1) -> None:
+def create_topic(config: ClientConfig, name: str, replicas: int = -1) -> None:
     admin = AdminClient(config)  # Held: a collected client drops what it was asked.
     admin.create_topics([NewTopic(name, 1, replicas)])[name].result(30)
 
