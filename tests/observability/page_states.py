@@ -1,0 +1,92 @@
+"""States of the shape that GET /api/state has, small and changeable."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+A, B = (f"00000000-0000-0000-0000-00000000000{n}" for n in "ab")
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def copy(process: str, role: str, lag: int | None = None, provenance: str = "reported") -> Any:
+    known = {} if lag is None else {"lag": lag}
+    return {"process": process, "role": role, "provenance": provenance, "as_of_ms": 0, **known}
+
+
+def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
+    client = {"client_ids": [], "host": "/127.0.0.1", "capacity": 1, "leader": False}
+    return {
+        "group": group,
+        "generation": 5,
+        "as_of_ms": now_ms(),
+        "clients": [
+            {**client, "process": A, "name": "orders-a", "leader": True},
+            {**client, "process": B, "name": "orders-b"},
+        ],
+        "tasks": [
+            {"task": "0_0", "stateful": True, "copies": [copy(A, "active", None, "running")]},
+            {
+                "task": "0_1",
+                "stateful": True,
+                "copies": [
+                    copy(A, "active", None, "running"),
+                    copy(B, "warmup", 800, "estimated"),
+                ],
+            },
+            *(
+                {"task": f"0_{n}", "stateful": True, "copies": [copy(B, "standby", n)]}
+                for n in range(2, tasks)
+            ),
+        ],
+        "acceptable_recovery_lag": 10,
+        "probing": {"scheduled": True, "due_ms": now_ms() + 600_000, "carried_by": "orders-a"},
+        "exact": {
+            "assignor": "HighAvailabilityTaskAssignor",
+            "result": "undetermined",
+            "why": "configs assumed at Kafka's defaults: max.warmup.replicas",
+        },
+        "recommendation": {
+            "decision_id": "d",
+            "generation": 5,
+            "assignor": "high_availability",
+            "decided_at_ms": 0,
+            "movements": [
+                {
+                    "task": "0_1",
+                    "from": A,
+                    "to": B,
+                    "kind": "warmup",
+                    "reason": "orders-b is not caught up",
+                    "lag": 800,
+                }
+            ],
+            "probing_rebalance": {"needed": True, "reason": "1 warm-up to be looked at again"},
+            "inputs": {"inferred": ["0 writes orders-counts-changelog"]},
+        },
+        "history": [{"generation": 4, "at_ms": 0, "result": "match", "movements": 2}],
+    }
+
+
+def state(**changes: Any) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "ready": True,
+        "cluster": "cluster-1",
+        "version": "0.1.0",
+        "reader": {"records": 12, "lag": 0, "decode_errors": 0},
+        "groups": [],
+        "applications": [],
+        "reassignments": [],
+        "recent_reassignments": [],
+        **changes,
+    }
+
+
+def reassignment(topic: str, idle: float) -> dict[str, Any]:
+    sides = {"replicas": [2, 1], "target": [2], "adding": [2], "removing": [1], "isr": [1]}
+    figures = {"offsets_remaining": 900, "age_seconds": 700.0, "idle_seconds": idle}
+    return {"topic": topic, "partition": 0, "phase": "A", "leader": 1, **sides, **figures}

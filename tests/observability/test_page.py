@@ -1,0 +1,192 @@
+"""The page, in a real browser, told states of the shape that GET /api/state has."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from caughtup.agents.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.agents.web import WebServer
+from caughtup.models.state import ClusterState
+from tests.observability.browser import Page, chromium
+from tests.observability.page_server import PageServer, serving
+from tests.observability.page_states import application, now_ms, reassignment, state
+
+MARKUP = "<img src=x onerror=\"document.title='owned'\"><b>"
+TEXT = "(document.body?.innerText ?? '')"
+LIVE = "document.querySelector('.link.ok') !== null"
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    async with chromium() as started:
+        yield started
+
+
+async def test_copies_are_cells_that_say_role_lag_and_why_the_task_moves(page: Page) -> None:
+    async with serving(state(applications=[application()])) as server:
+        await page.open(server.url)
+        await page.until("document.querySelectorAll('td.copy').length === 3")
+        cell = "document.querySelector('td.warmup')"
+        assert "W" in await page.evaluate(f"{cell}.textContent")
+        said = await page.evaluate(f"{cell}.getAttribute('aria-label')")
+        for part in ("Task 0_1 on orders-b", "lag 800, acceptable 10", "upper bound"):
+            assert part in said
+        assert "orders-a → orders-b" in said
+        assert "orders-b is not caught up" in said
+        # Beyond the acceptable lag: past the tick, and so by class, not by length alone.
+        assert await page.evaluate(f"{cell}.classList.contains('behind')")
+        text = await page.evaluate(TEXT)
+        assert "? undetermined" in text
+        assert "max.warmup.replicas" in text
+        assert page.errors == []
+
+
+async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
+    hostile = application(MARKUP)
+    hostile["clients"][0]["name"] = hostile["probing"]["carried_by"] = MARKUP
+    hostile["recommendation"]["movements"][0]["reason"] = MARKUP
+    groups = [{"group": MARKUP, "group_type": MARKUP, "members": 1, "partitions": 1, "lag": 5}]
+    told = state(
+        applications=[hostile],
+        groups=groups,
+        cluster=MARKUP,
+        reassignments=[reassignment(MARKUP, 1.0)],
+    )
+    async with serving(told) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('onerror')")
+        assert await page.evaluate("document.images.length") == 0
+        assert "owned" not in await page.evaluate("document.title")
+        assert page.errors == []
+
+
+async def test_the_countdown_runs_by_the_services_clock_and_then_says_overdue(page: Page) -> None:
+    counted = application()
+    counted["probing"]["due_ms"] = now_ms() + 4000
+    async with serving(state(applications=[counted])) as server:
+        await page.open(server.url)
+        await page.until(rf"/probing in [1-4] s/.test({TEXT})")
+        await page.until(f"{TEXT}.includes('probing overdue by 2 s')")  # nothing was pushed
+
+
+async def test_a_change_is_drawn_when_it_is_pushed(page: Page) -> None:
+    async with serving(state()) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('No Kafka Streams application')")
+        await page.until(LIVE)
+        server.state = state(applications=[application()])
+        server.push()
+        await page.until("document.querySelectorAll('td.copy').length === 3", seconds=1.5)
+
+
+async def test_without_a_stream_the_page_asks(page: Page) -> None:
+    async with serving(state(), streams=False) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('by asking every 2 s')")
+        server.state = state(groups=[{"group": "later", "partitions": 1, "lag": 3}])
+        await page.until(f"{TEXT}.includes('later')")
+
+
+async def test_a_broken_connection_is_told_the_last_state_stays_and_it_comes_back(
+    page: Page,
+) -> None:
+    server = PageServer(state(applications=[application()]))
+    await server.start()
+    await page.open(server.url)
+    await page.until(LIVE)
+    await server.stop()
+    await page.until(f"{TEXT}.includes('Connection lost, retrying')")
+    assert "orders-b" in await page.evaluate(TEXT)
+    await server.start()
+    try:
+        await page.until(LIVE)
+        await page.until(f"!{TEXT}.includes('Connection lost')")
+    finally:
+        await server.stop()
+
+
+async def test_a_reader_that_is_not_ready_is_told_with_what_is_left(page: Page) -> None:
+    reader = {"records": 900, "lag": 12_345, "decode_errors": 2}
+    async with serving(state(ready=False, reader=reader)) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('Catching up with the log: 12,345 records to go')")
+        text = await page.evaluate(TEXT)
+        assert "2 decode errors" in text
+        assert "No group has committed" not in text
+
+
+async def test_a_state_of_another_schema_is_refused(page: Page) -> None:
+    async with serving({**state(), "schema": 2}) as server:
+        await page.open(server.url)
+        await page.until(f'{TEXT}.includes("can\'t read")')
+
+
+async def test_a_reassignment_is_called_stalled_only_after_five_minutes(page: Page) -> None:
+    moving = [reassignment("slow", 299.0), reassignment("stuck", 400.0)]
+    async with serving(state(reassignments=moving)) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('stuck-0')")
+        rows = "[...document.querySelectorAll('tr')].filter(r => r.innerText.includes('{}'))"
+        slow = await page.evaluate(rows.format("slow-0") + "[0].innerText")
+        stuck = await page.evaluate(rows.format("stuck-0") + "[0].innerText")
+        assert "no progress for 6 min 40 s" in stuck
+        assert "1 → 2" in stuck
+        assert "copying" in slow
+
+
+async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(
+    page: Page,
+) -> None:
+    async with serving(state(applications=[application(tasks=60)])) as server:
+        await page.open(server.url)
+        await page.until("document.querySelectorAll('td.copy').length > 50")
+        assert await page.evaluate("document.querySelectorAll('td[tabindex=\"0\"]').length") == 1
+        focused = "document.activeElement.getAttribute('aria-label') ?? ''"
+        for _ in range(10):
+            await page.press("Tab")
+            if str(await page.evaluate(focused)).startswith("Task"):
+                break
+        assert str(await page.evaluate(focused)).startswith("Task 0_0 on orders-a")
+        await page.press("ArrowRight")
+        await page.press("ArrowDown")
+        assert str(await page.evaluate(focused)).startswith("Task 0_1 on orders-b")
+        tip = "document.getElementById('tip')"
+        assert "warm-up" in await page.until(f"!{tip}.hidden && {tip}.innerText")
+        server.state = {**server.state, "groups": [{"group": "later", "partitions": 1, "lag": 3}]}
+        server.push()
+        await page.until(f"{TEXT}.includes('later')")  # drawn anew, with the focus where it was
+        await page.press("End")
+        assert str(await page.evaluate(focused)).startswith("Task 0_59 on orders-b")
+        await page.press("Escape")
+        await page.until(f"{tip}.hidden")
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_nothing_is_wider_than_the_window(page: Page, width: int, scheme: str) -> None:
+    groups = [{"group": f"{'long-name-' * 12}{n}", "partitions": 9, "lag": n} for n in range(200)]
+    told = state(applications=[application(tasks=300)], groups=groups)
+    async with serving(told) as server:
+        await page.scheme(scheme)
+        await page.open(server.url, width=width)
+        await page.until("document.querySelectorAll('td.copy').length > 290")
+        root = "document.documentElement"
+        assert await page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+        ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == {"light": "rgb(244, 245, 243)", "dark": "rgb(18, 22, 21)"}[scheme]
+
+
+async def test_the_service_serves_everything_that_the_page_loads(page: Page) -> None:
+    settings = Settings(web_port=0)
+    web = WebServer(settings, ClusterState("cluster-1", {}), Health(ready=True, reader_lag=0))
+    await web.start()
+    try:
+        await page.open(f"http://127.0.0.1:{web.port}/")
+        await page.until(f"{TEXT}.includes('No Kafka Streams application')", seconds=10)
+        assert page.errors == []
+    finally:
+        await page.send("Page.navigate", url="about:blank")
+        await web.stop()
