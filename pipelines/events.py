@@ -13,8 +13,6 @@ from caughtup.pipelines.schema import OFFSETS_TOPIC
 
 COMMIT = "commit"
 END_OFFSET = "end_offset"
-#: A record that doesn't follow its format: counted, logged and skipped.
-ERROR = "error"
 #: The ``schema`` of the end-offset records that this reads.
 SCHEMA = 1
 #: The end of the year 9999. A time beyond it overflows Spark's timestamps, which would end the
@@ -53,7 +51,17 @@ class Event(NamedTuple):
     start_offset: int = 0
     last_stable_offset: int = 0
     end_offset: int = 0
-    error: str = ""
+
+
+class Undecodable(NamedTuple):
+    """A record that doesn't follow its format: which, and why, in one line."""
+
+    record: Record
+    why: str
+
+    def __str__(self) -> str:
+        record = self.record
+        return f"{record.topic}-{record.partition} offset {record.offset}: {self.why}"
 
 
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -73,12 +81,11 @@ class _EndOffsetRecord(msgspec.Struct):
 _decode_end_offset = msgspec.json.Decoder(_EndOffsetRecord).decode
 
 
-def decode_events(records: Iterable[Record]) -> Iterator[Event]:
+def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
     """Decode records of ``__consumer_offsets`` and of the end-offsets topic, in their order.
 
     Every offset commit is an event of its own, since a history wants each and not the last.
-    What is neither a commit nor end offsets makes no event; a record that can't be decoded
-    makes an event of the kind ``error``, whose ``error`` says why in one line.
+    What is neither a commit nor end offsets makes no event.
     """
     for record in records:
         try:
@@ -88,12 +95,12 @@ def decode_events(records: Iterable[Record]) -> Iterator[Event]:
                 else _end_offset_event(record)
             )
         except (DecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            yield _error_event(record, " ".join(str(error).split()))
+            yield Undecodable(record, " ".join(str(error).split()))
             continue
         if event is None:
             continue
         if not 0 <= event.time_ms <= _LATEST_MS:
-            yield _error_event(record, f"bad_time: {event.time_ms} ms is no time since 1970")
+            yield Undecodable(record, f"bad_time: {event.time_ms} ms is no time since 1970")
         else:
             yield event
 
@@ -156,8 +163,3 @@ def _end_offset_key(key: bytes | None) -> tuple[str, int]:
     if not (topic and dash and partition.isascii() and partition.isdigit()):
         raise DecodeError("bad_key", f"{key!r} is not a topic-partition such as orders-3")
     return topic, int(partition)
-
-
-def _error_event(record: Record, why: str) -> Event:
-    where = f"{record.topic}-{record.partition} offset {record.offset}"
-    return Event(ERROR, "", 0, record.partition, record.offset, 0, error=f"{where}: {why}")

@@ -1,8 +1,4 @@
-"""The shapes of the history: what is decoded, what is remembered, what is written.
-
-Columns of the two inner shapes are never null: a null in a column of whole numbers makes pandas
-carry it as floating point, and an offset beyond 2**53 would come back changed.
-"""
+"""The shapes of the history: what goes between its stages, what is remembered, what is written."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import zlib
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     IntegerType,
     LongType,
@@ -33,42 +30,28 @@ def group_bucket(group: str) -> int:
     return zlib.crc32(group.encode()) % GROUP_BUCKETS
 
 
-def _not_null(
-    *columns: tuple[str, StringType | IntegerType | LongType | BooleanType],
-) -> StructType:
-    return StructType([StructField(name, kind, nullable=False) for name, kind in columns])
-
-
-#: One decoded record: the fields of caughtup.pipelines.events.Event, in their order.
-EVENT = _not_null(
-    ("kind", StringType()),
-    ("topic", StringType()),
-    ("partition", IntegerType()),
-    ("log_partition", IntegerType()),
-    ("log_offset", LongType()),
-    ("time_ms", LongType()),
-    ("group", StringType()),
-    ("present", BooleanType()),
-    ("committed", LongType()),
-    ("start_offset", LongType()),
-    ("last_stable_offset", LongType()),
-    ("end_offset", LongType()),
-    ("error", StringType()),
-)
-
-#: What is remembered of one topic-partition between triggers. Groups are parallel arrays.
-STATE = StructType(
+#: Decoded records of one slot, packed, and how many; or, without events, what couldn't be.
+PACK = StructType(
     [
-        StructField("has_ends", BooleanType()),
-        StructField("start_offset", LongType()),
-        StructField("last_stable_offset", LongType()),
-        StructField("end_offset", LongType()),
-        StructField("as_of_ms", LongType()),
-        StructField("groups", ArrayType(StringType())),
-        StructField("committed", ArrayType(LongType())),
-        StructField("commit_times_ms", ArrayType(LongType())),
+        StructField("slot", IntegerType(), nullable=False),
+        StructField("events", BinaryType()),
+        StructField("commits", LongType(), nullable=False),
+        StructField("end_offsets", LongType(), nullable=False),
+        StructField("quarantined", LongType(), nullable=False),
+        StructField("sample", StringType()),
     ]
 )
+
+#: All of a slot's packs in a trigger.
+SLOT_EVENTS = StructType(
+    [
+        StructField("slot", IntegerType(), nullable=False),
+        StructField("packs", ArrayType(BinaryType()), nullable=False),
+    ]
+)
+
+#: What is remembered of a slot between triggers.
+STATE = StructType([StructField("partitions", BinaryType())])
 
 #: One observed change, as the stateful step gives it: caughtup.pipelines.lag_state.LagRow.
 LAG_ROW = StructType(

@@ -15,6 +15,8 @@ from caughtup.models.errors import CaughtupError
 #: Spark on all processors of this machine.
 LOCAL = "local[*]"
 
+#: Errors only, on stderr, from the JVM's first moment.
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Spark's newer way to list offsets drops internal topics without a word, and with them
@@ -27,7 +29,7 @@ _SETTINGS = {
 _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"',
     "spark.ui.enabled": "false",
 }
 

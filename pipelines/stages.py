@@ -1,9 +1,17 @@
-"""The Spark side of the history: records to events, events to rows, rows in the table's order."""
+"""The Spark side of the history: records to events, events to rows of the table.
+
+Between Spark and Python events travel in packs (MessagePack), one for each slot, and so does the
+state: thirteen columns for each event, and a call for each topic-partition, would cost more than
+the work itself, and pandas makes floats of whole numbers as soon as one is missing.
+"""
 
 from __future__ import annotations
 
+import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+import msgspec
 import pandas
 import pyarrow
 from pyspark.sql import DataFrame
@@ -11,10 +19,18 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import 
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from caughtup.models.lag import EndOffsets
+from caughtup.models.ids import TopicPartition
 from caughtup.pipelines import schema
-from caughtup.pipelines.events import ERROR, Event, Record, decode_events
-from caughtup.pipelines.lag_state import Commit, LagRow, PartitionState
+from caughtup.pipelines.events import COMMIT, Event, Record, Undecodable, decode_events
+from caughtup.pipelines.lag_state import LagRow, PartitionState
+
+#: Topic-partitions are spread over this many slots, each with one piece of state. The number is
+#: in every checkpoint's state: it can't change without starting a history anew.
+SLOTS = 256
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_events = msgspec.msgpack.Decoder(list[Event]).decode
+_decode_states = msgspec.msgpack.Decoder(list[PartitionState]).decode
 
 
 def lag_history(records: DataFrame) -> DataFrame:
@@ -23,19 +39,18 @@ def lag_history(records: DataFrame) -> DataFrame:
     The metrics ``commits``, ``end_offsets``, ``quarantined`` and ``sample`` are observed as
     ``decoded`` on the way.
     """
-    events = records.mapInArrow(_decode, schema.EVENT).observe(
+    packs = records.mapInArrow(_decode, schema.PACK).observe(
         "decoded",
-        F.count_if(F.col("kind") == "commit").alias("commits"),
-        F.count_if(F.col("kind") == "end_offset").alias("end_offsets"),
-        F.count_if(F.col("kind") == ERROR).alias("quarantined"),
-        F.min(F.nullif(F.col("error"), F.lit(""))).alias("sample"),
+        *(F.sum(name).alias(name) for name in ("commits", "end_offsets", "quarantined")),
+        F.min("sample").alias("sample"),
     )
-    # Not transformWithStateInPandas: that needs protobuf and RocksDB, its first trigger takes
-    # three times as long, and each look at the state is a round trip to the JVM. Here the state
-    # of a topic-partition comes with its records and goes back in one piece.
+    # Not transformWithStateInPandas: that needs protobuf and RocksDB and starts slower, each look
+    # at the state is a round trip to the JVM, and 4.0.0 can't read arrays in a state back.
     rows = (
-        events.where(F.col("kind") != ERROR)
-        .groupBy("topic", "partition")
+        packs.where("events IS NOT NULL")
+        .repartition("slot")
+        .mapInArrow(_gather, schema.SLOT_EVENTS)
+        .groupBy("slot")
         .applyInPandasWithState(
             _observe, schema.LAG_ROW, schema.STATE, "append", GroupStateTimeout.NoTimeout
         )
@@ -45,37 +60,78 @@ def lag_history(records: DataFrame) -> DataFrame:
         .withColumn("commit_timestamp", F.timestamp_millis("commit_time_ms"))
         .withColumn("date", F.to_date("as_of"))
         .select(*schema.LAG_HISTORY)
-        # One task for a bucket makes one file of it, in which a group's rows lie together.
+        # One task for a bucket makes one file of it.
         .repartition(schema.GROUP_BUCKETS, "group_bucket")
-        .sortWithinPartitions("date", "group_bucket", "group", "topic", "partition", "as_of")
     )
 
 
+def slot_of(partition: TopicPartition) -> int:
+    """Give the slot that keeps a topic-partition's state, from 0 to SLOTS - 1."""
+    return zlib.crc32(str(partition).encode()) % SLOTS
+
+
+def observe_slot(saved: bytes | None, packs: Iterable[bytes]) -> tuple[bytes | None, list[LagRow]]:
+    """Take the packed events of one slot: its state from then on, and the rows they make.
+
+    The state is None when nothing is to be remembered.
+    """
+    by_partition: dict[TopicPartition, list[Event]] = defaultdict(list)
+    for pack in packs:
+        for event in _decode_events(pack):
+            by_partition[TopicPartition(event.topic, event.partition)].append(event)
+    states = {
+        TopicPartition(state.topic, state.partition): state
+        for state in (_decode_states(saved) if saved else [])
+    }
+    rows: list[LagRow] = []
+    for partition in sorted(by_partition):
+        state = states.setdefault(partition, PartitionState(*partition))
+        rows.extend(state.observe(by_partition[partition]))
+    kept = [states[partition] for partition in sorted(states) if not states[partition].empty]
+    return _encode(kept) if kept else None, rows
+
+
 def _decode(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    arrow_schema = to_arrow_schema(schema.EVENT)
     for batch in batches:
+        slots: dict[int, list[Event]] = defaultdict(list)
+        undecodable: list[Undecodable] = []
         records = map(Record._make, zip(*(column.to_pylist() for column in batch), strict=True))
-        columns = list(zip(*decode_events(records), strict=True))
-        if columns:
-            arrays = [
-                pyarrow.array(values, field.type)
-                for values, field in zip(columns, arrow_schema, strict=True)
-            ]
-            yield pyarrow.RecordBatch.from_arrays(arrays, schema=arrow_schema)
+        for event in decode_events(records):
+            if isinstance(event, Undecodable):
+                undecodable.append(event)
+            else:
+                slots[slot_of(TopicPartition(event.topic, event.partition))].append(event)
+        rows: list[tuple[object, ...]] = []
+        for slot in sorted(slots):
+            commits = sum(event.kind == COMMIT for event in slots[slot])
+            rows.append((slot, _encode(slots[slot]), commits, len(slots[slot]) - commits, 0, None))
+        if undecodable:
+            rows.append((0, None, 0, 0, len(undecodable), str(undecodable[0])))
+        yield from _batch(schema.PACK, rows)
+
+
+def _gather(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """Make one row of each slot's packs.
+
+    With several, Spark 4.0.0 fills its table of states up with empty ones, and pyarrow 26 then
+    makes floats of the row numbers in it, on which the stateful step fails.
+    """
+    packs: dict[int, list[bytes]] = defaultdict(list)
+    for batch in batches:
+        slots, events = (column.to_pylist() for column in batch.select(["slot", "events"]))
+        for slot, pack in zip(slots, events, strict=True):
+            packs[slot].append(pack)
+    for slot in sorted(packs):
+        yield from _batch(schema.SLOT_EVENTS, [(slot, packs.pop(slot))])
 
 
 def _observe(
-    key: tuple[str, int], chunks: Iterable[pandas.DataFrame], state: GroupState
+    _slot: tuple[int], chunks: Iterable[pandas.DataFrame], state: GroupState
 ) -> Iterator[pandas.DataFrame]:
-    known = _restore(key, state)
-    events = [
-        Event._make(values)
-        for chunk in chunks
-        for values in zip(*(chunk[name].tolist() for name in Event._fields), strict=True)
-    ]
-    rows = list(known.observe(events))
-    if not known.empty:
-        state.update(_saved(known))
+    packs = [pack for chunk in chunks for row in chunk["packs"] for pack in row]
+    saved, rows = observe_slot(state.get[0] if state.exists else None, packs)
+    if saved is not None:
+        state.update((saved,))
     elif state.exists:
         state.remove()
     if rows:
@@ -83,27 +139,11 @@ def _observe(
         yield pandas.DataFrame(rows, columns=LagRow._fields, dtype=object)
 
 
-def _restore(key: tuple[str, int], state: GroupState) -> PartitionState:
-    known = PartitionState(*key)
-    if state.exists:
-        has_ends, *ends, groups, committed, times = state.get
-        if has_ends:
-            known.ends = EndOffsets(*ends)
-        commits = map(Commit, committed, times)
-        known.commits.update(zip(groups, commits, strict=True))
-    return known
-
-
-def _saved(known: PartitionState) -> tuple[object, ...]:
-    ends = known.ends or EndOffsets(0, 0, 0, 0)
-    groups = sorted(known.commits)
-    return (
-        known.ends is not None,
-        ends.start_offset,
-        ends.last_stable_offset,
-        ends.end_offset,
-        ends.as_of_ms,
-        groups,
-        [known.commits[group].offset for group in groups],
-        [known.commits[group].time_ms for group in groups],
-    )
+def _batch(
+    kind: schema.StructType, rows: list[tuple[object, ...]]
+) -> Iterator[pyarrow.RecordBatch]:
+    if rows:
+        arrow = to_arrow_schema(kind)
+        columns = zip(zip(*rows, strict=True), arrow, strict=True)
+        arrays = [pyarrow.array(values, field.type) for values, field in columns]
+        yield pyarrow.RecordBatch.from_arrays(arrays, schema=arrow)
