@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
@@ -20,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines import schema
 from caughtup.pipelines.kafka_options import source_options
-from caughtup.pipelines.session import one_line, spark_session
+from caughtup.pipelines.session import one_line
 from caughtup.pipelines.sources import missing_topics, record_stream
 from caughtup.pipelines.stages import lag_history
 
@@ -36,7 +35,7 @@ class HistoryOptions:
 
     ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
     means: take what there is, and end. ``kafka`` holds client properties, in any client's
-    spelling. ``jars`` is a directory with Spark's Kafka connector, None when Spark has it.
+    spelling.
     """
 
     bootstrap_servers: str
@@ -45,27 +44,17 @@ class HistoryOptions:
     trigger_seconds: float | None = TRIGGER_SECONDS
     kafka: Mapping[str, str] = field(default_factory=dict)
     end_offsets_topic: str = schema.END_OFFSETS_TOPIC
-    master: str | None = None
-    jars: Path | None = None
-    java_home: Path | None = None
 
 
-def history(options: HistoryOptions, stop_requested: Callable[[], bool] = lambda: False) -> None:
-    """Write the lag history until ``stop_requested``, or once if so told; then end Spark.
+def history(
+    spark: SparkSession, options: HistoryOptions, stop_requested: Callable[[], bool]
+) -> None:
+    """Write the lag history until ``stop_requested``, or once if so told.
 
-    Raises CaughtupError ``java_missing``, ``spark_failed``, ``connector_missing``,
-    ``kafka_unreachable``, ``bad_kafka_property``, ``output_unwritable`` or ``history_failed``.
+    Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
+    ``output_unwritable`` or ``history_failed``.
     """
-    spark = spark_session(
-        "caughtup history",
-        master=options.master,
-        jars=options.jars,
-        java_home=options.java_home,
-    )
-    try:
-        follow(start_history(spark, options), stop_requested)
-    finally:
-        spark.stop()
+    follow(start_history(spark, options), stop_requested)
 
 
 def start_history(spark: SparkSession, options: HistoryOptions) -> StreamingQuery:
@@ -105,6 +94,8 @@ def follow(query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
             ended = bool(query.awaitTermination(_POLL_SECONDS))
             logged = _log_quarantine(query, logged)
     except StreamingQueryException as error:
+        if stop_requested():  # what makes us stop may have reached Spark's workers first
+            return
         raise CaughtupError("history_failed", f"the history ended: {one_line(error)}") from error
     finally:
         query.stop()

@@ -53,6 +53,8 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
         if name in given:
             java[f"ssl.{store}.type"] = "PEM"
             java[f"ssl.{store}.{part}"] = _read(name, given.pop(name))
+    if "security.protocol" in given:
+        given["security.protocol"] = given["security.protocol"].upper()
     if given.get("ssl.endpoint.identification.algorithm") == "none":
         given["ssl.endpoint.identification.algorithm"] = ""
     return given | java

@@ -48,8 +48,7 @@ def spark_session(
     Executors elsewhere need caughtup installed. Raises CaughtupError ``java_missing`` or
     ``spark_failed``.
     """
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not submitted:
+    if not submitted():
         _use_java(java_home)
         if master is None:
             master = LOCAL
@@ -70,6 +69,11 @@ def spark_session(
         return builder.getOrCreate()
     except PySparkException as error:
         raise CaughtupError("spark_failed", f"Spark doesn't start: {one_line(error)}") from error
+
+
+def submitted() -> bool:
+    """Tell whether spark-submit runs this, so that master and packages are its business."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def one_line(error: Exception) -> str:
