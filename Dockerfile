@@ -5,15 +5,16 @@
 FROM python:3.11-slim-bookworm AS build
 RUN python -m venv /opt/caughtup
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE requirements.lock ./
 COPY caughtup caughtup
 COPY agents agents
 COPY models models
 COPY pipelines pipelines
 COPY demo demo
-# The package without what it depends on, so that a changed line doesn't fetch everything again.
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
-RUN /opt/caughtup/bin/pip install --no-cache-dir /wheels/*.whl
+# The versions of requirements.lock as constraints: the lock itself also holds what only tests need.
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
+ && sed -E '/^ +--hash/d; s/ \\$//' requirements.lock > /wheels/constraints.txt \
+ && /opt/caughtup/bin/pip install --no-cache-dir -c /wheels/constraints.txt /wheels/*.whl
 
 FROM python:3.11-slim-bookworm AS base
 RUN useradd --system --uid 10001 --home-dir /var/lib/caughtup --create-home caughtup
@@ -27,7 +28,7 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/caughtup /opt/caughtup
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir "$(echo /wheels/*.whl)[spark]"
+    pip install --no-cache-dir -c /wheels/constraints.txt "$(echo /wheels/*.whl)[spark]"
 # Spark's Kafka connector is fetched now, so that the job needs no network but Kafka's.
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
 RUN python -c "from caughtup.demo.jars import ensure_spark_jars; ensure_spark_jars()" \
