@@ -128,7 +128,7 @@ function movements(app, ui) {
   const names = clientNames(app);
   return h("section", { key: "movements", class: "scroll" },
     h("h4", null, "Recommended movements"),
-    h("table", { class: "rows" },
+    h("table", { class: "rows moves" },
       h("thead", null, h("tr", null, ["Task", "Movement", "From → to"].map((t) => h("th", { scope: "col" }, t)),
         h("th", { scope: "col", class: "number" }, "Lag"), h("th", { scope: "col" }, "Reason"))),
       h("tbody", null, shown.map((move) => h("tr", { key: `${move.task}>${move.to}` },
