@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from caughtup.models.errors import CaughtupError
 
-_TASK_ID = re.compile(r"(\d{1,9})_(\d{1,9})")
+_TASK_ID = re.compile(r"([0-9]{1,9})_([0-9]{1,9})")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SIGN = 1 << 63
 
