@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ _GATEWAY_SECONDS = 60.0
 _CLOSE_SECONDS = 30
 _POLL_SECONDS = 0.02
 _Answer = TypeVar("_Answer")
+# What py4j would print when an instance is gone is in the StreamsFailed that says so.
+logging.getLogger("py4j").addHandler(logging.NullHandler())
 
 
 class StreamsFailed(CaughtupError):  # noqa: N818
@@ -82,10 +85,13 @@ class StreamsInstance:
             self._topology = build_topology(java)
             self._streams = java.org.apache.kafka.streams.KafkaStreams(self._topology, config)
             self._streams.start()
-        except BaseException as problem:
+        except Py4JError as problem:
+            # Asked for before the kill, and not chained: a Py4JJavaError's text is in the JVM.
+            failure = self._failure(_first_line(problem))
             self.kill()
-            if isinstance(problem, Py4JError):
-                raise self._failure(_first_line(problem)) from problem
+            raise failure from None
+        except BaseException:
+            self.kill()
             raise
 
     @property
@@ -147,12 +153,17 @@ class StreamsInstance:
         try:
             self._ask(leave)
         finally:
-            self._gateway.close()
+            self._disconnect()
             self.process.terminate()
 
     def kill(self) -> None:
         """End the JVM with SIGKILL."""
+        self._disconnect()
         self.process.kill()
+
+    def _disconnect(self) -> None:
+        # Otherwise each Java object that Python lets go of later would try to reach the dead JVM.
+        self._gateway._gateway_client.is_connected = False
         self._gateway.close()
 
     def _connect(self) -> JavaGateway:
@@ -170,7 +181,7 @@ class StreamsInstance:
         try:
             return question()
         except (Py4JError, OSError) as problem:
-            raise self._failure(_first_line(problem)) from problem
+            raise self._failure(_first_line(problem)) from None
 
     def _failure(self, why: str) -> StreamsFailed:
         return StreamsFailed("streams_failed", f"instance {self.name}: {why}")

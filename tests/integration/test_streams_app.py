@@ -141,7 +141,7 @@ def test_an_application_without_its_source_topic_says_so_in_one_line(
         application.start_instance("lost")
     application.close()
     assert "instance lost is in ERROR" in failed.value.message
-    assert "MissingSourceTopicException" in failed.value.message
+    assert f"missing source topics [{application.source}]" in failed.value.message
     assert "\n" not in failed.value.message
 
 
