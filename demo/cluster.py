@@ -71,7 +71,7 @@ class EmbeddedCluster:
         self._controllers = self.node_ids[:controllers]
         self._overrides = dict(broker_properties or {})
         self._owns_processes = processes is None
-        self._given_processes = processes
+        self._processes = processes
         self._running: dict[int, Process] = {}
         numbers = iter(free_ports(3 * nodes))
         self._ports = {
@@ -81,9 +81,9 @@ class EmbeddedCluster:
     @property
     def processes(self) -> Processes:
         """The cluster's processes; others that are to end with it can be started there."""
-        if self._given_processes is None:
-            self._given_processes = Processes()
-        return self._given_processes
+        if self._processes is None:
+            self._processes = Processes()
+        return self._processes
 
     @property
     def bootstrap_servers(self) -> str:
@@ -159,12 +159,8 @@ class EmbeddedCluster:
             self._wait(node, deadline, partial(_listens, self._ports[node].internal))
         for node in self.running_nodes:
             # Inside, because a client's listener may ask for a user's name and password.
-            admin = AdminClient(
-                {
-                    "bootstrap.servers": self._addresses([self._ports[node].internal]),
-                    "log_level": 0,
-                }
-            )
+            address = self._addresses([self._ports[node].internal])
+            admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
             self._wait(node, deadline, partial(self._knows_all, admin))
 
     def close(self) -> None:
@@ -172,8 +168,8 @@ class EmbeddedCluster:
         # Their data is thrown away: an orderly shutdown would only take time.
         for process in self._running.values():
             process.kill()
-        if self._owns_processes and self._given_processes is not None:
-            self._given_processes.close()
+        if self._owns_processes and self._processes is not None:
+            self._processes.close()
 
     def __enter__(self) -> Self:
         self.start()
