@@ -23,8 +23,6 @@ from caughtup.pipelines.session import one_line
 from caughtup.pipelines.sources import missing_topics, record_stream
 from caughtup.pipelines.stages import lag_history
 
-#: Seconds between triggers. Each writes its own files, so a short one makes many small ones.
-TRIGGER_SECONDS = 600.0
 _POLL_SECONDS = 1
 _log = logging.getLogger(__name__)
 
@@ -34,14 +32,14 @@ class HistoryOptions:
     """What the job reads, where it writes.
 
     ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
-    means: take what there is, and end. ``kafka`` holds client properties, in any client's
+    means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds client properties, in any client's
     spelling.
     """
 
     bootstrap_servers: str
     output: str
     checkpoint: str
-    trigger_seconds: float | None = TRIGGER_SECONDS
+    trigger_seconds: float | None
     kafka: Mapping[str, str] = field(default_factory=dict)
     end_offsets_topic: str = schema.END_OFFSETS_TOPIC
 

@@ -8,11 +8,13 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
+    DateType,
     IntegerType,
     LongType,
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 #: The topic in which the group coordinators keep commits and group metadata.
@@ -73,21 +75,24 @@ LAG_ROW = StructType(
     ]
 )
 
-#: The columns of the table, in their order; ``date`` (UTC) and ``group_bucket`` are its folders.
-LAG_HISTORY = (
-    "as_of",
-    "group",
-    "topic",
-    "partition",
-    "committed",
-    "has_commit",
-    "commit_timestamp",
-    "end_offset",
-    "last_stable_offset",
-    "start_offset",
-    "lag",
-    "lag_committed_view",
-    "source",
-    "date",
-    "group_bucket",
+#: The table; ``date`` (UTC) and ``group_bucket`` are its folders. Readers give it to Spark, which
+#: can't tell the columns of a table that has no rows yet.
+LAG_HISTORY = StructType(
+    [
+        StructField("as_of", TimestampType()),
+        StructField("group", StringType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("committed", LongType()),
+        StructField("has_commit", BooleanType()),
+        StructField("commit_timestamp", TimestampType()),
+        StructField("end_offset", LongType()),
+        StructField("last_stable_offset", LongType()),
+        StructField("start_offset", LongType()),
+        StructField("lag", LongType()),
+        StructField("lag_committed_view", LongType()),
+        StructField("source", StringType()),
+        StructField("date", DateType()),
+        StructField("group_bucket", IntegerType()),
+    ]
 )

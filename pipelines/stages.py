@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.types import StructType
 
 from caughtup.models.ids import TopicPartition
 from caughtup.pipelines import schema
@@ -59,7 +60,7 @@ def lag_history(records: DataFrame) -> DataFrame:
         rows.withColumn("as_of", F.timestamp_millis("as_of_ms"))
         .withColumn("commit_timestamp", F.timestamp_millis("commit_time_ms"))
         .withColumn("date", F.to_date("as_of"))
-        .select(*schema.LAG_HISTORY)
+        .select(*schema.LAG_HISTORY.names)
         # One task for a bucket makes one file of it.
         .repartition(schema.GROUP_BUCKETS, "group_bucket")
     )
@@ -139,9 +140,7 @@ def _observe(
         yield pandas.DataFrame(rows, columns=LagRow._fields, dtype=object)
 
 
-def _batch(
-    kind: schema.StructType, rows: list[tuple[object, ...]]
-) -> Iterator[pyarrow.RecordBatch]:
+def _batch(kind: StructType, rows: list[tuple[object, ...]]) -> Iterator[pyarrow.RecordBatch]:
     if rows:
         arrow = to_arrow_schema(kind)
         columns = zip(zip(*rows, strict=True), arrow, strict=True)
