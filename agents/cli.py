@@ -8,6 +8,7 @@ from click.shell_completion import get_completion_class
 import caughtup
 from caughtup.agents.assign_command import assign
 from caughtup.agents.check_command import check
+from caughtup.agents.demo_command import demo
 from caughtup.agents.explain_command import explain
 from caughtup.agents.lag_command import lag
 from caughtup.agents.pipeline_command import pipeline
@@ -30,5 +31,5 @@ def completion(shell: str) -> None:
     click.echo(kind(main, {}, "caughtup", "_CAUGHTUP_COMPLETE").source())
 
 
-for command in (run, lag, explain, assign, check, pipeline):
+for command in (run, lag, explain, assign, check, pipeline, demo):
     main.add_command(command)

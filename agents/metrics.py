@@ -78,6 +78,12 @@ class StateCollector(Collector):
             "When the next probing rebalance is due",
             _GROUP,
         )
+        acceptable = _gauge(
+            "acceptable_recovery_lag_records", "Lag at which a copy counts as caught up", _GROUP
+        )
+        interval = _gauge(
+            "probing_rebalance_interval_seconds", "Time between probing rebalances", _GROUP
+        )
         movements = _counter("movements", "Movements recommended, by kind", (*_GROUP, "kind"))
         rebalances = _counter("rebalances", "Generations seen", _GROUP)
         exact = _counter("exact_decisions", "Leader's decisions recomputed", (*_GROUP, "result"))
@@ -85,6 +91,9 @@ class StateCollector(Collector):
         now = now_ms()
         for group, application in sorted(self._state.applications.items()):
             labels = [self._state.cluster, group]
+            parameters = self._state.parameters(group)
+            acceptable.add_metric(labels, parameters.value("acceptable.recovery.lag"))
+            interval.add_metric(labels, parameters.value("probing.rebalance.interval.ms") / 1000)
             generation.add_metric(labels, application.newest.generation)
             next_rebalance = application.newest.next_rebalance()
             due.add_metric(labels, next_rebalance is not None and next_rebalance[0] <= now)
@@ -96,7 +105,8 @@ class StateCollector(Collector):
                 movements.add_metric([*labels, kind], count)
             for result, count in sorted(application.exact_counts.items()):
                 exact.add_metric([*labels, result], count)
-        yield from (generation, due, due_at, movements, rebalances, exact, published)
+        yield from (generation, acceptable, interval, due, due_at)
+        yield from (movements, rebalances, exact, published)
 
     def _tasks(self) -> Iterator[Metric]:
         lag = _gauge(

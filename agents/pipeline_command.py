@@ -15,8 +15,8 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import END_OFFSETS, topic_name
 from caughtup.models.errors import CaughtupError
 
-#: What Spark 4.0 runs on.
-_OLDEST_JAVA, _NEWEST_JAVA = 17, 21
+#: The newest that Spark 4.0 runs on.
+_NEWEST_JAVA = 21
 
 
 @click.group()
@@ -82,7 +82,7 @@ def _history(
         from caughtup.demo.jars import ensure_spark_jars
         from caughtup.demo.java import find_java
 
-        java = find_java(_OLDEST_JAVA, _NEWEST_JAVA)
+        java = find_java(newest=_NEWEST_JAVA)
         jars = ensure_spark_jars()
         spark = spark_session("caughtup history", master=master, jars=jars, java_home=java.home)
     try:

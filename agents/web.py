@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from importlib.resources import files
-from typing import Any
+from pathlib import PurePath
 
 import msgspec
 from aiohttp import web
@@ -23,11 +23,7 @@ from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
 
-_STATIC = {
-    "/": ("index.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-}
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _PUSH_SECONDS = 1.0
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -64,8 +60,9 @@ class WebServer(Service):
     async def on_start(self) -> None:
         """Listen. Raises OSError when the port is taken."""
         app = web.Application()
-        for path, (name, kind) in _STATIC.items():
-            app.router.add_get(path, _static(name, kind))
+        for name, body, kind in static_files():
+            path = "/" if name == "index.html" else f"/{name}"
+            app.router.add_get(path, _serve(body, kind))
         app.router.add_get("/api/state", self._state_json)
         app.router.add_get("/api/events", self._events)
         app.router.add_get("/metrics", self._metrics)
@@ -113,9 +110,15 @@ class WebServer(Service):
         return web.Response(status=503, text=f"catching up{left}\n")
 
 
-def _static(name: str, kind: str) -> Any:
-    body = files("caughtup.agents").joinpath("static", name).read_bytes()
+def static_files() -> Iterator[tuple[str, bytes, str]]:
+    """Give the page's files: name, content, content type."""
+    for file in sorted(files("caughtup.agents").joinpath("static").iterdir(), key=str):
+        kind = _KINDS.get(PurePath(file.name).suffix)
+        if kind is not None:
+            yield file.name, file.read_bytes(), kind
 
+
+def _serve(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def serve(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type=kind, charset="utf-8")
 

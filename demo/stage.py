@@ -122,6 +122,7 @@ class Stage:
 
     def close(self) -> None:
         """End everything and remove what was on disk."""
+        self.application.close()
         self.processes.close()
 
     def __enter__(self) -> Self:

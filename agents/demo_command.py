@@ -1,0 +1,104 @@
+"""``caughtup demo``: real Kafka, a real Streams application, the service, Spark and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.options import format_option
+from caughtup.agents.protocol import ClusterProtocol
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from caughtup.demo.facts import Fact
+    from caughtup.demo.stage import Stage
+
+
+@click.command()
+@click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
+@click.option("--web-port", type=int, default=8080, show_default=True, help="Where the page is.")
+@format_option
+def demo(scripted: bool, web_port: int, output: str) -> None:
+    """Watch caughtup at work on an embedded Kafka cluster, on this machine, until Ctrl-C.
+
+    With --scripted exits 0 only if caughtup saw everything that was done.
+    """
+    try:
+        from caughtup.demo import show
+        from caughtup.demo.stage import Stage
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from None
+    signal.signal(signal.SIGTERM, _interrupt)
+    console = Console(stderr=output == "json")
+    try:
+        with Stage(web_port=0 if scripted else web_port) as stage:
+            if scripted:
+                sys.exit(_scripted(stage, console, output))
+            show.run(stage, _move_on(stage), console)
+    except CaughtupError as error:
+        raise UserError(error.message) from None
+    except KeyboardInterrupt:
+        console.print("Everything is ended and removed.")
+
+
+def _scripted(stage: Stage, console: Console, output: str) -> int:
+    from caughtup.demo import show
+    from caughtup.demo.facts import Facts
+
+    started = time.monotonic()
+
+    def tell(fact: Fact) -> None:
+        if output == "json":
+            click.echo(msgspec.json.encode(fact.line()).decode())
+        else:
+            mark = "[green]ok[/]" if fact.ok else "[red]WRONG[/]"
+            console.print(f"  {mark} {fact.fact}: {fact.seen}")
+
+    facts = Facts(tell)
+    failure = ""
+    try:
+        show.play(stage, facts, _move_on(stage), console)
+    except CaughtupError as error:
+        failure = error.message
+        facts.check("the story was played to its end", "yes", failure, False)
+    seconds = time.monotonic() - started
+    if output == "json":
+        click.echo(msgspec.json.encode({"ok": facts.ok, "seconds": round(seconds, 1)}).decode())
+    else:
+        table = Table("fact", "expected", "seen", "", title="What caughtup saw")
+        for fact in facts.checked:
+            table.add_row(fact.fact, fact.expected, fact.seen, "ok" if fact.ok else "WRONG")
+        console.print(table)
+        console.print(
+            f"{'All of it holds' if facts.ok else 'Not all of it holds'}: {seconds:.0f} s"
+        )
+    return 0 if facts.ok else 1
+
+
+def _move_on(stage: Stage) -> Any:
+    """Give the function by which the story starts a reassignment."""
+
+    def move(partition: TopicPartition, replicas: list[int]) -> None:
+        async def ask() -> None:
+            config = {"bootstrap_servers": stage.cluster.bootstrap_servers}
+            async with ClusterProtocol(config) as protocol:
+                await protocol.alter_reassignments({partition: replicas})
+
+        asyncio.run(ask())
+
+    return move
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Leave as on Ctrl-C, so that everything is ended."""
+    raise KeyboardInterrupt

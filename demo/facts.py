@@ -1,0 +1,41 @@
+"""What the scripted demo checks: facts, each with what was expected and what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One checked fact. ``expected`` and ``seen`` are short texts for a person."""
+
+    fact: str
+    expected: str
+    seen: str
+    ok: bool
+
+    def line(self) -> dict[str, Any]:
+        """Give it as a JSON line."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Facts:
+    """The facts so far; ``tell`` hears of each as it is checked."""
+
+    tell: Callable[[Fact], None]
+    checked: list[Fact] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are facts and all of them hold."""
+        return bool(self.checked) and all(fact.ok for fact in self.checked)
+
+    def check(self, fact: str, expected: object, seen: object, ok: bool | None = None) -> None:
+        """Check one: by equality, unless the caller judges itself."""
+        holds = expected == seen if ok is None else ok
+        found = Fact(fact, str(expected), str(seen), holds)
+        self.checked.append(found)
+        self.tell(found)

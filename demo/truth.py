@@ -1,0 +1,99 @@
+"""What the scripted demo compares with: the application's own word, and the log's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.streams_app import StreamsApplication
+from caughtup.models.ids import TaskId
+from caughtup.models.wire.batch import decode_batch
+
+_POLL_SECONDS = 1.0
+
+
+class CopyPlace(NamedTuple):
+    """Where a copy is in its changelogs, by the application's own word, in offsets."""
+
+    lag: int
+    end: int
+
+
+def application_lags(application: StreamsApplication) -> dict[tuple[str, str], CopyPlace]:
+    """Ask every instance where its copies are: (process id, task) → lag and end, over its stores.
+
+    Source: ``KafkaStreams.allLocalStorePartitionLags``.
+    """
+    found: dict[tuple[str, str], CopyPlace] = {}
+    for name in application.instances:
+        process = str(application.process_id(name))
+        subtopology_of = {
+            store: subtopology
+            for subtopology, stores in application.subtopology_stores(name).items()
+            for store in stores
+        }
+        for store, partitions in application.lags(name).items():
+            for partition, place in partitions.items():
+                key = process, str(TaskId(subtopology_of[store], partition))
+                lag, end = found.get(key, (0, 0))
+                found[key] = CopyPlace(lag + place.lag, end + place.end)
+    return found
+
+
+def active_tasks(application: StreamsApplication) -> dict[str, set[str]]:
+    """Ask every instance which tasks it runs: process id → tasks."""
+    return {
+        str(application.process_id(name)): {
+            str(task) for thread in application.threads(name).values() for task in thread.active
+        }
+        for name in application.instances
+    }
+
+
+def generations_in_log(cluster: EmbeddedCluster, group: str) -> set[int]:
+    """Read every generation with members that a group ever had, from the log itself."""
+    found = set()
+    for key, value in _records(cluster, "__consumer_offsets"):
+        metadata = decode_batch([(key, value)]).groups.get(group)
+        if metadata is not None and metadata.members:
+            found.add(metadata.generation)
+    return found
+
+
+def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[dict[str, Any]]:
+    """Read every recommendation for a group, in the order of publishing."""
+    return [
+        json.loads(value)
+        for key, value in _records(cluster, "caughtup-recommended-assignments")
+        if key == group.encode() and value is not None
+    ]
+
+
+def _records(cluster: EmbeddedCluster, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Give every record that a topic holds now, read_committed."""
+    consumer = Consumer(
+        {
+            **cluster.client_config(),
+            "group.id": "caughtup-demo",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    try:
+        partitions = consumer.list_topics(topic).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
+        unfinished = set(partitions)
+        while unfinished:
+            for message in consumer.consume(1_000, _POLL_SECONDS):
+                error = message.error()
+                if error is None:
+                    yield message.key(), message.value()
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    unfinished.discard(message.partition())
+    finally:
+        consumer.close()
