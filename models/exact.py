@@ -56,7 +56,8 @@ def compare(generation: StreamsGeneration, decision: Decision) -> list[str]:
     """List where the assignments on the wire differ from a decision; empty if nowhere.
 
     A task that changes hands is given to nobody while its owner still has to let go of it, and
-    its new client keeps it as a standby until then if it was one there before. Source:
+    its new client keeps it as a standby until then if it was one there before. A client whose
+    only thread owns the task has nobody to wait for. Source:
     StreamsPartitionAssignor.addClientAssignments.
     """
     owned = {t for m in generation.members() for t in generation.tasks_of(m.owned)}
@@ -66,10 +67,11 @@ def compare(generation: StreamsGeneration, decision: Decision) -> list[str]:
     for process, client in generation.clients.items():
         wanted = decision.clients[process]
         active, standby = set(wanted.active), set(wanted.standby)
-        differences += _say(client, "active", active - held_back, client.active())
+        awaited = active & held_back - _kept(generation, client)
+        differences += _say(client, "active", active - awaited, client.active())
         temporary = {
             task
-            for task in active & held_back
+            for task in awaited
             if client.offset_sums.get(task, -2) != -2  # it was a standby there before
         }
         differences += _say(client, "standby", standby, client.standby() - (temporary - standby))
@@ -79,6 +81,11 @@ def compare(generation: StreamsGeneration, decision: Decision) -> list[str]:
             needed = "needed" if decision.probing_rebalance_needed else "not needed"
             differences.append(f"a probing rebalance is {needed}, but the leader decided otherwise")
     return differences
+
+
+def _kept(generation: StreamsGeneration, client: StreamsClient) -> set[TaskId]:
+    """Name the tasks that a client can't but keep with the thread that has them."""
+    return generation.tasks_of(client.members[0].owned) if client.capacity == 1 else set()
 
 
 def _say(client: StreamsClient, role: str, wanted: set[TaskId], given: set[TaskId]) -> list[str]:

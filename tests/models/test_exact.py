@@ -1,0 +1,185 @@
+"""Exact mode: what the leader decided, decided again, and where the two differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from caughtup.models.exact import ASSIGNOR, ExactResult
+from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from tests.support.streams import (
+    CHANGELOG,
+    ENDS,
+    GROUP,
+    HANDED_OVER,
+    HANDING_OVER,
+    RUNNING,
+    START_MS,
+    TOLD,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    list_ends,
+    read,
+)
+
+
+def verdict(*members: Member, parameters: ApplicationParameters = TOLD) -> ExactResult:
+    """Decide one generation, with end offsets that are known exactly."""
+    state = cluster_state(parameters)
+    known_ends(state)
+    read(state, generation(7, *members))
+    assert len(list(state.decide(START_MS + 1))) == 1
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    return decided.exact
+
+
+def test_it_names_kafkas_default_assignor() -> None:
+    assert ASSIGNOR == "HighAvailabilityTaskAssignor"
+
+
+def test_a_warm_up_that_the_leader_placed_is_a_match() -> None:
+    exact = verdict(*WARMING)
+    assert (exact.result, exact.why) == ("match", "")
+    assert exact.decision is not None
+    assert exact.decision.probing_rebalance_needed
+
+
+def test_a_task_held_back_until_its_owner_lets_go_is_a_match() -> None:
+    exact = verdict(*HANDING_OVER)
+    assert (exact.result, exact.why) == ("match", "")
+
+
+def test_a_task_held_back_needs_no_temporary_standby() -> None:
+    a, b = HANDING_OVER
+    assert verdict(a, replace(b, standby=())).result == "match"
+
+
+def test_a_temporary_standby_goes_only_where_there_was_a_standby() -> None:
+    """The new client without state of its own is given nothing until the owner lets go."""
+    ran = Member("a", 1, ("0_0", "0_1"), {"0_0": 100, "0_1": 100}, ("0_0",))
+    exact = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, standby=("0_1",), probe_at_ms=0))
+    assert exact.result == "mismatch"
+    assert exact.why == "b should not have 0_1 as standby"
+
+
+def test_a_task_that_arrived_is_a_match_without_a_probe() -> None:
+    exact = verdict(*HANDED_OVER)
+    assert (exact.result, exact.why) == ("match", "")
+    assert exact.decision is not None
+    assert not exact.decision.probing_rebalance_needed
+
+
+def test_a_leader_that_decides_otherwise_is_a_mismatch_with_every_difference_named() -> None:
+    a, b = HANDED_OVER
+    exact = verdict(replace(a, active=("0_1",)), replace(b, active=("0_0",)))
+    assert exact.result == "mismatch"
+    assert exact.why.split("; ") == [
+        "a should have 0_0 as active",
+        "a should not have 0_1 as active",
+        "b should have 0_1 as active",
+        "b should not have 0_0 as active",
+    ]
+
+
+def test_a_task_taken_from_the_client_that_should_keep_it_is_a_mismatch() -> None:
+    """Nobody may be given it yet, but its only owner would have been told to keep it."""
+    exact = verdict(replace(WARMING[0], active=("0_0",)), WARMING[1])
+    assert exact.result == "mismatch"
+    assert exact.why == "a should have 0_1 as active"
+
+
+def test_a_task_between_two_threads_of_its_client_is_no_mismatch() -> None:
+    a, b = WARMING
+    threads = (replace(a, active=("0_0",)), Member("a", 1, thread=2, probe_at_ms=0))
+    exact = verdict(*threads, replace(b, standby=()), Member("b", 2, thread=2, standby=("0_1",)))
+    assert (exact.result, exact.why) == ("match", "")
+
+
+def test_a_probe_that_the_leader_did_not_schedule_is_a_mismatch() -> None:
+    exact = verdict(replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    assert exact.result == "mismatch"
+    assert exact.why == "a probing rebalance is needed, but the leader decided otherwise"
+
+
+def test_a_probe_that_nothing_calls_for_is_a_mismatch() -> None:
+    exact = verdict(replace(HANDED_OVER[0], probe_at_ms=START_MS), HANDED_OVER[1])
+    assert exact.why == "a probing rebalance is not needed, but the leader decided otherwise"
+
+
+def test_assumed_configs_make_a_difference_undetermined_and_are_named() -> None:
+    assumed = ApplicationParameters(
+        config={name: DEFAULTS[name] for name in DEFAULTS if name != "num.standby.replicas"},
+        changelogs={0: (CHANGELOG,)},
+    )
+    missing = replace(HANDED_OVER[1], standby=("0_0",))
+    exact = verdict(HANDED_OVER[0], missing, parameters=assumed)
+    assert exact.result == "undetermined"
+    assert exact.why == "configs assumed at Kafka's defaults: num.standby.replicas"
+
+
+def test_assumed_configs_do_not_spoil_a_match() -> None:
+    nothing_told = ApplicationParameters()
+    assert verdict(*WARMING, parameters=nothing_told).result == "match"
+
+
+def test_inferred_changelogs_make_a_difference_undetermined_and_are_named() -> None:
+    inferred = ApplicationParameters(config=dict(DEFAULTS))
+    exact = verdict(replace(WARMING[0], probe_at_ms=None), WARMING[1], parameters=inferred)
+    assert exact.result == "undetermined"
+    assert exact.why.startswith(f"inferred: {CHANGELOG} belongs to subtopology 0")
+
+
+def test_other_configs_lead_to_another_decision() -> None:
+    strict = ApplicationParameters(
+        config={**DEFAULTS, "acceptable.recovery.lag": 4_999}, changelogs={0: (CHANGELOG,)}
+    )
+    assert verdict(*HANDING_OVER, parameters=strict).result == "mismatch"
+
+
+def test_an_assignment_with_an_error_code_is_undetermined() -> None:
+    exact = verdict(WARMING[0], replace(WARMING[1], error_code=3))
+    assert exact.result == "undetermined"
+    assert exact.why == ("the leader gave b-StreamThread-1-consumer no assignment but an error")
+    assert exact.decision is not None
+
+
+def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> None:
+    """The lag at the decision lay somewhere between caught up and not."""
+    state = cluster_state()
+    list_ends(state, ENDS, at_ms=START_MS - 60_000)
+    list_ends(state, {0: 50_000, 1: 56_000}, at_ms=START_MS + 1)
+    read(state, generation(7, *HANDING_OVER))
+    list(state.decide(START_MS + 1))
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    assert decided.exact.result == "undetermined"
+    assert decided.exact.why == (
+        "task 0_1: its end offset sum when the leader decided, between 50000 and 56000"
+    )
+
+
+def test_a_group_of_which_no_member_can_be_read_is_undetermined() -> None:
+    state = cluster_state()
+    read(state, generation(7, Member("a", 1, user_data=b"?")))
+    assert list(state.decide(START_MS)) == []
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    assert decided.exact == ExactResult("undetermined", "no member could be read", None)
+
+
+def test_tasks_that_the_assignor_cannot_name_are_undetermined() -> None:
+    state = cluster_state()
+    known_ends(state)
+    strange = Member("a", 1, sums={"0_0": 5}, active=("0_0",))
+    key, value = generation(7, strange)
+    assert value is not None
+    renamed = value.replace(b"\x00\x00\x00\x00" + (5).to_bytes(8), b"\xff\xff\xff\xff" + bytes(8))
+    read(state, (key, renamed))
+    list(state.decide(START_MS + 20_000))
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    assert decided.exact.result == "undetermined"
+    assert "0_-1" in decided.exact.why
