@@ -76,7 +76,9 @@ def start_history(spark: SparkSession, options: HistoryOptions) -> StreamingQuer
     if options.trigger_seconds is None:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = writer.trigger(processingTime=f"{round(options.trigger_seconds * 1000)} milliseconds")
+        writer = writer.trigger(
+            processingTime=f"{round(options.trigger_seconds * 1000)} milliseconds"
+        )
     return writer.start()
 
 
