@@ -109,6 +109,8 @@ class EmbeddedCluster:
         """
         return {
             "bootstrap.servers": self.bootstrap_servers,
+            # Warnings and worse: a broker that is stopped on purpose is not news.
+            "log_level": 4,
             **self.security.client_config(user),
         }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -57,9 +55,7 @@ def _alter(
         ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries(replicas))
     )
     admin = AdminClient(cluster.client_config())
-    for future in _futures(admin, resources):
-        future.result(_SECONDS)
-
-
-def _futures(admin: AdminClient, resources: list[ConfigResource]) -> Iterable[object]:
-    return admin.incremental_alter_configs(resources).values()
+    for resource in resources:
+        # One a call: librdkafka sends a broker's configs to that broker.
+        for future in admin.incremental_alter_configs([resource]).values():
+            future.result(_SECONDS)
