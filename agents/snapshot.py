@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
@@ -63,9 +63,9 @@ def take_published(state: ClusterState, key: bytes | None, value: bytes | None) 
     if key is None or value is None:
         return
     try:
-        record: dict[str, Any] = json.loads(value)
+        record = msgspec.json.decode(value, type=dict[str, Any])
         state.apply_published(key.decode(), record)
-    except ValueError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         log.warning("skipped a recommendation, key %r: %s", key, error)
 
 

@@ -90,17 +90,31 @@ class Application:
     def restore(self, record: Mapping[str, Any]) -> None:
         """Take up the newest generation's decision as it was published before a restart.
 
-        Raises CaughtupError when the record isn't one of ours.
+        Generations before it were decided before it. Raises CaughtupError when the record isn't
+        one of ours.
         """
         inputs, exact = read_recommendation(record)
-        generation, _ = self.pending.popleft()
-        self._settle(DecidedGeneration(generation, inputs, exact, record))
+        self.pending.clear()
+        self._settle(DecidedGeneration(self.newest, inputs, exact, record))
 
     def holds(self, record: Mapping[str, Any]) -> bool:
-        """Tell whether a recommendation was made for the newest generation."""
-        return record.get("generation") == self.newest.generation and record.get("process_ids") == [
-            str(process) for process in self.newest.clients
-        ]
+        """Tell whether a recommendation was made for the newest generation.
+
+        Generation numbers start again when a group is deleted; its moment tells them apart.
+        """
+        newest = self.newest
+        return (
+            record.get("generation") == newest.generation
+            and record.get("as_of_ms") == newest.as_of_ms
+            and record.get("process_ids") == [str(process) for process in newest.clients]
+        )
+
+    def precedes(self, record: Mapping[str, Any]) -> bool:
+        """Tell whether a recommendation was made for a later generation than the newest."""
+        number, moment = record.get("generation"), record.get("as_of_ms")
+        if not isinstance(number, int) or not isinstance(moment, int):
+            return False
+        return self.newest.generation < number and self.newest.as_of_ms < moment
 
     def _settle(self, decided: DecidedGeneration) -> None:
         self.decided = decided

@@ -60,8 +60,6 @@ class EndOffsetTable:
     def __init__(self) -> None:
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
         self._partitions: dict[str, set[int]] = {}
-        #: When the first sample of any partition was taken, in ms: before it nothing is known.
-        self.since_ms: int | None = None
 
     def apply(self, partition: TopicPartition, sample: EndOffsets | None) -> None:
         """Take a sample, or None when the partition is gone."""
@@ -72,8 +70,6 @@ class EndOffsetTable:
                 if not partitions:
                     del self._partitions[partition.topic]
             return
-        if self.since_ms is None or sample.as_of_ms < self.since_ms:
-            self.since_ms = sample.as_of_ms
         history = self._histories.get(partition)
         if history is None:
             self._histories[partition] = EndOffsetHistory(sample)

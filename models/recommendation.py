@@ -51,6 +51,7 @@ def recommendation(
         "cluster": cluster,
         "group": generation.group,
         "generation": generation.generation,
+        "as_of_ms": generation.as_of_ms,
         "process_ids": [str(process) for process in generation.clients],
         "assignor": "high_availability",
         "decided_at_ms": decided_at_ms,
@@ -99,7 +100,7 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
         inputs = GenerationInputs(
             scenario=given["scenario"],
             ends={
-                TaskId.parse(task): None if bound is None else EndOffsetSum(*bound)
+                TaskId.parse(task): None if bound is None else _bound(*bound)
                 for task, bound in given["end_offset_sums"].items()
             },
             unknown=tuple(given["unknown"]),
@@ -107,9 +108,25 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
             assumed=tuple(given["assumed"]),
             changelogs_from=given["changelogs"],
         )
+        _check_texts(leader, "result", "why")
+        for movement in record["movements"]:
+            _check_texts(movement, "task", "to", "kind", "reason")
+        _check_texts(record["probing_rebalance"], "reason")
         return inputs, ExactResult(leader["result"], leader["why"], decision)
     except (KeyError, TypeError, AttributeError) as error:
         raise CaughtupError("bad_recommendation", f"not a recommendation: {error!r}") from None
+
+
+def _bound(low: object, high: object) -> EndOffsetSum:
+    if not isinstance(low, int) or not isinstance(high, int):
+        raise TypeError("an end offset sum is not a number")
+    return EndOffsetSum(low, high)
+
+
+def _check_texts(owner: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if not isinstance(owner[name], str):
+            raise TypeError(f"{name} is not a string")
 
 
 def decision_id(cluster: str, scenario: Mapping[str, Any]) -> str:

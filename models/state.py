@@ -94,19 +94,22 @@ class ClusterState:
             group, metadata, known.newest.source_topics if known else {}
         )
         if generation is None:
-            if group_type(metadata) == "streams" or not metadata.members:
-                self.applications.pop(group, None)
+            self.applications.pop(group, None)
             return
         if known is None:
             known = self.applications[group] = Application(generation)
-        elif (known.newest.generation, known.newest.as_of_ms) == (
-            generation.generation,
-            generation.as_of_ms,
+        elif (
+            generation.generation <= known.newest.generation
+            and generation.as_of_ms <= known.newest.as_of_ms
         ):
-            return
+            return  # known: the log is read again from its start after a lost connection
         known.advance(generation, seen_ms)
         published = self._published.get(group)
-        if published is not None and known.holds(published):
+        if published is None:
+            return
+        if known.precedes(published):
+            known.pending.clear()  # decided before that one was
+        elif known.holds(published):
             with suppress(CaughtupError):  # somebody else's record: decide for ourselves
                 known.restore(published)
 
@@ -127,7 +130,10 @@ class ClusterState:
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
         """Decide every generation that is due, and yield the records that are to be published."""
         for group in sorted(self.applications):
-            application = self.applications[group]
+            # Looked up late: the caller may apply events between two records.
+            application = self.applications.get(group)
+            if application is None:
+                continue
             parameters = self.parameters(group)
             for record in application.decide(self.cluster, parameters, self.ends, now_ms):
                 self._published[group] = record

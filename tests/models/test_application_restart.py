@@ -1,0 +1,174 @@
+"""A service that starts again, or reads the log again: what was decided stays decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from caughtup.models.application import PATIENCE_MS, Application
+from caughtup.models.state import ClusterState
+from tests.support.streams import (
+    GROUP,
+    HANDED_OVER,
+    HANDING_OVER,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    read,
+)
+
+LATER_MS = START_MS + 30_000
+
+
+def application(state: ClusterState) -> Application:
+    return state.applications[GROUP]
+
+
+def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
+    """Give what would be published, as a consumer of the topic would read it."""
+    return [json.loads(json.dumps(record)) for record in state.decide(now_ms)]
+
+
+def published_before(number: int, *members: Member) -> Mapping[str, Any]:
+    """Give the record that an earlier process of the service published for a generation."""
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(number, *members))
+    (record,) = publish(state)
+    return record
+
+
+def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
+    record = published_before(5, *WARMING)
+    state = cluster_state()
+    state.apply_published(GROUP, record)
+    read(state, generation(5, *WARMING), seen_ms=LATER_MS)
+    # No end offsets are listed: what was known then is in the record.
+    assert publish(state, LATER_MS + PATIENCE_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.exact.result == "match"
+    assert decided.exact.decision is not None
+    assert decided.record == record
+    assert [(copy.role, copy.lag) for copy in state.task_rows(GROUP)] == [
+        ("active", None),
+        ("active", None),
+        ("warmup", 50_000),
+    ]
+
+
+def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> None:
+    swapped = (
+        Member("a", 1, sums={"0_0": 50_000}, active=("0_1",)),
+        Member("b", 2, sums={"0_1": 50_000}, active=("0_0",)),
+    )
+    record = published_before(5, *swapped)
+    assert record["leader"]["result"] == "mismatch"
+    state = cluster_state()
+    state.apply_published(GROUP, record)
+    read(state, generation(5, *swapped), seen_ms=LATER_MS)
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.exact.why == record["leader"]["why"]
+    assert application(state).exact_counts == {"mismatch": 1}
+
+
+def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> None:
+    """The log of ``__consumer_offsets`` may not be compacted yet."""
+    record = published_before(5, *HANDED_OVER)
+    state = cluster_state()
+    known_ends(state)
+    state.apply_published(GROUP, record)
+    read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
+    assert publish(state, LATER_MS) == []
+    read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.generation.generation == 5
+    assert publish(state, LATER_MS) == []
+
+
+def test_a_generation_that_precedes_the_published_one_in_the_same_moment_is_not_mixed_up() -> None:
+    record = published_before(5, *HANDED_OVER)
+    state = cluster_state()
+    state.apply_published(GROUP, record)
+    read(state, generation(4, *HANDING_OVER), seen_ms=LATER_MS)
+    read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
+    decided = application(state).decided
+    assert decided is not None
+    assert (decided.generation.generation, decided.record) == (5, record)
+    assert state.awaited_groups() == []
+
+
+def test_reading_the_log_again_from_its_start_decides_nothing_again() -> None:
+    state = cluster_state()
+    known_ends(state)
+    generations = [
+        generation(1, *WARMING, at_ms=START_MS - 20),
+        generation(2, *HANDING_OVER, at_ms=START_MS - 10),
+        generation(3, *HANDED_OVER),
+    ]
+    for _ in range(2):
+        for record in generations:
+            read(state, record)
+    assert [record["generation"] for record in publish(state)] == [1, 2, 3]
+    for record in generations:
+        read(state, record)
+    assert publish(state) == []
+    assert application(state).newest.generation == 3
+    assert application(state).rebalances == 3
+
+
+@pytest.mark.parametrize(
+    "other", [published_before(4, *WARMING), published_before(5, HANDED_OVER[0])]
+)
+def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
+    other: Mapping[str, Any],
+) -> None:
+    state = cluster_state()
+    known_ends(state)
+    state.apply_published(GROUP, other)
+    read(state, generation(5, *WARMING))
+    (record,) = publish(state)
+    assert record["generation"] == 5
+    assert len(record["process_ids"]) == 2
+
+
+def damaged(*path: str | int, value: Any = None) -> Any:
+    """Give a published record with one value replaced."""
+    record = published_before(5, *WARMING)
+    inside: Any = record
+    for step in path[:-1]:
+        inside = inside[step]
+    inside[path[-1]] = value
+    return record
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        damaged("inputs"),
+        damaged("inputs", "scenario", value={}),
+        damaged("inputs", "end_offset_sums", "0_0", value="ab"),
+        damaged("inputs", "end_offset_sums", value={"0-0": [1, 2]}),
+        damaged("inputs", "unknown", value=7),
+        damaged("leader", value=[]),
+        damaged("leader", "result", value=["match"]),
+        damaged("movements", value=[{}]),
+        damaged("movements"),
+    ],
+)
+def test_a_record_that_is_not_ours_is_ignored_and_the_generation_decided(record: Any) -> None:
+    state = cluster_state()
+    known_ends(state)
+    state.apply_published(GROUP, record)
+    read(state, generation(5, *WARMING))
+    (own,) = publish(state)
+    assert own["leader"]["result"] == "match"
+    assert application(state).rebalances == 1
