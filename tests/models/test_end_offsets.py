@@ -1,0 +1,125 @@
+"""End offsets over time: what the samples around a moment say about that moment."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caughtup.models.end_offsets import SAMPLES_KEPT, EndOffsetHistory, EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+
+PARTITION = TopicPartition("orders-counts-changelog", 0)
+
+
+def sample(end: int, at_ms: int) -> EndOffsets:
+    return EndOffsets(0, end, end, at_ms)
+
+
+def table(*samples: tuple[int, int]) -> EndOffsetTable:
+    """A table with samples of one partition: (log end offset, when in ms)."""
+    ends = EndOffsetTable()
+    for end, at_ms in samples:
+        ends.apply(PARTITION, sample(end, at_ms))
+    return ends
+
+
+def test_a_moment_is_bounded_by_the_samples_before_and_after_it() -> None:
+    ends = table((10, 100), (20, 200), (30, 300))
+    assert ends.bounds(PARTITION, 250, 250) == (20, 30)
+    assert ends.bounds(PARTITION, 150, 250) == (10, 30)
+
+
+def test_a_sample_of_the_moment_itself_settles_it() -> None:
+    assert table((10, 100), (20, 200), (30, 300)).bounds(PARTITION, 200, 200) == (20, 20)
+
+
+def test_a_log_that_did_not_grow_is_known_exactly_between_its_samples() -> None:
+    assert table((10, 100), (10, 200), (10, 300)).bounds(PARTITION, 150, 250) == (10, 10)
+
+
+def test_a_moment_after_the_last_sample_is_not_bounded() -> None:
+    ends = table((10, 100), (20, 200))
+    assert ends.bounds(PARTITION, 150, 201) is None
+    assert ends.bounds(PARTITION, 150, 200) == (10, 20)
+
+
+def test_a_partition_first_seen_later_counts_from_0() -> None:
+    assert table((20, 200), (30, 300)).bounds(PARTITION, 100, 150) == (0, 20)
+
+
+def test_a_partition_that_was_never_seen_is_not_bounded() -> None:
+    assert EndOffsetTable().bounds(PARTITION, 0, 0) is None
+    assert EndOffsetTable().latest(PARTITION) is None
+
+
+def test_a_recreated_log_forgets_what_was_before_it() -> None:
+    ends = table((500, 100), (600, 200), (5, 300), (7, 400))
+    assert ends.bounds(PARTITION, 250, 350) == (0, 7)
+    assert ends.bounds(PARTITION, 300, 300) == (5, 5)
+    assert ends.latest(PARTITION) == sample(7, 400)
+
+
+def test_a_sample_that_comes_late_changes_nothing() -> None:
+    ends = table((10, 100), (30, 300), (20, 200))
+    assert ends.latest(PARTITION) == sample(30, 300)
+    assert ends.bounds(PARTITION, 250, 250) == (10, 30)
+
+
+def test_an_idle_partition_keeps_one_entry_however_often_it_is_looked_at() -> None:
+    history = EndOffsetHistory(sample(10, 0))
+    for at_ms in range(1, SAMPLES_KEPT * 3):
+        history.add(sample(10, at_ms))
+    assert history.at_or_before(0) == history.at_or_after(SAMPLES_KEPT * 3 - 1) == 10
+    assert history.at_or_after(SAMPLES_KEPT * 3) is None
+
+
+def test_the_oldest_samples_are_dropped_and_bounds_stay_true() -> None:
+    ends = table(*((at_ms, at_ms) for at_ms in range(SAMPLES_KEPT + 10)))
+    assert ends.bounds(PARTITION, 5, 5) == (0, 10)
+    assert ends.bounds(PARTITION, SAMPLES_KEPT, SAMPLES_KEPT) == (SAMPLES_KEPT, SAMPLES_KEPT)
+
+
+def test_the_latest_sample_has_all_three_offsets_of_its_look() -> None:
+    ends = table((10, 100))
+    newer = EndOffsets(4, 8, 10, 200)
+    ends.apply(PARTITION, newer)
+    assert ends.latest(PARTITION) == newer
+    assert list(ends) == [(PARTITION, newer)]
+
+
+def test_partitions_are_counted_by_topic_and_forgotten_when_they_are_gone() -> None:
+    ends = EndOffsetTable()
+    for topic, partition in (("a", 0), ("a", 1), ("b", 0)):
+        ends.apply(TopicPartition(topic, partition), sample(1, 1))
+    assert (ends.partition_counts(), len(ends)) == ({"a": 2, "b": 1}, 3)
+    for topic, partition in (("a", 1), ("b", 0), ("b", 0), ("c", 9)):
+        ends.apply(TopicPartition(topic, partition), None)
+    assert (ends.partition_counts(), len(ends)) == ({"a": 1}, 1)
+    assert ends.bounds(TopicPartition("b", 0), 1, 1) is None
+
+
+@given(
+    growth=st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=400),
+    looks=st.data(),
+)
+def test_bounds_hold_the_truth_for_any_log_that_only_grows(
+    growth: list[tuple[int, int]], looks: st.DataObject
+) -> None:
+    """The log grows by ``(after ms, by offsets)`` steps, and some of its states are looked at."""
+    truth: list[tuple[int, int]] = [(0, 0)]
+    for after, by in growth:
+        truth.append((truth[-1][0] + after, truth[-1][1] + by))
+    seen = looks.draw(st.lists(st.sampled_from(truth), min_size=1, max_size=300, unique=True))
+    ends = EndOffsetTable()
+    for at_ms, end in sorted(seen):
+        ends.apply(PARTITION, sample(end, at_ms))
+    moment, end = looks.draw(st.sampled_from(truth))
+    before = moment - looks.draw(st.integers(0, 100))
+    after = moment + looks.draw(st.integers(0, 100))
+    bounds = ends.bounds(PARTITION, before, after)
+    if bounds is None:
+        assert after > max(seen)[0]
+    else:
+        low, high = bounds
+        assert low <= end <= high
