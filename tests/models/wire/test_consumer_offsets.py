@@ -103,6 +103,42 @@ def test_metadata_that_is_not_utf8_is_refused(version):
     assert code_of(decode_offset_commit, data.replace(b"??", b"\xc3\x28")) == "bad_utf8"
 
 
+@pytest.mark.parametrize("version", range(5))
+def test_metadata_may_be_empty_but_not_null(version):
+    empty = wire.offset_commit(COMMIT, version)
+    null_length, flexible = wire.length(None, "h", version >= 4), version >= 4
+    at = 2 + 8 + (4 if version >= 3 else 0)
+    assert empty[at:].startswith(wire.string("", flexible))
+    null = empty[:at] + null_length + empty[at + len(null_length) :]
+    assert decode_offset_commit(empty).metadata == ""
+    assert code_of(decode_offset_commit, null + bytes(9)) == "bad_length"
+
+
+def test_long_metadata_that_looks_like_the_end_of_a_shorter_commit_is_read_whole():
+    # Read as one byte, the two-byte length would end the metadata right before these bytes.
+    long = COMMIT._replace(metadata="x" * 166 + "\x01\x00\x10" + "y" * 118)
+    assert decode_offset_commit(wire.offset_commit(long, 4)) == long
+
+
+def test_null_metadata_before_what_looks_like_a_topic_id_is_refused():
+    head = wire.offset_commit(COMMIT, 4)[:14]
+    tags = wire.tagged_fields({0: b"0123456789abcdef"})
+    null = head + wire.length(None, "h", flexible=True) + bytes(7) + tags
+    assert code_of(decode_offset_commit, null) == "bad_length"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        wire.number("h", -4) + b"abc",
+        wire.number("h", -6) + wire.number("h", 2),
+        wire.string("g") + wire.number("h", -4),
+    ],
+)
+def test_a_key_whose_names_have_negative_lengths_is_refused(names):
+    assert code_of(decode_key, wire.number("h", 1) + names) == "bad_length"
+
+
 @thorough
 @given(offset_commits(), st.data())
 def test_the_quick_reading_of_a_commit_never_differs_from_the_careful_one(commit_and_version, data):
