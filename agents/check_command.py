@@ -34,7 +34,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-@click.command()
+@click.command(short_help="Check connection and permissions.")
 @connection_options
 @format_option
 def check(output: str, **connection: Any) -> None:

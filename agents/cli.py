@@ -21,7 +21,7 @@ def main() -> None:
     """Know which copies of which Kafka Streams task are caught up, and what to do about it."""
 
 
-@main.command()
+@main.command(short_help="Print the shell completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL: eval "$(caughtup completion bash)"."""

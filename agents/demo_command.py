@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from caughtup.demo.stage import Stage
 
 
-@click.command()
+@click.command(short_help="Watch it all on this machine.")
 @click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
 @click.option("--web-port", type=int, default=8080, show_default=True, help="Where the page is.")
 @format_option

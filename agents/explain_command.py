@@ -18,7 +18,7 @@ from caughtup.models.application import DecidedGeneration
 from caughtup.models.exact import ASSIGNOR
 
 
-@click.command()
+@click.command(short_help="Explain an application's last assignment.")
 @click.argument("group")
 @connection_options
 @format_option

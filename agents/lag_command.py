@@ -21,7 +21,7 @@ from caughtup.models.state import ClusterState
 NOTHING_MATCHED = 3
 
 
-@click.command()
+@click.command(short_help="Show the lag of groups and tasks.")
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @connection_options
 @format_option

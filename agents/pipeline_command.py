@@ -19,7 +19,7 @@ from caughtup.models.errors import CaughtupError
 _NEWEST_JAVA = 21
 
 
-@click.group()
+@click.group(short_help="Run the jobs on Spark.")
 def pipeline() -> None:
     """Run jobs on Spark: the history of commits, end offsets and lag."""
 

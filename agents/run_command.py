@@ -25,7 +25,7 @@ from caughtup.models.state import ClusterState
 log = logging.getLogger(__name__)
 
 
-@click.command()
+@click.command(short_help="Run the service.")
 @connection_options
 @click.option("--web-host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
 @click.option("--web-port", type=int, metavar="PORT", help="Which port. [default: 8080]")
