@@ -122,12 +122,16 @@ def _settled(offset_sums: list[int], bound: EndOffsetSum, limit: int) -> bool:
     """Tell whether any end offset sum within the bound leads to the same decision.
 
     Between clients only the order of their sums matters, and that doesn't depend on the end. The
-    end decides who is caught up; where all clients stand alike, it decides nothing.
+    end decides who is caught up; where all clients stand alike, it decides nothing. A sum beyond
+    the end, of a recreated changelog, counts as nothing restored.
     """
     if bound.low == bound.high or len(set(offset_sums)) == 1:
         return True
     placed = [s for s in offset_sums if s not in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM)]
-    return all((bound.low - s <= limit) == (bound.high - s <= limit) for s in placed)
+    if any(bound.low < s <= bound.high for s in placed):
+        return False
+    lags = [(task_lag(s, bound.low), task_lag(s, bound.high)) for s in placed]
+    return all((low <= limit) == (high <= limit) for low, high in lags)
 
 
 def _without_state(

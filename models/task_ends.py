@@ -8,7 +8,7 @@ from typing import NamedTuple
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import sum_offsets
-from caughtup.models.topology import Changelogs
+from caughtup.models.topology import CHANGELOG, Changelogs
 
 
 class EndOffsetSum(NamedTuple):
@@ -21,11 +21,16 @@ class EndOffsetSum(NamedTuple):
 def changelog_partitions(
     task: TaskId, changelogs: Changelogs, partition_counts: Mapping[str, int]
 ) -> list[TopicPartition]:
-    """Name the changelog partitions of a task; none for a stateless one."""
+    """Name the changelog partitions of a task; none for a stateless one.
+
+    A store's changelog has one for every task, those that weren't seen yet too. A source topic
+    that serves as a changelog may have fewer.
+    """
     return [
         TopicPartition(topic, task.partition)
         for topic in changelogs.of.get(task.subtopology, ())
-        if task.partition < partition_counts.get(topic, task.partition + 1)
+        if topic.endswith(CHANGELOG)
+        or task.partition < partition_counts.get(topic, task.partition + 1)
     ]
 
 
@@ -40,7 +45,7 @@ def end_offset_sums(
     """Bound every stateful task's end offset sum at a moment between two (ms).
 
     ``reported`` is the greatest offset sum that any client reported for a task: the end can't
-    have been below it. None for a task of which no sample was taken since ``after_ms``. Stateless
+    have been below it, unless it reports on a changelog that was recreated since. None for a task of which no sample was taken since ``after_ms``. Stateless
     tasks are left out. Source: StreamsPartitionAssignor.getEndOffsets, log end offsets of the
     changelogs (read_uncommitted).
     """
@@ -56,6 +61,7 @@ def end_offset_sums(
             sums[task] = None
             continue
         high = sum_offsets([b[1] for b in known])
-        low = max(sum_offsets([b[0] for b in known]), min(reported.get(task, 0), high))
+        restored = reported.get(task, 0)
+        low = max(sum_offsets([b[0] for b in known]), restored if restored <= high else 0)
         sums[task] = EndOffsetSum(low, high)
     return sums

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_CHANGELOG = "-changelog"
+#: How the changelog topic of a store of its own ends.
+CHANGELOG = "-changelog"
 _REPARTITION = "-repartition"
 
 
@@ -40,13 +41,13 @@ def find_changelogs(
     if given is not None:
         return Changelogs({s: tuple(t) for s, t in sorted(given.items())}, "settings")
     prefix = f"{group}-"
-    topics = sorted(t for t in partition_counts if t.startswith(prefix) and t.endswith(_CHANGELOG))
+    topics = sorted(t for t in partition_counts if t.startswith(prefix) and t.endswith(CHANGELOG))
     widths = _widths(source_topics, partition_counts)
     found: dict[int, list[str]] = {}
     inferred: list[str] = []
     unplaced: list[str] = []
     for topic in topics:
-        store = topic.removesuffix(_CHANGELOG)
+        store = topic.removesuffix(CHANGELOG)
         same_store = source_topics.get(store + _REPARTITION)
         same_width = [s for s, width in widths.items() if width == partition_counts[topic]]
         if same_store is not None:

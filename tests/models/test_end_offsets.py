@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.end_offsets import SAMPLES_KEPT, EndOffsetHistory, EndOffsetTable
@@ -99,6 +99,7 @@ def test_partitions_are_counted_by_topic_and_forgotten_when_they_are_gone() -> N
     assert ends.bounds(TopicPartition("b", 0), 1, 1) is None
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     growth=st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=400),
     looks=st.data(),

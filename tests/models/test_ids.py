@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.errors import CaughtupError
@@ -14,6 +14,7 @@ from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 uuids = st.integers(0, (1 << 128) - 1)
 
 
+@settings(print_blob=True, deadline=None)
 @given(st.integers(0, 999_999_999), st.integers(0, 999_999_999))
 def test_a_task_id_reads_back_as_it_is_written(subtopology: int, partition: int) -> None:
     task = TaskId(subtopology, partition)
@@ -36,6 +37,7 @@ def test_tasks_are_ordered_by_number_and_not_by_their_text() -> None:
     assert [str(task) for task in sorted(tasks)] == ["0_9", "0_10", "2_0", "10_0"]
 
 
+@settings(print_blob=True, deadline=None)
 @given(uuids)
 def test_a_process_id_is_written_as_its_uuid(number: int) -> None:
     process = ProcessId.of(number)
@@ -44,6 +46,7 @@ def test_a_process_id_is_written_as_its_uuid(number: int) -> None:
     assert ProcessId.parse(str(process).upper()) == process
 
 
+@settings(print_blob=True, deadline=None)
 @given(uuids)
 def test_the_halves_of_a_process_id_are_javas_longs(number: int) -> None:
     process = ProcessId.of(number)

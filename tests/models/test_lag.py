@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.lag import (
@@ -55,6 +55,7 @@ def test_a_commit_of_0_is_a_commit() -> None:
     assert partition_lag(0, EndOffsets(0, 5, 5, 0)) == PartitionLag(5, 5, True)
 
 
+@settings(print_blob=True, deadline=None)
 @given(st.none() | st.integers(-1, LONG_MAX), end_offsets())
 def test_lag_is_never_negative_nor_more_than_the_log_holds(
     committed: int | None, ends: EndOffsets
@@ -64,6 +65,7 @@ def test_lag_is_never_negative_nor_more_than_the_log_holds(
     assert found.lag <= found.lag_committed_view <= ends.end_offset - ends.start_offset
 
 
+@settings(print_blob=True, deadline=None)
 @given(st.integers(0, LONG_MAX - 1), end_offsets())
 def test_a_commit_further_on_never_lags_more(committed: int, ends: EndOffsets) -> None:
     assert partition_lag(committed + 1, ends).lag <= partition_lag(committed, ends).lag

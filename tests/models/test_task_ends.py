@@ -1,0 +1,101 @@
+"""End offset sums of tasks: over all changelogs of a task, as an interval."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag import LONG_MAX, EndOffsets
+from caughtup.models.task_ends import EndOffsetSum, changelog_partitions, end_offset_sums
+from caughtup.models.topology import Changelogs
+
+TASK = TaskId(0, 1)
+ONE = Changelogs({0: ("app-a-changelog",)}, "settings")
+TWO = Changelogs({0: ("app-a-changelog", "app-b-changelog")}, "settings")
+
+
+def table(ends: dict[str, dict[int, int]]) -> EndOffsetTable:
+    """End offsets of partition 1 of each topic: when in ms → log end offset."""
+    made = EndOffsetTable()
+    for topic, samples in ends.items():
+        for at_ms, end in samples.items():
+            for partition in (0, 1):
+                sample = EndOffsets(0, end, end, at_ms)
+                made.apply(TopicPartition(topic, partition), sample)
+    return made
+
+
+def bound(
+    ends: EndOffsetTable, changelogs: Changelogs = ONE, reported: int = 0
+) -> EndOffsetSum | None:
+    return end_offset_sums([TASK], changelogs, ends, {TASK: reported}, 15, 15)[TASK]
+
+
+def test_a_sum_goes_over_every_changelog_of_the_task() -> None:
+    ends = table({"app-a-changelog": {10: 5, 20: 7}, "app-b-changelog": {10: 100, 20: 100}})
+    assert bound(ends, TWO) == EndOffsetSum(105, 107)
+
+
+def test_a_sum_is_unknown_while_one_changelog_is() -> None:
+    assert bound(table({"app-a-changelog": {10: 5, 20: 7}}), TWO) is None
+    assert bound(table({"app-a-changelog": {10: 5}})) is None
+
+
+def test_a_task_without_changelogs_has_no_sum() -> None:
+    stateless = TaskId(3, 0)
+    assert end_offset_sums([stateless], ONE, EndOffsetTable(), {}, 15, 15) == {}
+
+
+def test_the_end_was_not_below_what_a_client_had_restored() -> None:
+    ends = table({"app-a-changelog": {10: 5, 20: 70}})
+    assert bound(ends, reported=50) == EndOffsetSum(50, 70)
+    assert bound(ends, reported=70) == EndOffsetSum(70, 70)
+
+
+def test_a_copy_of_a_changelog_that_was_recreated_says_nothing_about_its_end() -> None:
+    """It reports more than there is now, so it speaks of another log."""
+    assert bound(table({"app-a-changelog": {10: 5, 20: 70}}), reported=500) == EndOffsetSum(5, 70)
+
+
+def test_sums_stop_at_javas_greatest_long() -> None:
+    ends = table({t: {10: LONG_MAX, 20: LONG_MAX} for t in TWO.of[0]})
+    assert bound(ends, TWO) == EndOffsetSum(LONG_MAX, LONG_MAX)
+
+
+def test_a_stores_changelog_has_a_partition_for_each_task_seen_or_not() -> None:
+    """Right after it was created only some of its partitions may have been seen."""
+    assert changelog_partitions(TaskId(0, 5), ONE, {"app-a-changelog": 2}) == [
+        TopicPartition("app-a-changelog", 5)
+    ]
+    assert changelog_partitions(TASK, ONE, {}) == [TopicPartition("app-a-changelog", 1)]
+
+
+def test_a_source_topic_that_serves_as_changelog_may_have_fewer_partitions_than_tasks() -> None:
+    table_topic = Changelogs({0: ("prices",)}, "settings")
+    assert changelog_partitions(TaskId(0, 1), table_topic, {"prices": 2}) == [
+        TopicPartition("prices", 1)
+    ]
+    assert changelog_partitions(TaskId(0, 2), table_topic, {"prices": 2}) == []
+
+
+@settings(print_blob=True, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), min_size=1, max_size=4),
+    st.data(),
+)
+def test_a_bound_holds_the_sum_and_is_never_upside_down(
+    growth: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """Each changelog: its end before the moment, and how much it grew until the look after it."""
+    names = [f"app-{number}-changelog" for number in range(len(growth))]
+    at_moment = [low + data.draw(st.integers(0, more)) for low, more in growth]
+    ends = table(
+        {n: {10: low, 20: low + more} for n, (low, more) in zip(names, growth, strict=True)}
+    )
+    reported = data.draw(st.integers(0, sum(at_moment)))
+    found = bound(ends, Changelogs({0: tuple(names)}, "settings"), reported)
+    assert found is not None
+    assert found.low <= sum(at_moment) <= found.high
+    assert found.low >= reported
