@@ -1,7 +1,7 @@
 """One set of connection properties, for each of the clients we use.
 
-Operators write librdkafka's names under ``[kafka]``; aiokafka, Faust and Spark get theirs
-derived here, so that TLS and SASL are configured once.
+Operators write librdkafka's names under ``[kafka]``; aiokafka and Faust get theirs derived here,
+Spark in pipelines/kafka_options.py, so that TLS and SASL are configured once.
 """
 
 from __future__ import annotations
@@ -64,31 +64,6 @@ def faust_credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCr
     return faust.SSLCredentials(context) if context else None
 
 
-def spark_options(settings: Settings) -> dict[str, str]:
-    """Give the ``kafka.*`` options for Spark's Kafka source, which takes Java's names."""
-    kafka = settings.kafka
-    protocol = _protocol(kafka)
-    options = {
-        "kafka.bootstrap.servers": settings.bootstrap_servers,
-        "kafka.security.protocol": protocol,
-    }
-    if protocol.startswith("SASL"):
-        mechanism = _mechanism(kafka)
-        module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-        user, password = (_quote(kafka.get(key, "")) for key in (_SASL_USER, _SASL_PASSWORD))
-        options["kafka.sasl.mechanism"] = mechanism
-        options["kafka.sasl.jaas.config"] = (
-            f"org.apache.kafka.common.security.{module} required "
-            f"username={user} password={password};"
-        )
-    if protocol.endswith("SSL") and (authority := kafka.get("ssl.ca.location")):
-        options["kafka.ssl.truststore.type"] = "PEM"
-        options["kafka.ssl.truststore.location"] = str(authority)
-    if kafka.get("ssl.endpoint.identification.algorithm") == "none":
-        options["kafka.ssl.endpoint.identification.algorithm"] = ""
-    return options
-
-
 def _protocol(kafka: Mapping[str, Any]) -> str:
     protocol = str(kafka.get("security.protocol", "plaintext")).upper()
     if protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
@@ -120,8 +95,3 @@ def _ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
-
-
-def _quote(value: object) -> str:
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
