@@ -102,7 +102,7 @@ class ReassignmentTracker:
         else:
             outcome = "superseded"
         ended = EndedMovement(partition, outcome, at_ms, last.target)
-        self.ended = [*self.ended[-(self.kept - 1) :], ended]
+        self.ended = [*self.ended, ended][-self.kept :]
         return ended
 
 
