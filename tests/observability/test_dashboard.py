@@ -20,7 +20,7 @@ from tests.observability.repository import (
     read_yaml,
 )
 
-VARIABLES = {"datasource", "cluster", "group", "acceptable"}
+VARIABLES = {"datasource", "cluster", "group"}
 
 
 def dashboard() -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_every_expression_is_about_metrics_that_exist() -> None:
     for expression in expressions():
         named = metrics_named_in(expression)
         assert named <= exposed_metrics().keys(), expression
-        assert named or expression == "vector($acceptable)", expression
+        assert named, expression
     for variable in dashboard()["templating"]["list"]:
         assert metrics_named_in(variable.get("definition", "")) <= exposed_metrics().keys()
 
@@ -85,7 +85,7 @@ def test_prometheus_can_parse_every_expression(tmp_path: Path) -> None:
     filled = []
     for number, expression in enumerate(expressions()):
         plain = re.sub(r"\$(cluster|group)", ".*", expression)
-        plain = plain.replace("$__rate_interval", "1m").replace("$acceptable", "10000")
+        plain = plain.replace("$__rate_interval", "1m")
         filled.append({"record": f"panel_{number}", "expr": plain})
     rules = tmp_path / "panels.yml"
     rules.write_text(json.dumps({"groups": [{"name": "panels", "rules": filled}]}))
