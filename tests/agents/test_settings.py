@@ -1,0 +1,182 @@
+"""Settings: where they come from, which of them wins, and what is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.settings import Settings, load_settings
+from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An environment without settings, in a directory without a settings file."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def written(text: str, path: str = "caughtup.toml") -> Path:
+    Path(path).write_text(text)
+    return Path(path)
+
+
+def refusal(config: Path | None = None, **overrides: Any) -> str:
+    with pytest.raises(UserError) as failure:
+        load_settings(config, **overrides)
+    assert "\n" not in failure.value.message
+    return failure.value.message
+
+
+def test_without_anything_set_there_are_defaults_that_work_on_loopback() -> None:
+    settings = load_settings()
+    assert settings.bootstrap_servers == "127.0.0.1:9092"
+    assert (settings.web_host, settings.web_port) == ("127.0.0.1", 8080)
+    assert settings.parameters() == {}
+
+
+def test_options_win_over_variables_and_these_over_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written('web_port = 1\nlog_level = "error"\napplication_id = "file"\n')
+    monkeypatch.setenv("CAUGHTUP_WEB_PORT", "2")
+    monkeypatch.setenv("CAUGHTUP_LOG_LEVEL", "warning")
+    settings = load_settings(web_port=3, log_level=None)
+    assert (settings.web_port, settings.log_level, settings.application_id) == (
+        3,
+        "warning",
+        "file",
+    )
+
+
+def test_the_file_is_the_one_named_then_the_variables_then_the_one_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written("web_port = 1")
+    written("web_port = 2", "variable.toml")
+    assert load_settings().web_port == 1
+    monkeypatch.setenv("CAUGHTUP_CONFIG", "variable.toml")
+    assert load_settings().web_port == 2
+    assert load_settings(written("web_port = 3", "named.toml")).web_port == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("web_prot = 1", "unknown setting web_prot", id="unknown"),
+        pytest.param("[kafak]", "unknown setting kafak", id="unknown table"),
+        pytest.param("web_port = 70000", "setting web_port: ", id="too large"),
+        pytest.param('web_port = "http"', "setting web_port: ", id="not a number"),
+        pytest.param("end_offsets_interval = 0", "setting end_offsets_interval: ", id="no pause"),
+        pytest.param('log_level = "loud"', "setting log_level: ", id="no such level"),
+        pytest.param('application_id = ""', "setting application_id: ", id="empty"),
+        pytest.param("kafka = 1", "setting kafka: ", id="not a table"),
+        pytest.param(
+            '[applications.a]\n"max.warmups" = 1',
+            "unknown setting applications.a.max.warmups",
+            id="unknown config",
+        ),
+        pytest.param(
+            '[applications.a]\n"max.warmup.replicas" = 0',
+            "setting applications.a.max.warmup.replicas: ",
+            id="below Kafka's minimum",
+        ),
+        pytest.param(
+            '[applications.a]\n"probing.rebalance.interval.ms" = 59999',
+            "setting applications.a.probing.rebalance.interval.ms: ",
+            id="more often than Kafka probes",
+        ),
+        pytest.param(
+            "[applications.a.changelogs]\nx = ['t']",
+            "setting applications.a.changelogs.x",
+            id="a subtopology that is no number",
+        ),
+        pytest.param("web_port = ", "is not TOML", id="not TOML"),
+        pytest.param("web_port = 1\nweb_port = 2", "is not TOML", id="twice"),
+    ],
+)
+def test_a_file_that_does_not_hold_together_is_refused_by_the_settings_name(
+    text: str, words: str
+) -> None:
+    assert words in refusal(written(text))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    assert "missing.toml" in refusal(Path("missing.toml"))
+    assert str(tmp_path) in refusal(tmp_path)
+    Path("latin.toml").write_bytes(b'application_id = "caf\xe9"')
+    assert "latin.toml is not TOML" in refusal(Path("latin.toml"))
+
+
+def test_a_variable_that_is_no_setting_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAUGHTUP_WEB_PROT", "1")
+    assert refusal() == "unknown setting CAUGHTUP_WEB_PROT in the environment; unset it"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CAUGHTUP_CACHE",
+        "CAUGHTUP_SERVICE_HOST",
+        "CAUGHTUP_SERVICE_PORT",
+        "CAUGHTUP_SERVICE_PORT_HTTP",
+        "CAUGHTUP_PORT",
+        "CAUGHTUP_PORT_8080_TCP_ADDR",
+    ],
+)
+def test_variables_of_others_that_look_like_ours_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "x")
+    assert load_settings() == Settings()
+
+
+def test_tables_can_be_given_in_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    written('[kafka]\n"security.protocol" = "SSL"')
+    monkeypatch.setenv("CAUGHTUP_KAFKA", '{"sasl.mechanism": "PLAIN"}')
+    assert load_settings().kafka == {"sasl.mechanism": "PLAIN"}
+    monkeypatch.setenv("CAUGHTUP_KAFKA", "sasl.mechanism=PLAIN")
+    assert refusal().startswith("settings in the environment: ")
+
+
+def test_a_bad_variable_is_refused_by_the_settings_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAUGHTUP_WEB_PORT", "http")
+    assert refusal().startswith("setting web_port: ")
+
+
+def test_applications_are_told_in_kafkas_own_names() -> None:
+    settings = load_settings(
+        written(
+            """
+            [applications."orders.v2"]
+            "num.standby.replicas" = 1
+            changelogs = {0 = ["orders-a-changelog"], 1 = []}
+            [applications.plain]
+            """
+        )
+    )
+    assert settings.parameters() == {
+        "orders.v2": ApplicationParameters(
+            {"num.standby.replicas": 1}, {0: ("orders-a-changelog",), 1: ()}
+        ),
+        "plain": ApplicationParameters(),
+    }
+
+
+def test_every_config_that_decides_assignments_can_be_told() -> None:
+    lines = "\n".join(f'"{name}" = {value}' for name, value in DEFAULTS.items())
+    (parameters,) = load_settings(written("[applications.a]\n" + lines)).parameters().values()
+    assert parameters.assumed() == ()
+
+
+def test_kafkas_properties_pass_through_as_they_are() -> None:
+    text = '[kafka]\n"socket.timeout.ms" = 100\n"enable.ssl.certificate.verification" = false'
+    kafka = load_settings(written(text)).kafka
+    assert kafka == {"socket.timeout.ms": 100, "enable.ssl.certificate.verification": False}
+    assert kafka["enable.ssl.certificate.verification"] is False
