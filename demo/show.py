@@ -17,6 +17,8 @@ from caughtup.demo.verdict import check_generations, check_history
 _ORDERS_PER_SECOND = 200.0
 _MINUTE_OF_ORDERS = int(60 * _ORDERS_PER_SECOND)
 _ALIVE_SECONDS = 2.0
+#: How long nothing moves before the demo moves something.
+_CALM_SECONDS = 45.0
 Say = Callable[[str], None]
 
 
@@ -64,7 +66,8 @@ def set_up(stage: Stage, say: Say) -> None:
 
 
 def _watch(stage: Stage, say: Say, generation: int) -> None:
-    """Tell of each generation as it comes."""
+    """Tell of each generation as it comes, and stir things up once all has settled."""
+    settled_since = None
     while True:
         stage.check_alive()
         view = stage.application_view()
@@ -72,7 +75,24 @@ def _watch(stage: Stage, say: Say, generation: int) -> None:
             generation = view["generation"]
             result = view.get("exact", {}).get("result", "not decided yet")
             say(f"generation {generation}: exact mode says {result}")
+        if view is None or view["probing"]["scheduled"]:
+            settled_since = None
+        elif settled_since is None:
+            settled_since = time.monotonic()
+        elif time.monotonic() - settled_since > _CALM_SECONDS:
+            _stir(stage, say)
+            settled_since = None
         time.sleep(_ALIVE_SECONDS)
+
+
+def _stir(stage: Stage, say: Say) -> None:
+    """Let the third instance leave, or come back."""
+    if "orders-c" in stage.application.instances:
+        say("all has settled: orders-c leaves")
+        stage.application.stop_instance("orders-c")
+    else:
+        say("all has settled: orders-c comes back")
+        stage.application.start_instance("orders-c")
 
 
 def _load(stage: Stage, stop: threading.Event) -> None:
