@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka import KafkaException
@@ -24,6 +23,7 @@ from caughtup.demo.broker_config import (
     properties_text,
     server_properties,
 )
+from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.jvm import java_command
 from caughtup.demo.ports import free_ports
 from caughtup.demo.processes import Process, Processes
@@ -45,7 +45,7 @@ class BrokerFailed(CaughtupError):  # noqa: N818
     """A node of the embedded cluster did not start."""
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(ClosedOnExit):
     """Nodes 1, 2, ... of a Kafka cluster in KRaft mode, with their data in a temporary directory.
 
     A context manager: entering starts the nodes and waits until all are ready; leaving ends them
@@ -176,14 +176,6 @@ class EmbeddedCluster:
     def __enter__(self) -> Self:
         self.start()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _launch(self, node: int) -> None:
         directory = self.node_directory(node)

@@ -11,10 +11,9 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from caughtup.demo import watchdog
+from caughtup.demo.closing import ClosedOnExit
 
 _KILLED_SECONDS = 30.0
 _LOGGED_ERROR = re.compile(r"\b(?:ERROR|FATAL)\b(.*)")
@@ -91,7 +90,7 @@ class Process:
         return ": ".join(part for part in (error, thrown) if part) or (spoken or [""])[-1]
 
 
-class Processes:
+class Processes(ClosedOnExit):
     """A temporary directory and child processes, all gone when it is closed or this process dies.
 
     Children run in sessions of their own, so a Ctrl-C at the terminal reaches this process only;
@@ -149,14 +148,3 @@ class Processes:
             self._watchdog.wait(2 * watchdog.GRACE_SECONDS + _KILLED_SECONDS)
             for child in self._children:
                 child.kill()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -10,9 +10,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
+from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.ports import free_ports
 from caughtup.demo.processes import Process, Processes
@@ -27,7 +27,7 @@ _HTTP_SECONDS = 10.0
 _Seen = TypeVar("_Seen")
 
 
-class Stage:
+class Stage(ClosedOnExit):
     """The demo's processes, all ended when it is left, however that happens.
 
     ``web_port`` is where the service listens, 0 for a free port.
@@ -124,17 +124,6 @@ class Stage:
         """End everything and remove what was on disk."""
         self.application.close()
         self.processes.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _settings(self) -> str:
         lines = [

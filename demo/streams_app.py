@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
+from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.streams_instance import (
     PartitionLag,
@@ -47,7 +47,7 @@ _DEFAULTS = {
 }
 
 
-class StreamsApplication:
+class StreamsApplication(ClosedOnExit):
     """An application whose instances, each a JVM of its own, are started and ended by name.
 
     A context manager: entering creates the source topic, leaving ends every instance. The
@@ -183,14 +183,6 @@ class StreamsApplication:
     def __enter__(self) -> Self:
         self.create_source()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _instance(self, name: str) -> StreamsInstance:
         if name not in self._instances:

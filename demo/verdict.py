@@ -7,7 +7,6 @@ import subprocess
 from typing import Any
 
 import pyarrow.dataset
-import pyarrow.fs
 
 from caughtup.demo.facts import Facts
 from caughtup.demo.stage import APPLICATION, Stage, caughtup_command

@@ -1,0 +1,20 @@
+"""What has to be closed is a context manager: leaving it closes it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+
+class ClosedOnExit(ABC):
+    """Gives a class with ``close()`` the two methods of a context manager."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what was started."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
