@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
 import msgspec
-from aiokafka.errors import KafkaError
+from aiokafka.errors import ClusterAuthorizationFailedError, KafkaError
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.connection import connect
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka_config import aiokafka_config, rdkafka_config
+from caughtup.agents.kafka_config import aiokafka_config
 from caughtup.agents.options import connection_options, format_option, settings_of
+from caughtup.agents.permissions import READ_OFFSETS, Requirement, missing, requirements
 from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import cluster_id
-from caughtup.agents.topics import CONSUMER_OFFSETS, OWN_TOPICS, topic_name
+from caughtup.agents.topics import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -45,83 +47,62 @@ def check(output: str, **connection: Any) -> None:
         for finding in findings:
             click.echo(msgspec.json.encode(finding._asdict()).decode())
     else:
-        table = Table("check", "", "detail")
+        # Names and messages are the cluster's: no markup in them, and none of them cut short.
+        table = Table("check", "")
+        table.add_column("detail", overflow="fold")
         for finding in findings:
             table.add_row(finding.check, "ok" if finding.ok else "MISSING", finding.detail)
-        Console().print(table)
-    sys.exit(0 if all(finding.ok for finding in findings) else 1)
+        Console(markup=False).print(table)
+    if failed := [finding for finding in findings if not finding.ok]:
+        first = f"{failed[0].check}: {failed[0].detail}"
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        click.echo(f"caughtup: {first}{more}", err=True)
+        sys.exit(1)
 
 
 def run_checks(settings: Settings) -> Iterator[Finding]:
     """Run every check in turn; those that need a connection only once there is one."""
-    admin = AdminClient(rdkafka_config(settings))
     try:
-        cluster = cluster_id(admin, settings)
+        admin, cluster = connect(settings)
     except UserError as error:
         yield Finding("connect", False, error.message)
         return
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
-    yield from _readable_offsets(admin)
-    yield from _cluster_operations(admin)
-    yield _guarded("list reassignments (DESCRIBE on the cluster)", lambda: _list_moves(settings))
-    yield from _own_topics(admin, settings)
-
-
-def _readable_offsets(admin: AdminClient) -> Iterator[Finding]:
-    def list_ends() -> str:
-        topic = admin.list_topics(CONSUMER_OFFSETS, timeout=_TIMEOUT_SECONDS).topics.get(
-            CONSUMER_OFFSETS
-        )
-        if topic is None or not topic.partitions:
-            return "no group has committed yet: the topic does not exist"
-        spec = {TopicPartition(CONSUMER_OFFSETS, p): OffsetSpec.latest() for p in topic.partitions}
-        futures = admin.list_offsets(spec, request_timeout=_TIMEOUT_SECONDS)
-        total = sum(future.result().offset for future in futures.values())
-        operations = _operations(admin, CONSUMER_OFFSETS)
-        if operations is not None and AclOperation.READ not in operations:
-            raise UserError(f"READ on the topic {CONSUMER_OFFSETS} is missing")
-        return f"{len(topic.partitions)} partitions, {total} offsets"
-
-    yield _guarded(f"read {CONSUMER_OFFSETS} (READ, DESCRIBE on the topic)", list_ends)
-
-
-def _operations(admin: AdminClient, topic: str) -> set[AclOperation] | None:
-    """Give what we may do with a topic; None where the broker doesn't say."""
-    from confluent_kafka import TopicCollection
-
-    future = admin.describe_topics(
-        TopicCollection([topic]),
-        include_authorized_operations=True,
-        request_timeout=_TIMEOUT_SECONDS,
-    )[topic]
-    operations = future.result().authorized_operations
-    return None if operations is None else set(operations)
-
-
-def _cluster_operations(admin: AdminClient) -> Iterator[Finding]:
-    def describe() -> str:
-        future = admin.describe_cluster(
-            include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
-        )
-        described = future.result()
-        return f"{len(described.nodes)} brokers"
-
-    yield _guarded("describe the cluster", describe)
-
-
-def _own_topics(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
+    yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin))
+    yield _guarded("describe the cluster", lambda: _describe_cluster(admin))
+    yield _guarded("list reassignments", lambda: _list_moves(settings))
     existing = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
-    for own in OWN_TOPICS:
-        name = topic_name(settings, own.name)
-        if name not in existing:
-            detail = "not there yet: `caughtup run` creates it (CREATE on the topic or the cluster)"
-            yield Finding(f"topic {name}", True, detail)
+    for wanted in requirements(settings):
+        if wanted == READ_OFFSETS:
             continue
-        operations = _operations(admin, name)
-        wanted = {AclOperation.READ, AclOperation.WRITE}
-        missing = [] if operations is None else sorted(op.name for op in wanted - operations)
-        detail = f"missing: {', '.join(missing)}" if missing else "readable and writable"
-        yield Finding(f"topic {name}", not missing, detail)
+        absent = wanted.kind == "topic" and wanted.name not in existing
+        yield _guarded(f"{wanted.kind} {wanted.name}", partial(_granted, admin, wanted, absent))
+
+
+def _readable_offsets(admin: AdminClient) -> str:
+    _granted(admin, READ_OFFSETS, absent=False)
+    topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+    if CONSUMER_OFFSETS not in topics:
+        return "no group has committed yet: the topic does not exist"
+    partitions = topics[CONSUMER_OFFSETS].partitions
+    spec = {TopicPartition(CONSUMER_OFFSETS, p): OffsetSpec.latest() for p in partitions}
+    futures = admin.list_offsets(spec, request_timeout=_TIMEOUT_SECONDS)
+    total = sum(future.result().offset for future in futures.values())
+    return f"{len(partitions)} partitions, {total} offsets"
+
+
+def _describe_cluster(admin: AdminClient) -> str:
+    described = admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS).result()
+    return f"{len(described.nodes)} brokers"
+
+
+def _granted(admin: AdminClient, wanted: Requirement, absent: bool) -> str:
+    if refused := missing(admin, wanted):
+        raise UserError(f"missing: {refused}")
+    operations = " and ".join(operation.name for operation in wanted.operations)
+    if absent:
+        return "not there yet: `caughtup run` creates it (CREATE on the topic or the cluster)"
+    return f"{operations} allowed"
 
 
 def _list_moves(settings: Settings) -> str:
@@ -137,5 +118,7 @@ def _guarded(name: str, look: Callable[[], str]) -> Finding:
         return Finding(name, True, look())
     except KafkaException as error:
         return Finding(name, False, error.args[0].str())
+    except ClusterAuthorizationFailedError:  # its own words hold the broker's whole request
+        return Finding(name, False, "missing: DESCRIBE on the cluster")
     except (KafkaError, UserError, OSError, TimeoutError) as error:
         return Finding(name, False, str(error) or type(error).__name__)

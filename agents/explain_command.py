@@ -36,7 +36,7 @@ def explain(group: str, output: str, **connection: Any) -> None:
     if output == "json":
         click.echo(msgspec.json.encode(explanation(application.decided)).decode())
     else:
-        _print(Console(), application.decided)
+        _print(Console(markup=False), application.decided)
 
 
 def explanation(decided: DecidedGeneration) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def lag(groups: tuple[str, ...], output: str, **connection: Any) -> None:
             for line in lag_lines(state, group):
                 click.echo(msgspec.json.encode(line).decode())
         return
-    console = Console()
+    console = Console(markup=False)
     for group in chosen:
         _print_group(console, state, group)
 

@@ -97,6 +97,8 @@ class OffsetsReader(Service):
 
     async def _read(self, consumer: AIOKafkaConsumer) -> None:
         partitions = await self._partitions(consumer)
+        if not partitions:  # told to stop before there were any
+            return
         consumer.assign(partitions)
         await consumer.seek_to_beginning(*partitions)
         # Under read_committed this is the last stable offset: nothing beyond it can be read yet.

@@ -10,15 +10,17 @@ import sys
 from typing import Any
 
 import click
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
+from caughtup.agents.connection import connect
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.options import connection_options, settings_of
+from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import cluster_id, read_topic, take_published
+from caughtup.agents.snapshot import read_topic, take_published
 from caughtup.agents.topics import RECOMMENDATIONS, create_topics, topic_name
 from caughtup.models.state import ClusterState
 
@@ -50,12 +52,24 @@ def run(
 
 def prepare(settings: Settings) -> ClusterState:
     """Connect, create what is missing, read back what was published. Raises UserError."""
-    admin = AdminClient(rdkafka_config(settings))
-    state = ClusterState(cluster_id(admin, settings), settings.parameters())
+    admin, cluster = connect(settings)
     create_topics(settings)
+    require_permissions(admin, settings)
+    state = ClusterState(cluster, settings.parameters())
     for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
         take_published(state, key, value)
     return state
+
+
+def require_permissions(admin: AdminClient, settings: Settings) -> None:
+    """Raise UserError for what is refused: Faust and aiokafka would wait for it without a word."""
+    for wanted in requirements(settings):
+        try:
+            refused = missing(admin, wanted)
+        except KafkaException as error:
+            raise UserError(f"cannot ask about {wanted.name}: {error.args[0].str()}") from None
+        if refused is not None:
+            raise UserError(f"missing: {refused}; `caughtup check` names all that is missing")
 
 
 async def serve(settings: Settings, state: ClusterState) -> None:
@@ -65,7 +79,6 @@ async def serve(settings: Settings, state: ClusterState) -> None:
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
     wired = create_app(settings, state)
-    await wired.app.start()
     try:
         await _until_stopped(wired, stop)
     finally:
@@ -75,10 +88,15 @@ async def serve(settings: Settings, state: ClusterState) -> None:
 
 
 async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
+    # Starting is raced too: it takes as long as Kafka takes to let the service into its group.
+    starting = asyncio.ensure_future(wired.app.start())
     stopping = asyncio.ensure_future(stop.wait())
     crashing = asyncio.ensure_future(wired.app.wait_until_stopped())
-    await asyncio.wait({stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
-    for waiting in (stopping, crashing):
+    await asyncio.wait({starting, stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        starting.result()
+        await asyncio.wait({stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
+    for waiting in (starting, stopping, crashing):
         waiting.cancel()
 
 

@@ -18,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.connection import bad_property, connect, unreachable
 from caughtup.agents.end_offsets import list_end_offsets
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka_config import rdkafka_config
@@ -39,8 +40,8 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
 
     Raises UserError when the cluster can't be reached or read.
     """
-    admin = AdminClient(rdkafka_config(settings))
-    state = ClusterState(cluster_id(admin, settings), settings.parameters())
+    admin, cluster = connect(settings)
+    state = ClusterState(cluster, settings.parameters())
     for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), progress):
         take_published(state, key, value)
     batch: list[tuple[bytes | None, bytes | None]] = []
@@ -69,29 +70,6 @@ def take_published(state: ClusterState, key: bytes | None, value: bytes | None) 
         log.warning("skipped a recommendation, key %r: %s", key, error)
 
 
-def cluster_id(admin: AdminClient, settings: Settings) -> str:
-    """Give the cluster's id. Raises UserError, in one line, when it can't be reached."""
-    try:
-        return str(admin.list_topics(timeout=_TIMEOUT_SECONDS).cluster_id)
-    except KafkaException as error:
-        raise unreachable(settings, error.args[0]) from None
-
-
-def unreachable(settings: Settings, error: KafkaError) -> UserError:
-    """Say what to do about a cluster that doesn't answer or refuses us."""
-    servers = settings.bootstrap_servers
-    if error.code() in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
-        return UserError(f"{servers} refused the credentials: check sasl.* under [kafka]")
-    if error.code() == KafkaError._SSL:
-        return UserError(
-            f"no TLS connection to {servers}: {error.str()}; check ssl.* under [kafka]"
-        )
-    return UserError(
-        f"cannot reach Kafka at {servers} ({error.str()}): check bootstrap_servers, "
-        "and security.protocol under [kafka]"
-    )
-
-
 def read_topic(
     settings: Settings, topic: str, progress: Progress
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
@@ -99,24 +77,13 @@ def read_topic(
 
     read_committed. Raises UserError when it can't be read.
     """
-    consumer = Consumer(
-        rdkafka_config(
-            settings,
-            **{
-                "group.id": f"{settings.application_id}-snapshot",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-            },
-        )
-    )
+    consumer = _consumer(settings)
     try:
         metadata = consumer.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if metadata.error is not None and metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return
         if metadata.error is not None:
-            raise UserError(f"cannot read {topic}: {metadata.error.str()}")
+            raise _refused(topic, metadata.error)
         partitions = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in metadata.partitions]
         total = _total(settings, partitions)
         consumer.assign(partitions)
@@ -131,12 +98,37 @@ def read_topic(
                         yield message.key(), message.value()
                     elif error.code() == KafkaError._PARTITION_EOF:
                         unfinished.discard(message.partition())
-                    else:
-                        raise UserError(f"cannot read {topic}: {error.str()}")
+                    elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                        raise _refused(topic, error)
     except KafkaException as error:
         raise unreachable(settings, error.args[0]) from None
     finally:
         consumer.close()
+
+
+def _consumer(settings: Settings) -> Consumer:
+    """Make a consumer that nothing is kept of: its group is only a name that it has to have."""
+    config = rdkafka_config(
+        settings,
+        **{
+            "group.id": f"{settings.application_id}-snapshot",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        },
+    )
+    try:
+        return Consumer(config)
+    except (KafkaException, TypeError, ValueError) as error:
+        raise bad_property(error) from None
+
+
+def _refused(topic: str, error: KafkaError) -> UserError:
+    advice = ""
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        advice = ": allow READ on the topic; `caughtup check` names all that is missing"
+    return UserError(f"cannot read {topic} ({error.str()}){advice}")
 
 
 def _total(settings: Settings, partitions: list[TopicPartition]) -> int:

@@ -70,5 +70,8 @@ def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            raise UserError(f"cannot create the topic {name}: {error.args[0].str()}") from None
+            raise UserError(
+                f"cannot create the topic {name} ({error.args[0].str()}): allow CREATE on it, or "
+                "create it yourself; `caughtup check` names all that is missing"
+            ) from None
     return created

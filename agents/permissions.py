@@ -1,0 +1,76 @@
+"""What the service's principal must be allowed, and what of that the cluster refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient
+
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics import CONSUMER_OFFSETS, OWN_TOPICS, topic_name
+
+_TIMEOUT_SECONDS = 10.0
+_REFUSED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
+#: Neither is there until it is first used, and a cluster without an authorizer says the same.
+_ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
+
+
+class Requirement(NamedTuple):
+    """Operations that are needed on a topic or a group; each implies DESCRIBE."""
+
+    kind: Literal["topic", "group"]
+    name: str
+    operations: tuple[AclOperation, ...]
+
+    def __str__(self) -> str:
+        operations = ", ".join(operation.name for operation in self.operations)
+        return f"{operations} on the {self.kind} {self.name}"
+
+
+READ_OFFSETS = Requirement("topic", CONSUMER_OFFSETS, (AclOperation.READ,))
+
+
+def requirements(settings: Settings) -> Iterator[Requirement]:
+    """Give what ``caughtup run`` cannot do without, once its topics are there."""
+    yield READ_OFFSETS
+    yield Requirement("group", settings.application_id, (AclOperation.READ,))
+    for own in OWN_TOPICS:
+        operations = (AclOperation.READ, AclOperation.WRITE)
+        yield Requirement("topic", topic_name(settings, own.name), operations)
+
+
+def missing(admin: AdminClient, wanted: Requirement) -> Requirement | None:
+    """Give the part of a requirement that the cluster refuses, None if it grants all of it.
+
+    Raises KafkaException when the cluster can't tell.
+    """
+    granted = _granted(admin, wanted)
+    if granted is None:
+        return None
+    refused = tuple(operation for operation in wanted.operations if operation not in granted)
+    return wanted._replace(operations=refused) if refused else None
+
+
+def _granted(admin: AdminClient, wanted: Requirement) -> set[AclOperation] | None:
+    """Ask what we may do; None where the broker doesn't say, as for what doesn't exist."""
+    if wanted.kind == "topic":
+        future = admin.describe_topics(
+            TopicCollection([wanted.name]),
+            include_authorized_operations=True,
+            request_timeout=_TIMEOUT_SECONDS,
+        )[wanted.name]
+    else:
+        future = admin.describe_consumer_groups(
+            [wanted.name], include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
+        )[wanted.name]
+    try:
+        operations = future.result().authorized_operations
+    except KafkaException as error:
+        if error.args[0].code() in _REFUSED:
+            return set()
+        if error.args[0].code() in _ABSENT:
+            return None
+        raise
+    return None if operations is None else set(operations)
