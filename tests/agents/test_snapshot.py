@@ -1,0 +1,90 @@
+"""Reading back what was published, and telling a person why a cluster doesn't answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from confluent_kafka import KafkaError
+
+from caughtup.agents.settings import Settings
+from caughtup.agents.snapshot import take_published, unreachable
+from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
+from tests.support.streams import read as read_records
+
+SETTINGS = Settings(bootstrap_servers="kafka.example:9093")
+
+
+def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
+    before = cluster_state()
+    known_ends(before)
+    read_records(before, generation(7, *WARMING))
+    (record,) = before.decide(START_MS)
+    state = cluster_state()
+    take_published(state, GROUP.encode(), json.dumps(record).encode())
+    read_records(state, generation(7, *WARMING))
+    assert state.awaited_groups() == []
+    assert list(state.decide(START_MS)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param(GROUP.encode(), b"", id="empty"),
+        pytest.param(GROUP.encode(), b"\xff", id="not UTF-8"),
+        pytest.param(GROUP.encode(), b"{", id="cut short"),
+        pytest.param(GROUP.encode(), b"[]", id="an array"),
+        pytest.param(GROUP.encode(), b"7", id="a number"),
+        pytest.param(GROUP.encode(), b"null", id="null"),
+        pytest.param(GROUP.encode(), b"[" * 100_000, id="nested deeply"),
+        pytest.param(b"\xff", b"{}", id="a key that is not UTF-8"),
+    ],
+)
+def test_a_malformed_one_is_logged_in_one_line_and_the_generation_decided(
+    key: bytes, value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = cluster_state()
+    known_ends(state)
+    with caplog.at_level(logging.WARNING):
+        take_published(state, key, value)
+    (line,) = caplog.messages
+    assert "skipped a recommendation" in line
+    assert "\n" not in line
+    read_records(state, generation(7, *WARMING))
+    assert len(list(state.decide(START_MS))) == 1
+
+
+@pytest.mark.parametrize(("key", "value"), [(None, b"{}"), (b"orders", None), (None, None)])
+def test_tombstones_and_records_without_a_key_say_nothing(
+    key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = cluster_state()
+    take_published(state, key, value)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("value", [b"{}", b'{"generation": 7}', b'{"generation": "7"}'])
+def test_an_object_of_somebody_else_is_passed_over(value: bytes) -> None:
+    state = cluster_state()
+    known_ends(state)
+    take_published(state, GROUP.encode(), value)
+    read_records(state, generation(7, *WARMING))
+    assert len(list(state.decide(START_MS))) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (KafkaError._AUTHENTICATION, "refused the credentials: check sasl.* under [kafka]"),
+        (KafkaError.SASL_AUTHENTICATION_FAILED, "refused the credentials"),
+        (KafkaError._SSL, "no TLS connection to kafka.example:9093"),
+        (KafkaError._TRANSPORT, "cannot reach Kafka at kafka.example:9093"),
+        (KafkaError._TIMED_OUT, "check bootstrap_servers"),
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(code: int, words: str) -> None:
+    message = unreachable(SETTINGS, KafkaError(code)).message
+    assert words in message
+    assert "kafka.example:9093" in message
+    assert "\n" not in message
