@@ -20,11 +20,14 @@ import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.internals.assignment.ClientState;
+import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
+import org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor;
+import org.apache.kafka.streams.processor.internals.assignment.LegacyTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
 /**
- * The published assignor behind a pipe: a scenario a line in, a decision a line out, in the form
+ * The published assignors behind a pipe: a scenario a line in, a decision a line out, in the form
  * that `caughtup assign` reads and writes. A scenario that Kafka refuses gives its exception.
  */
 public final class AssignorOracle {
@@ -63,7 +66,7 @@ public final class AssignorOracle {
         }
         final AssignmentConfigs configs = configs(scenario.get("config"));
         final long start = System.nanoTime();
-        final boolean probing = new HighAvailabilityTaskAssignor()
+        final boolean probing = assignor(scenario.get("assignor").asText())
             .assign(clients, tasks, stateful, withoutRacks(configs), configs);
         final double milliseconds = (System.nanoTime() - start) / 1e6;
 
@@ -76,6 +79,15 @@ public final class AssignorOracle {
             write(one.putArray("standby"), state.standbyTasks());
         });
         return decision;
+    }
+
+    private static LegacyTaskAssignor assignor(final String name) {
+        switch (name) {
+            case "high_availability": return new HighAvailabilityTaskAssignor();
+            case "sticky": return new LegacyStickyTaskAssignor();
+            case "fallback_prior": return new FallbackPriorTaskAssignor();
+            default: throw new IllegalArgumentException("no assignor is called " + name);
+        }
     }
 
     private static ClientState client(final ProcessId process, final JsonNode client) {
