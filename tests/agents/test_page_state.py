@@ -1,0 +1,176 @@
+"""What the page is told: all of it JSON, with what is unknown left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+import caughtup
+from caughtup.agents.health import Health
+from caughtup.agents.page_state import group_summary, page_state
+from caughtup.models.state import ClusterState
+from tests.support.states import HOSTILE, NOW_MS, everything
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    commit,
+    generation,
+    list_ends,
+    process,
+    read,
+)
+
+A, B = str(process(1)), str(process(2))
+
+
+def shown(state: ClusterState, health: Health | None = None) -> dict[str, Any]:
+    """Give the state as the page parses it."""
+    value = page_state(state, health or Health(), NOW_MS)
+    found = json.loads(msgspec.json.encode(value))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[str, Any]:
+    return shown(everything(), Health(ready=True, reader_lag=0))
+
+
+def test_it_says_how_the_service_itself_is_doing(page: dict[str, Any]) -> None:
+    assert (page["schema"], page["ready"], page["now_ms"]) == (1, True, NOW_MS)
+    assert (page["cluster"], page["version"]) == ("cluster-1", caughtup.__version__)
+    assert page["reader"] == {"records": 8, "lag": 0, "decode_errors": 1}
+    assert shown(cluster_state())["reader"] == {"records": 0, "decode_errors": 0}
+
+
+def test_groups_are_summed_up_in_order(page: dict[str, Any]) -> None:
+    groups = {group["group"]: group for group in page["groups"]}
+    assert list(groups) == sorted([HOSTILE, "gone", GROUP, "plain"])
+    assert groups["plain"] == {
+        "group": "plain",
+        "group_type": "classic",
+        "members": 2,
+        "partitions": 2,
+        "lag": 120,
+        "generation": 3,
+    }
+    assert groups["gone"] == {"group": "gone", "partitions": 1}
+
+
+def test_a_groups_lag_is_left_out_while_one_of_its_partitions_is_unknown() -> None:
+    state = cluster_state()
+    read(state, commit(0, 5), commit(1, 5))
+    list_ends(state, {0: 9}, at_ms=START_MS, topic="orders-in")
+    assert "lag" not in group_summary(state, GROUP)
+    list_ends(state, {1: 9}, at_ms=START_MS, topic="orders-in")
+    assert group_summary(state, GROUP)["lag"] == 8
+
+
+def test_an_application_has_its_clients_tasks_and_next_probe(page: dict[str, Any]) -> None:
+    (application,) = page["applications"]
+    assert (application["group"], application["generation"]) == (GROUP, 7)
+    assert (application["as_of_ms"], application["acceptable_recovery_lag"]) == (START_MS, 10_000)
+    assert application["clients"][0] == {
+        "process": A,
+        "name": "a",
+        "client_ids": ["a-StreamThread-1-consumer"],
+        "host": "/127.0.0.1",
+        "capacity": 1,
+        "leader": True,
+    }
+    assert [client["leader"] for client in application["clients"]] == [True, False]
+    assert application["probing"] == {"scheduled": True, "due_ms": START_MS, "carried_by": "a"}
+    moving = {"as_of_ms": START_MS, "provenance": "reported", "lag": 50_000}
+    running = {"process": A, "role": "active", "provenance": "running", "as_of_ms": START_MS}
+    assert application["tasks"] == [
+        {"task": "0_0", "stateful": True, "copies": [running]},
+        {
+            "task": "0_1",
+            "stateful": True,
+            "copies": [running, {"process": B, "role": "warmup", **moving}],
+        },
+    ]
+
+
+def test_an_application_has_its_verdict_and_the_reason_for_every_movement(
+    page: dict[str, Any],
+) -> None:
+    (application,) = page["applications"]
+    assert application["exact"] == {
+        "assignor": "HighAvailabilityTaskAssignor",
+        "result": "match",
+        "why": "",
+    }
+    recommendation = application["recommendation"]
+    assert [m["kind"] for m in recommendation["movements"]] == ["warmup"]
+    assert recommendation["movements"][0]["reason"]
+    assert "scenario" not in recommendation["inputs"]
+    assert recommendation["inputs"]["changelogs"] == "settings"
+    assert application["history"] == [
+        {"generation": 7, "at_ms": START_MS, "result": "match", "movements": 1}
+    ]
+
+
+def test_an_application_that_is_not_decided_yet_has_no_verdict() -> None:
+    state = cluster_state()
+    read(state, generation(1, WARMING[1]))
+    (application,) = shown(state)["applications"]
+    assert application["probing"] == {"scheduled": False}
+    assert application["tasks"] == []
+    assert application.keys().isdisjoint({"exact", "recommendation"})
+    assert [client["name"] for client in application["clients"]] == ["b"]
+
+
+def test_an_application_of_which_nothing_can_be_read_has_no_recommendation() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("a", 1, user_data=b"?")))
+    assert list(state.decide(START_MS)) == []
+    (application,) = shown(state)["applications"]
+    assert application["exact"]["result"] == "undetermined"
+    assert (application["clients"], application["tasks"]) == ([], [])
+    assert application.get("recommendation") is None
+
+
+def test_clients_stand_in_the_order_of_their_names() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("z", 1), Member("a", 2), Member("m", 3)))
+    (application,) = shown(state)["applications"]
+    assert [client["name"] for client in application["clients"]] == ["a", "m", "z"]
+
+
+def test_partitions_in_movement_say_how_far_they_are_and_since_when(page: dict[str, Any]) -> None:
+    assert page["reassignments"] == [
+        {
+            "topic": "orders-in",
+            "partition": 0,
+            "phase": "A",
+            "replicas": [3, 1, 2],
+            "target": [3, 1],
+            "adding": [3],
+            "removing": [2],
+            "isr": [1, 2],
+            "leader": 1,
+            "offsets_remaining": 800,
+            "age_seconds": 10.0,
+            "idle_seconds": 10.0,
+        }
+    ]
+    assert page["recent_reassignments"] == [
+        {"topic": "clicks", "partition": 1, "outcome": "completed", "at_ms": START_MS + 500}
+    ]
+
+
+def test_a_clock_behind_the_records_gives_no_negative_age() -> None:
+    state = everything()
+    (row,) = page_state(state, Health(), START_MS - 5_000)["reassignments"]
+    assert (row["age_seconds"], row["idle_seconds"]) == (0, 0)
+
+
+def test_a_group_of_a_hostile_name_keeps_it(page: dict[str, Any]) -> None:
+    assert HOSTILE in {group["group"] for group in page["groups"]}

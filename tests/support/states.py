@@ -1,0 +1,65 @@
+"""A cluster's state with something of everything in it, built of the bytes of the wire."""
+
+from __future__ import annotations
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.reassignment import PartitionMovement
+from caughtup.models.state import ClusterState
+from tests.support.streams import (
+    SOURCE,
+    START_MS,
+    WARMING,
+    cluster_state,
+    commit,
+    consumer_generation,
+    generation,
+    known_ends,
+    read,
+)
+
+#: Names that Kafka allows for groups, made to break whatever quotes them badly.
+HOSTILE = '"><script>alert(1)</script>\\\n{x="y"}\r\ndata: é\u2028'
+NOW_MS = START_MS + 10_000
+
+
+def everything() -> ClusterState:
+    """A Streams application that warms up, plain groups, and partitions in movement.
+
+    ``plain``: partition 0 committed behind an open transaction, 1 never; ``gone``: a commit on a
+    topic that no longer exists; ``HOSTILE``: a name that no output may take for its own syntax.
+    """
+    state = cluster_state()
+    known_ends(state)
+    partitions = tuple(TopicPartition("clicks", number) for number in (0, 1))
+    read(
+        state,
+        generation(7, *WARMING),
+        commit(0, 60),
+        commit(0, 40, topic="clicks", group="plain"),
+        consumer_generation(3, {"c1": partitions[:1], "c2": partitions[1:]}, group="plain"),
+        commit(0, 5, topic="deleted", group="gone"),
+        commit(0, 9, topic="clicks", group=HOSTILE),
+        (b"\x00\x0f", b"a share group's record"),
+        (b"\x00\x01\x00", b"a key cut short"),
+    )
+    for partition in partitions:
+        state.ends.apply(partition, EndOffsets(20, 90, 100, START_MS))
+    moving = PartitionMovement(
+        partition=TopicPartition(SOURCE, 0),
+        replicas=(3, 1, 2),
+        adding=(3,),
+        removing=(2,),
+        isr=(1, 2),
+        leader=1,
+        log_ends={1: 900, 2: 900, 3: 100},
+        as_of_ms=START_MS,
+    )
+    state.reassignments.apply(moving)
+    ended = TopicPartition("clicks", 1)
+    state.reassignments.apply(
+        PartitionMovement(ended, (2, 1), (2,), (1,), (1,), None, {}, START_MS)
+    )
+    state.reassignments.end(ended, (2,), START_MS + 500)
+    assert len(list(state.decide(START_MS))) == 1
+    return state
