@@ -5,6 +5,7 @@ import { ago, count, countdown, known, naturally, plural } from "./format.js";
 import { ROLES, clientNames, matrix, route } from "./matrix.js";
 
 const MOVEMENTS_SHOWN = 40;
+const TASKS_NAMED = 12;
 const KINDS = {
   warmup: "warm-up", cold: "cold hand-over", waiting: "waiting its turn", swap: "swap",
   active: "caught up, handed over", standby: "standby", stateless: "stateless",
@@ -35,6 +36,7 @@ function body(app, ui, nowMs) {
   const focus = ui.focus.get(app.group);
   const inputs = JSON.stringify([app, ui.width, filter, focus]);
   return [
+    undecided(app),
     h("dl", { class: "facts" }, facts(app, nowMs)),
     h("div", { class: "tools" }, legend(app),
       h("span", { class: "filters", role: "group", "aria-label": "Tasks shown" },
@@ -48,6 +50,14 @@ function body(app, ui, nowMs) {
     movements(app, ui),
     history(app, nowMs),
   ];
+}
+
+/** A generation is decided once end offsets were listed after it: until then the last one is shown. */
+function undecided(app) {
+  const decided = Math.max(...(app.history ?? []).map((each) => each.generation));
+  if (decided >= app.generation) return null;
+  return h("p", { key: "undecided", class: "notice" }, `Generation ${count(app.generation)} waits for end offsets. ${
+    Number.isFinite(decided) ? `What follows is generation ${count(decided)}.` : "Nothing is decided yet."}`);
 }
 
 function isChanging(app, task) {
@@ -66,11 +76,18 @@ function warming(app) {
   return chips;
 }
 
-function probingChip(probing, nowMs) {
+/** Say when the next rebalance is due, and whether it is late; null if none is asked for. */
+function next(probing, nowMs) {
   if (!probing?.scheduled || !known(probing.due_ms)) return null;
-  const late = probing.due_ms < nowMs - 500;
-  return h("span", { class: late ? "chip bad" : "chip", title: "the next probing rebalance" },
-    `probing ${countdown(probing.due_ms, nowMs)}`);
+  // A moment of 0 asks for a follow-up rebalance: a task changes hands in two steps.
+  if (probing.due_ms === 0) return { what: "follow-up", when: "at once", late: false };
+  return { what: "probing", when: countdown(probing.due_ms, nowMs), late: probing.due_ms < nowMs - 500 };
+}
+
+function probingChip(probing, nowMs) {
+  const due = next(probing, nowMs);
+  return due && h("span", { class: due.late ? "chip bad" : "chip", title: `the next ${due.what} rebalance` },
+    `${due.what} ${due.when}`);
 }
 
 function exactChip(exact) {
@@ -81,9 +98,10 @@ function exactChip(exact) {
 function facts(app, nowMs) {
   const { probing, exact, recommendation } = app;
   const said = [];
-  if (probing?.scheduled && known(probing.due_ms)) {
-    said.push(["Next probing rebalance", h("b", { class: probing.due_ms < nowMs - 500 ? "bad" : null },
-      countdown(probing.due_ms, nowMs)), probing.carried_by && `, carried by ${probing.carried_by}`]);
+  const due = next(probing, nowMs);
+  if (due) {
+    said.push([`Next ${due.what} rebalance`, h("b", { class: due.late ? "bad" : null }, due.when),
+      probing.carried_by && `, carried by ${probing.carried_by}`]);
   } else if (probing) {
     said.push(["Next probing rebalance", "none scheduled"]);
   }
@@ -120,25 +138,38 @@ function legend(app) {
 function movements(app, ui) {
   const all = app.recommendation?.movements ?? [];
   if (!all.length) return null;
-  const order = Object.keys(KINDS);
-  const rank = (move) => (order.indexOf(move.kind) + order.length + 1) % (order.length + 1);
-  const sorted = [...all].sort((a, b) => rank(a) - rank(b) || naturally(a.task, b.task));
+  const rows = together(all);
   const everything = ui.everything.has(app.group);
-  const shown = everything ? sorted : sorted.slice(0, MOVEMENTS_SHOWN);
+  const shown = everything ? rows : rows.slice(0, MOVEMENTS_SHOWN);
   const names = clientNames(app);
   return h("section", { key: "movements", class: "scroll" },
     h("h4", null, "Recommended movements"),
     h("table", { class: "rows moves" },
-      h("thead", null, h("tr", null, ["Task", "Movement", "From → to"].map((t) => h("th", { scope: "col" }, t)),
+      h("thead", null, h("tr", null, ["Tasks", "Movement", "From → to"].map((t) => h("th", { scope: "col" }, t)),
         h("th", { scope: "col", class: "number" }, "Lag"), h("th", { scope: "col" }, "Reason"))),
-      h("tbody", null, shown.map((move) => h("tr", { key: `${move.task}>${move.to}` },
-        h("td", { class: "fixed" }, move.task),
+      h("tbody", null, shown.map(({ key, move, tasks }) => h("tr", { key },
+        h("td", { class: `fixed tasks${tasks.length > 1 ? " several" : ""}`, title: tasks.join(", ") }, tasks.slice(0, TASKS_NAMED).join(" "),
+          tasks.length > TASKS_NAMED && ` and ${count(tasks.length - TASKS_NAMED)} more`),
         h("td", null, h("span", { class: `kind ${move.kind}` }, KINDS[move.kind] ?? move.kind)),
-        h("td", { class: "fixed" }, route(move, names)),
+        h("td", { class: "fixed route" }, route(move, names)),
         h("td", { class: "number" }, count(move.lag)),
         h("td", { class: "why" }, move.reason))))),
-    sorted.length > shown.length && h("button", { type: "button", "data-everything": app.group },
-      `Show all ${count(sorted.length)}`));
+    rows.length > shown.length && h("button", { type: "button", "data-everything": app.group },
+      `Show all ${count(all.length)}`));
+}
+
+/** Put movements that differ in nothing but their task into one row; warm-ups come first. */
+function together(movements) {
+  const rows = new Map();
+  for (const move of movements) {
+    const key = JSON.stringify([move.kind, move.from, move.to, move.lag, move.reason]);
+    if (rows.has(key)) rows.get(key).tasks.push(move.task);
+    else rows.set(key, { key, move, tasks: [move.task] });
+  }
+  for (const row of rows.values()) row.tasks.sort(naturally);
+  const order = Object.keys(KINDS);
+  const rank = ({ move }) => (order.indexOf(move.kind) + order.length + 1) % (order.length + 1);
+  return [...rows.values()].sort((a, b) => rank(a) - rank(b) || naturally(a.tasks[0], b.tasks[0]));
 }
 
 function history(app, nowMs) {

@@ -17,7 +17,7 @@ export function reassignments(state, most, nowMs) {
     h("h2", { id: "reassignments" }, "Reassignments", h("span", { class: "quiet" }, ` ${count(moving.length)} moving`)),
     moving.length
       ? h("div", { class: "scroll" }, h("table", { class: "rows" },
-        head(["Partition", "Replicas", "In sync"], ["Left to copy", "Age"]),
+        head(["Partition", "Replicas", "In sync"], ["Left to copy", "Age"], "In sync"),
         h("tbody", null, moving.map((each) => movement(each, most)))))
       : h("p", { class: "quiet" }, state.ready ? "No partition is in movement." : "Not read yet."),
     ended.length > 0 && h("ul", { class: "ended" }, ended.slice(0, 12).map((each) =>
@@ -39,7 +39,7 @@ function movement(each, most) {
       h("span", { class: stalled ? "phase bad" : "phase quiet" }, 
       stalled ? `⚠ no progress for ${duration(each.idle_seconds)}` : PHASES[each.phase] ?? each.phase)),
     h("td", { class: "fixed together" }, `${before(each).join(",")} → ${each.target.join(",")}`),
-    h("td", { title: `leader ${each.leader ?? UNKNOWN}` }, `${inSync} of ${each.target.length}`),
+    h("td", { class: "spare", title: `leader ${each.leader ?? UNKNOWN}` }, `${inSync} of ${each.target.length}`),
     h("td", { class: "number" }, count(each.offsets_remaining),
       known(each.offsets_remaining) && h("span", { class: "progress", "--share": done.toFixed(3),
         title: "against the most this page has seen" })),
@@ -64,20 +64,23 @@ export function groups(state, search) {
       h("input", { type: "search", "data-search": true, placeholder: "Find a group", "aria-label": "Find a group" })),
     shown.length
       ? h("div", { class: "scroll" }, h("table", { class: "rows" },
-        head(["Group"], ["Lag", "Members", "Partitions", "Generation"]),
+        head(["Group"], ["Lag", "Members", "Partitions", "Generation"], "Partitions", "Generation"),
         h("tbody", null, shown.map((each) => h("tr", { key: each.group },
           h("td", { class: "name" }, h("span", { class: "fixed" }, each.group),
             h("span", { class: "type quiet" }, ` ${each.group_type ?? ""}`)),
           h("td", { class: "number lag" }, h("b", null, count(each.lag)),
             h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
-          [each.members, each.partitions, each.generation].map((n) => h("td", { class: "number" }, count(n))))))))
+          h("td", { class: "number" }, count(each.members)),
+          [each.partitions, each.generation].map((n) => h("td", { class: "number spare" }, count(n))))))))
       : h("p", { class: "quiet" }, all.length ? "No group's name holds that."
         : state.ready ? "No group has committed yet." : "Not read yet."),
     found.length > shown.length && h("p", { class: "quiet" },
       `${count(found.length - shown.length)} more with no more lag than these.`));
 }
 
-function head(words, numbers) {
-  return h("thead", null, h("tr", null, words.map((word) => h("th", { scope: "col" }, word)),
-    numbers.map((word) => h("th", { scope: "col", class: "number" }, word))));
+/** Head a table: columns of words, columns of numbers; `spare` are those that a narrow page leaves out. */
+function head(words, numbers, ...spare) {
+  const column = (kind) => (word) =>
+    h("th", { scope: "col", class: `${kind}${spare.includes(word) ? " spare" : ""}` }, word);
+  return h("thead", null, h("tr", null, words.map(column("")), numbers.map(column("number"))));
 }

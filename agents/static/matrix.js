@@ -29,7 +29,6 @@ export function matrix(application, { width, tasks, focus }) {
     application,
     focus: focusable(application, blocks, focus),
     names: clientNames(application),
-    moves: new Map((application.recommendation?.movements ?? []).map((m) => [m.task, m])),
   };
   const nameWidth = width < 600 ? NAME_WIDTH.narrow : NAME_WIDTH.wide;
   return blocks.map((band) => {
@@ -73,8 +72,7 @@ function bands(tasks) {
 
 function table(context, tasks) {
   const { application } = context;
-  const heads = tasks.map((task) => h("th", { scope: "col", class: context.moves.has(task.task)
-    ? "moving" : null, title: task.task }, task.task.slice(task.task.lastIndexOf("_") + 1)));
+  const heads = tasks.map((task) => h("th", { scope: "col", class: application.clients.some((client) => movesOf(application, client, task).length) ? "moving" : null, title: task.task }, task.task.slice(task.task.lastIndexOf("_") + 1)));
   return h("table", { key: tasks[0].task, role: "grid",
     "aria-label": `Copies of tasks ${tasks[0].task} to ${tasks.at(-1).task}` },
     h("thead", null, h("tr", null, h("th", { scope: "col" }, h("span", { class: "unseen" }, "client")),
@@ -97,22 +95,23 @@ function clientTitle(application, client) {
 }
 
 function cell(context, client, task) {
-  const { application, focus, moves } = context;
+  const { application, focus } = context;
   const copy = task.copies.find((each) => each.process === client.process);
-  const move = moves.get(task.task);
+  const moves = movesOf(application, client, task);
   const id = cellId(application, task, client);
-  const place = move && (move.to === client.process ? " to" : move.from === client.process ? " from" : "");
+  const arrives = moves.some((move) => move.to === client.process);
+  const place = arrives ? " to" : moves.length ? " from" : "";
   const base = { "data-cell": id, "data-row": client.process, tabindex: id === focus ? 0 : -1 };
   if (copy === undefined) {
-    return h("td", { ...base, class: `empty${place ?? ""}`,
+    return h("td", { ...base, class: `empty${place}`,
       "aria-label": lines(application, client, task, copy, context.names).join(". ") },
-      move?.to === client.process && "+");
+      arrives && "+");
   }
   const role = ROLES[copy.role] ?? ROLES.none;
   const acceptable = application.acceptable_recovery_lag;
   const behind = known(copy.lag) && copy.lag > (acceptable ?? 0);
   const figure = copy.role === "active" ? "" : known(copy.lag) ? short(copy.lag) : UNKNOWN;
-  return h("td", { ...base, class: `copy ${copy.role}${behind ? " behind" : ""}${place ?? ""}`,
+  return h("td", { ...base, class: `copy ${copy.role}${behind ? " behind" : ""}${place}`,
     "--share": lagShare(copy.lag, acceptable).toFixed(3),
     "aria-label": lines(application, client, task, copy, context.names).join(". ") },
     h("b", null, role.letter), h("i", null, figure), known(copy.lag) && h("s", null));
@@ -133,9 +132,22 @@ export function lines(application, client, task, copy, names, nowMs) {
     said.push(`lag ${PROVENANCE[copy.provenance] ?? copy.provenance}`);
     if (known(nowMs) && known(copy.as_of_ms)) said.push(`as of ${ago(copy.as_of_ms, nowMs)}`);
   }
-  const move = application.recommendation?.movements?.find((each) => each.task === task.task);
-  if (move && (copy || move.to === client.process)) said.push(`${route(move, names)}, ${move.kind}: ${move.reason}`);
+  for (const move of movesOf(application, client, task)) {
+    said.push(`${route(move, names)}, ${move.kind}: ${move.reason}`);
+  }
   return said;
+}
+
+const indexes = new WeakMap();
+
+/** A task can have several movements: those that begin or end at this client. */
+function movesOf(application, client, task) {
+  let byTask = indexes.get(application);
+  if (byTask === undefined) {
+    byTask = Map.groupBy(application.recommendation?.movements ?? [], (move) => move.task);
+    indexes.set(application, byTask);
+  }
+  return (byTask.get(task.task) ?? []).filter((move) => move.to === client.process || move.from === client.process);
 }
 
 /** Name the clients of an application by process. */

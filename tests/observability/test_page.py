@@ -12,7 +12,7 @@ from caughtup.agents.web import WebServer
 from caughtup.models.state import ClusterState
 from tests.observability.browser import Page, chromium
 from tests.observability.page_server import PageServer, serving
-from tests.observability.page_states import application, now_ms, reassignment, state
+from tests.observability.page_states import A, B, application, now_ms, reassignment, state
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><b>"
 TEXT = "(document.body?.innerText ?? '')"
@@ -42,6 +42,51 @@ async def test_copies_are_cells_that_say_role_lag_and_why_the_task_moves(page: P
         assert "? undetermined" in text
         assert "max.warmup.replicas" in text
         assert page.errors == []
+
+
+async def test_every_movement_is_told_and_equal_ones_share_a_row(page: Page) -> None:
+    told = application(tasks=5)
+    swap = {"from": A, "to": B, "kind": "swap", "reason": "the active belongs there", "lag": 800}
+    ready = {"to": B, "kind": "active", "reason": "lags 0 offsets", "lag": 0}
+    told["recommendation"]["movements"] += [
+        {"task": "0_1", **swap},  # to where the warm-up of the same task goes
+        *({"task": f"0_{n}", **ready} for n in (4, 2, 3)),
+    ]
+    async with serving(state(applications=[told])) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('Recommended movements')")
+        rows = "[...document.querySelectorAll('.moves tbody tr')].map(r => r.cells[{}].innerText)"
+        assert await page.evaluate(rows.format(0)) == ["0_1", "0_1", "0_2 0_3 0_4"]
+        kinds = ["warm-up", "swap", "caught up, handed over"]
+        assert await page.evaluate(rows.format(1)) == kinds
+        said = await page.evaluate("document.querySelector('td.warmup').getAttribute('aria-label')")
+        assert "orders-b is not caught up" in said
+        assert "the active belongs there" in said
+        assert page.errors == []
+
+
+async def test_a_generation_that_is_not_decided_yet_is_told(page: Page) -> None:
+    waiting = {**application(), "generation": 6}
+    waiting["history"] = [{"generation": 5, "at_ms": 0, "result": "match", "movements": 2}]
+    async with serving(state(applications=[waiting])) as server:
+        await page.open(server.url)
+        told = "Generation 6 waits for end offsets. What follows is generation 5."
+        await page.until(f"{TEXT}.includes('{told}')")
+        server.state = state(applications=[{**waiting, "generation": 5}])
+        server.push()
+        await page.until(f"!{TEXT}.includes('waits for end offsets')")
+        server.state = state(applications=[{**waiting, "history": []}])
+        server.push()
+        await page.until(f"{TEXT}.includes('Nothing is decided yet.')")
+
+
+async def test_a_follow_up_rebalance_is_due_at_once_and_not_since_1970(page: Page) -> None:
+    followed = application()
+    followed["probing"]["due_ms"] = 0
+    async with serving(state(applications=[followed])) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('follow-up at once')")
+        assert "overdue" not in await page.evaluate(TEXT)
 
 
 async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
