@@ -38,8 +38,8 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
         from caughtup.demo.stage import Stage
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from None
-    signal.signal(signal.SIGTERM, _interrupt)
-    console = Console(stderr=output == "json")
+    console = Console(stderr=output == "json", highlight=False)
+    _end_on_signals()
     try:
         with Stage(web_port=0 if scripted else web_port) as stage:
             if scripted:
@@ -47,8 +47,10 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
             show.run(stage, _move_on(stage), console)
     except CaughtupError as error:
         raise UserError(error.message) from None
-    except KeyboardInterrupt:
+    except _Ended as ended:
         console.print("Everything is ended and removed.")
+        if scripted:
+            sys.exit(ended.code)
 
 
 def _scripted(stage: Stage, console: Console, output: str) -> int:
@@ -99,6 +101,28 @@ def _move_on(stage: Stage) -> Any:
     return move
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """Leave as on Ctrl-C, so that everything is ended."""
-    raise KeyboardInterrupt
+class _Ended(SystemExit):
+    """A signal asked for the end; ``code`` is what a shell would make of it.
+
+    Not a KeyboardInterrupt: py4j catches those, prints a traceback, and fails in its handler.
+    asyncio lets a SystemExit through wherever it is raised.
+    """
+
+
+def _end_on_signals() -> None:
+    """Raise _Ended at the first Ctrl-C, SIGTERM or closing of the terminal."""
+    awaited = [
+        number
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+        # What was ignored from the start, as under nohup, stays so.
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+
+    def end(number: int, frame: object) -> None:
+        # A second Ctrl-C would break off the ending, which takes seconds.
+        for one in awaited:
+            signal.signal(one, signal.SIG_IGN)
+        raise _Ended(128 + number)
+
+    for number in awaited:
+        signal.signal(number, end)
