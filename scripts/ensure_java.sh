@@ -7,7 +7,8 @@ package=openjdk-17-jre-headless
 installed=${1:-/usr/lib/jvm}
 
 feature_release() {
-    "$1" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1
+    # Without the option, every Java leaves a directory in /tmp.
+    "$1" -XX:-UsePerfData -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1
 }
 
 find_java() {
@@ -33,6 +34,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# dash forgets the EXIT trap when a signal ends it.
+trap 'exit 130' HUP INT TERM
 if command -v apt-get >/dev/null && { [ -z "$as_root" ] || sudo -n true 2>/dev/null; }; then
     echo "Installing $package (Kafka and Spark need Java 17)." >&2
     # A stale package list may still hold a usable package, so a failed update alone ends nothing.

@@ -11,6 +11,8 @@ fi
 if command -v apt-get >/dev/null && { [ -z "$as_root" ] || sudo -n true 2>/dev/null; }; then
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
+    # dash forgets the EXIT trap when a signal ends it.
+    trap 'exit 130' HUP INT TERM
     echo "Installing $package." >&2
     # A stale package list may still hold a usable package, so a failed update alone ends nothing.
     $as_root apt-get update >"$log" 2>&1 || true

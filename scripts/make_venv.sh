@@ -18,10 +18,44 @@ if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     # Debian keeps venv in a package of its own.
     sh "$(dirname "$0")/ensure_package.sh" python3-venv
 fi
-echo "Installing the pinned packages into $venv (PySpark is the largest, about 400 MB)." >&2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# dash forgets the EXIT trap when a signal ends it.
+trap 'exit 130' HUP INT TERM
+
+pip() {
+    "$venv/bin/python" -m pip --disable-pip-version-check --no-color install "$@" \
+        2>"$work/errors" || touch "$work/failed"
+}
+
+note() {
+    [ ! -t 2 ] || printf '\r\033[K%s' "$1" >&2
+}
+
+# What pip says of its progress is some 300 lines: one is enough.
+show_progress() {
+    seen=0
+    while read -r word package _; do
+        case $word in
+            Collecting) seen=$((seen + 1)) && note "  $seen of $packages: $package" ;;
+            Installing) note "  unpacking" ;;
+        esac
+    done
+    note ""
+}
+
+end_if_failed() {
+    [ -e "$work/failed" ] || return 0
+    echo "pip: $(grep '^ERROR: ' "$work/errors" | head -n 1)" >&2
+    exit 1
+}
+
+packages=$(grep -c '^[a-z].*==' requirements.lock)
+echo "Installing $packages pinned packages into $venv (PySpark is the largest, about 400 MB)." >&2
 "$python" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --progress-bar on --require-hashes -r requirements.lock
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --no-deps --no-build-isolation --editable .
+pip --progress-bar off --require-hashes -r requirements.lock | show_progress
+end_if_failed
+pip --quiet --no-deps --no-build-isolation --editable .
+end_if_failed
 echo "Installed: $venv/bin/caughtup" >&2
