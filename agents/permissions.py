@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from concurrent.futures import Future
+from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
@@ -12,9 +14,18 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS, OWN_TOPICS, topic_name
 
 _TIMEOUT_SECONDS = 10.0
+_RETRY_SECONDS = 0.1
 _REFUSED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 #: Neither is there until it is first used, and a cluster without an authorizer says the same.
 _ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
+
+
+#: The first question about a group makes the brokers create __consumer_offsets.
+_NOT_YET = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
 
 
 class Requirement(NamedTuple):
@@ -55,22 +66,29 @@ def missing(admin: AdminClient, wanted: Requirement) -> Requirement | None:
 
 def _granted(admin: AdminClient, wanted: Requirement) -> set[AclOperation] | None:
     """Ask what we may do; None where the broker doesn't say, as for what doesn't exist."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        try:
+            operations = _describe(admin, wanted).result().authorized_operations
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code in _REFUSED:
+                return set()
+            if code in _ABSENT:
+                return None
+            if code not in _NOT_YET or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return None if operations is None else set(operations)
+
+
+def _describe(admin: AdminClient, wanted: Requirement) -> Future[Any]:
     if wanted.kind == "topic":
-        future = admin.describe_topics(
-            TopicCollection([wanted.name]),
-            include_authorized_operations=True,
-            request_timeout=_TIMEOUT_SECONDS,
+        topics = TopicCollection([wanted.name])
+        return admin.describe_topics(
+            topics, include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
         )[wanted.name]
-    else:
-        future = admin.describe_consumer_groups(
-            [wanted.name], include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
-        )[wanted.name]
-    try:
-        operations = future.result().authorized_operations
-    except KafkaException as error:
-        if error.args[0].code() in _REFUSED:
-            return set()
-        if error.args[0].code() in _ABSENT:
-            return None
-        raise
-    return None if operations is None else set(operations)
+    return admin.describe_consumer_groups(
+        [wanted.name], include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
+    )[wanted.name]
