@@ -1,0 +1,139 @@
+"""What is shipped: an sdist, the wheel built from it, and an import without any dependency."""
+
+from __future__ import annotations
+
+import email
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import caughtup
+import caughtup.models
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("agents", "models", "pipelines", "demo")
+
+IMPORT_ALL = """
+import pkgutil, sys
+import caughtup.models
+for module in pkgutil.walk_packages(caughtup.models.__path__, "caughtup.models."):
+    __import__(module.name)
+    print(module.name)
+print(caughtup.models.__file__)
+"""
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Build the sdist, and from it the wheel: their paths."""
+    out = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    return sdist, wheel
+
+
+@pytest.fixture(scope="module")
+def shipped(built: tuple[Path, Path]) -> set[str]:
+    with zipfile.ZipFile(built[1]) as wheel:
+        return set(wheel.namelist())
+
+
+@pytest.fixture(scope="module")
+def sources() -> set[str]:
+    """Name the files of the packages in the checkout, as they are to be installed."""
+    return {
+        f"caughtup/{file.relative_to(ROOT)}"
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith(".")
+    }
+
+
+def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(
+    shipped: set[str], sources: set[str]
+) -> None:
+    installed = {name for name in shipped if ".dist-info/" not in name}
+    assert installed == sources | {"caughtup/__init__.py", "caughtup/py.typed"}
+
+
+def test_the_wheel_holds_the_page_and_says_that_it_is_typed(shipped: set[str]) -> None:
+    static = {f"caughtup/agents/static/{f.name}" for f in (ROOT / "agents/static").iterdir()}
+    assert "caughtup/agents/static/index.html" in static
+    assert static <= shipped
+    assert "caughtup/py.typed" in shipped
+
+
+def test_the_wheel_holds_no_tests_and_no_second_copy_of_a_package(shipped: set[str]) -> None:
+    assert {name.split("/")[0].split("-")[0] for name in shipped} == {"caughtup"}
+    assert not {name for name in shipped if "test" in Path(name).name}
+
+
+def test_the_wheel_says_its_version_its_command_and_its_license(built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[1]) as wheel:
+        (info,) = {n.split("/")[0] for n in wheel.namelist() if ".dist-info/" in n}
+        metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
+        entry_points = wheel.read(f"{info}/entry_points.txt").decode()
+        assert f"{info}/licenses/LICENSE" in wheel.namelist()
+    assert metadata["Version"] == caughtup.__version__
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert "caughtup = caughtup.agents.cli:main" in entry_points
+
+
+def test_no_dependency_is_bound_to_an_address(built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[1]) as wheel:
+        (name,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
+        required = email.message_from_bytes(wheel.read(name)).get_all("Requires-Dist", [])
+    assert required
+    assert not [requirement for requirement in required if "@" in requirement]
+
+
+def test_the_sdist_holds_the_tests_and_what_they_read(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[0]) as sdist:
+        held = {"/".join(name.split("/")[1:]) for name in sdist.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.lock"} <= held
+    assert {"tests/test_packaging.py", "models/.ruff.toml", "agents/static/index.html"} <= held
+    assert {f"scripts/{script.name}" for script in (ROOT / "scripts").iterdir()} <= held
+    assert not {name for name in held if name.startswith((".venv", ".git/", "artifacts"))}
+
+
+def test_the_models_need_nothing_installed_but_python(
+    built: tuple[Path, Path], sources: set[str], tmp_path: Path
+) -> None:
+    """Installed without dependencies, into an environment that has none."""
+    run(sys.executable, "-m", "venv", "--without-pip", "empty", cwd=tmp_path)
+    python = tmp_path / "empty" / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check")
+    run(*pip, "install", "--no-deps", "--no-index", "--no-compile", built[1], cwd=tmp_path)
+    *imported, where = run(python, "-I", "-c", IMPORT_ALL, cwd=tmp_path).split()
+    assert Path(where).is_relative_to(tmp_path / "empty")
+    models = {name for name in sources if name.startswith("caughtup/models/")}
+    assert len(imported) == len([name for name in models if name.endswith(".py")]) - 1
+    assert "caughtup.models.wire.batch" in imported
+
+
+def test_the_suite_runs_on_the_checkout_itself(tmp_path: Path) -> None:
+    assert caughtup.models.__file__ is not None
+    assert Path(caughtup.models.__file__).is_relative_to(ROOT)
+    where = run(
+        sys.executable, "-c", "import caughtup.models as m; print(m.__file__)", cwd=tmp_path
+    ).strip()
+    assert Path(where).resolve() == ROOT / "models" / "__init__.py"

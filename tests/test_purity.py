@@ -1,0 +1,131 @@
+"""models/ is pure: it loads without I/O, clocks, randomness or anybody else's package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: What the standard library has for I/O and randomness; ``time`` is in every interpreter.
+IMPURE = {
+    "asyncio",
+    "concurrent.futures",
+    "http",
+    "logging",
+    "multiprocessing",
+    "random",
+    "secrets",
+    "select",
+    "selectors",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "urllib.request",
+}
+
+IMPORT_ALL = """
+import json, pkgutil, sys
+before = set(sys.modules)
+import caughtup.models
+for module in pkgutil.walk_packages(caughtup.models.__path__, "caughtup.models."):
+    __import__(module.name)
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """Name what an interpreter loads to import every module of models/."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return set(json.loads(done.stdout))
+
+
+def test_every_module_of_the_models_can_be_imported(loaded: set[str]) -> None:
+    files = (ROOT / "models").rglob("*.py")
+    modules = {file.relative_to(ROOT).with_suffix("").parts for file in files}
+    names = {".".join(("caughtup", *parts)).removesuffix(".__init__") for parts in modules}
+    assert names == {name for name in loaded if name.startswith("caughtup.models")}
+
+
+def test_the_models_load_nothing_but_the_standard_library_and_themselves(loaded: set[str]) -> None:
+    roots = {name.split(".")[0] for name in loaded}
+    assert roots - sys.stdlib_module_names == {"caughtup"}
+    ours = {name for name in loaded if name.split(".")[0] == "caughtup"}
+    assert {name for name in ours if not name.startswith("caughtup.models")} == {"caughtup"}
+
+
+def test_the_models_load_no_input_output_and_no_randomness(loaded: set[str]) -> None:
+    assert loaded & IMPURE == set()
+
+
+def refused(source: str, path: str) -> list[str]:
+    """Give the codes of what ruff finds in a file with this source, were it at this path."""
+    options = (f"--stdin-filename={path}", "--select=TID251")
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--output-format=json", *options, "-"],
+        cwd=ROOT,
+        input=source,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [found["code"] for found in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time\n",
+        "from time import monotonic\n",
+        "import random\n",
+        "import logging\n",
+        "import asyncio\n",
+        "import aiokafka.errors\n",
+        "from confluent_kafka import Consumer\n",
+        "import faust\n",
+        "import pyspark.sql\n",
+        "from prometheus_client import Gauge\n",
+        "import aiohttp\n",
+        "import caughtup.agents\n",
+        "from caughtup.agents.settings import Settings\n",
+        "from caughtup import agents\n",
+        "from caughtup.pipelines import schema\n",
+        "from caughtup.demo import cluster\n",
+        "import datetime\n\nNOW = datetime.datetime.now()\n",
+        "from datetime import datetime\n\nNOW = datetime.now()\n",
+        "def late():\n    import time\n",
+        "from models import lag\n",
+    ],
+)
+@pytest.mark.parametrize("path", ["models/new.py", "models/wire/new.py"])
+def test_ruff_refuses_an_impure_import_anywhere_in_the_models(source: str, path: str) -> None:
+    assert refused(source, path) == ["TID251"]
+
+
+@pytest.mark.parametrize("path", ["models/new.py", "models/assignors/new.py"])
+def test_ruff_lets_the_models_import_the_standard_library_and_themselves(path: str) -> None:
+    source = "import struct\nfrom datetime import UTC\nfrom caughtup.models.ids import TaskId\n"
+    assert refused(source, path) == []
+
+
+def test_ruff_refuses_the_second_name_of_a_package_everywhere() -> None:
+    """``models`` and ``caughtup.models`` would be two modules with two TaskIds."""
+    for path in ("agents/new.py", "pipelines/new.py", "demo/new.py", "tests/new.py"):
+        assert refused("import models.ids\n", path) == ["TID251"]
+        assert refused("import time\nimport caughtup.models\n", path) == []
