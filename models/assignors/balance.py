@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from caughtup.models.assignors.client_state import ClientState
 
 
 def balance_over_threads(
-    clients: Sequence[ClientState], role: Literal["active", "standby"]
+    clients: Sequence[ClientState],
+    role: Literal["active", "standby"],
+    may_move: Callable[[int, int], bool] = lambda source, destination: True,
 ) -> None:
     """Move tasks of one role from loaded to less loaded clients until no move helps.
 
     Every ordered pair of clients is tried, again and again; tasks move in TaskId order while the
-    source would stay at least as loaded as the destination becomes.
+    source would stay at least as loaded as the destination becomes, and while ``may_move`` allows
+    it between the two, which are named by their places.
     Source: HighAvailabilityTaskAssignor.balanceTasksOverThreads.
     """
     raised = [_raised(client) for client in clients]
@@ -26,7 +29,7 @@ def balance_over_threads(
             if lowered < min(raised):
                 continue
             for other, destination in enumerate(clients):
-                if lowered < raised[other] or other == place:
+                if lowered < raised[other] or other == place or not may_move(place, other):
                     continue
                 if _move(source, destination, role):
                     moved = True

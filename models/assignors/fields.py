@@ -45,12 +45,16 @@ def required_mapping(owner: Mapping[str, Any], field: str, place: str) -> Mappin
     return mapping(required(owner, field, place), _join(place, field))
 
 
+def string(value: object, place: str) -> str:
+    """Take a string. Raises ScenarioError ``bad_field``."""
+    if not isinstance(value, str):
+        raise ScenarioError("bad_field", f"{place}: is not a string")
+    return value
+
+
 def required_string(owner: Mapping[str, Any], field: str, place: str) -> str:
     """Take a string that must be there. Raises ScenarioError."""
-    value = required(owner, field, place)
-    if not isinstance(value, str):
-        raise ScenarioError("bad_field", f"{_join(place, field)}: is not a string")
-    return value
+    return string(required(owner, field, place), _join(place, field))
 
 
 def parse(parser: Callable[[str], T], text: object, place: str) -> T:

@@ -9,15 +9,15 @@ from caughtup.models.assignors.balance import balance_over_threads
 from caughtup.models.assignors.catch_up import CatchUp
 from caughtup.models.assignors.client_state import ClientState
 from caughtup.models.assignors.decision import ClientDecision, Decision
-from caughtup.models.assignors.default_standby import assign_default_standbys
 from caughtup.models.assignors.explanation import explain
 from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignors.standby_assignor import choose_standby_assignor
 from caughtup.models.assignors.task_movement import WarmUps, move_actives, move_standbys
 from caughtup.models.ids import TaskId
 
 
 def decide_high_availability(scenario: Scenario) -> Decision:
-    """Decide as the assignor of Kafka 3.8 to 4.3 does for a group without racks and client tags.
+    """Decide as the assignor of Kafka 3.8 to 4.3 does for a group without racks.
 
     Where tasks should be is found first, regardless of where they were. Then whatever isn't
     caught up there is left with, or given to, a client that lags less, and up to
@@ -31,8 +31,9 @@ def decide_high_availability(scenario: Scenario) -> Decision:
     _deal_round_robin(clients, scenario.stateful)
     balance_over_threads(clients, "active")
     if configs.num_standby_replicas:
-        assign_default_standbys(clients, scenario.stateful, configs.num_standby_replicas)
-        balance_over_threads(clients, "standby")
+        standby_assignor = choose_standby_assignor(scenario)
+        standby_assignor.assign(clients, scenario.stateful, configs.num_standby_replicas)
+        balance_over_threads(clients, "standby", standby_assignor.may_move)
 
     catch_up = CatchUp(clients, configs.acceptable_recovery_lag)
     warm_ups = WarmUps(configs.max_warmup_replicas)

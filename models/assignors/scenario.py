@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from caughtup.models.assignors import fields
@@ -27,6 +27,7 @@ class Configs:
     max_warmup_replicas: int = 2
     num_standby_replicas: int = 0
     probing_rebalance_interval_ms: int = 600_000
+    rack_aware_assignment_tags: tuple[str, ...] = ()
 
 
 #: Config → its attribute above, its least and its greatest value (as StreamsConfig validates).
@@ -39,13 +40,15 @@ _LIMITS = {
 _RACK_COSTS = ("rack.aware.assignment.traffic_cost", "rack.aware.assignment.non_overlap_cost")
 _STRATEGY = "rack.aware.assignment.strategy"
 _TAGS = "rack.aware.assignment.tags"
+#: As many tags as StreamsConfig lets through.
+_MOST_TAGS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """A process: its stream threads, what it had, and its lag of every stateful task, in offsets.
 
-    A lag of -2 is a running active's and -3 is unknown.
+    A lag of -2 is a running active's and -3 is unknown. ``tags`` are its ``client.tag.`` configs.
     """
 
     process_id: ProcessId
@@ -53,6 +56,7 @@ class Client:
     previous_active: frozenset[TaskId]
     previous_standby: frozenset[TaskId]
     lags: Mapping[TaskId, int]
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
 
     Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
     ``unknown_config``, ``unknown_task``, ``duplicate`` (two spellings of one id), ``no_clients``,
-    or ``unsupported`` for racks and tags.
+    or ``unsupported`` for racks.
     """
     root = fields.mapping(data, "the scenario")
     name = root.get("name")
@@ -104,14 +108,18 @@ def _configs(config: Mapping[str, Any]) -> Configs:
             raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known")
     if config.get(_STRATEGY, "none") != "none":
         raise ScenarioError("unsupported", f"config.{_STRATEGY}: only 'none' is supported so far")
-    if config.get(_TAGS):
-        raise ScenarioError("unsupported", f"config.{_TAGS}: tags are not supported yet")
+    tags = fields.array(config.get(_TAGS, ()), f"config.{_TAGS}")
+    if len(tags) > _MOST_TAGS:
+        raise ScenarioError("bad_field", f"config.{_TAGS}: has more than {_MOST_TAGS} tags")
     given = {
         attribute: fields.integer(config[name], f"config.{name}", least, greatest)
         for name, (attribute, least, greatest) in _LIMITS.items()
         if name in config
     }
-    return Configs(**given)
+    return Configs(
+        **given,
+        rack_aware_assignment_tags=tuple(fields.string(tag, f"config.{_TAGS}") for tag in tags),
+    )
 
 
 def _tasks(tasks: Mapping[str, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
@@ -141,6 +149,10 @@ def _client(
         previous_active=_previous(client, "previous_active", place, known),
         previous_standby=_previous(client, "previous_standby", place, known),
         lags=_lags(fields.required_mapping(client, "lags", place), place, stateful, known),
+        tags={
+            key: fields.string(value, f"{place}.tags.{key:.80}")
+            for key, value in fields.mapping(client.get("tags", {}), f"{place}.tags").items()
+        },
     )
 
 

@@ -83,12 +83,11 @@ def changed(path: str, value: object) -> dict[str, Any]:
             "bad_field",
             "ms: 59999 is not from 60000",
         ),
-        (
-            "config/rack.aware.assignment.tags",
-            ["zone"],
-            "unsupported",
-            "tags are not supported yet",
-        ),
+        ("config/rack.aware.assignment.tags", "zone", "bad_field", "tags: is not an array"),
+        ("config/rack.aware.assignment.tags", [["z"]], "bad_field", "tags: is not a string"),
+        ("config/rack.aware.assignment.tags", [*"abcdef"], "bad_field", "has more than 5 tags"),
+        (f"clients/{ONE}/tags", ["zone"], "bad_field", f"clients.{ONE}.tags: is not an object"),
+        (f"clients/{ONE}/tags", {"zone": 1}, "bad_field", f"{ONE}.tags.zone: is not a string"),
         ("config/rack.aware.assignment.strategy", "min_traffic", "unsupported", "only 'none' is"),
     ],
 )
@@ -111,6 +110,14 @@ def test_what_concerns_racks_only_may_be_given_with_racks_off() -> None:
         "rack.aware.assignment.non_overlap_cost": 3,
     }
     assert parse_scenario({**VALID, "config": config, "brokers": {"0": "r"}, "replicas": {}})
+
+
+def test_tags_may_be_missing_on_a_client() -> None:
+    given = changed("config", {"rack.aware.assignment.tags": ["zone", "cluster"]})
+    given["clients"][ONE]["tags"] = {"zone": "a", "hall": ""}
+    scenario = parse_scenario(given)
+    assert scenario.configs.rack_aware_assignment_tags == ("zone", "cluster")
+    assert [client.tags for client in scenario.clients] == [{"zone": "a", "hall": ""}, {}]
 
 
 def test_previous_tasks_may_be_gone_from_the_topology() -> None:
@@ -144,6 +151,7 @@ JSON = st.recursive(
 PATHS = st.sampled_from(
     ["name", "assignor", "config", "tasks", "tasks/0_0", "tasks/0_0/stateful", "clients"]
     + ["config/acceptable.recovery.lag", "config/rack.aware.assignment.strategy"]
+    + ["config/rack.aware.assignment.tags", f"clients/{ONE}/tags"]
     + [f"clients/{ONE}{field}" for field in ("", "/capacity", "/previous_active", "/lags")]
     + [f"clients/{ONE}/lags/0_0"]
 )

@@ -6,6 +6,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -98,7 +99,7 @@ public final class AssignorOracle {
             read(client.get("previous_active")),
             read(client.get("previous_standby")),
             lags,
-            Map.of(),
+            tags(client.path("tags")),
             client.get("capacity").asInt(),
             process);
     }
@@ -109,7 +110,7 @@ public final class AssignorOracle {
             config.get("max.warmup.replicas").asInt(),
             config.get("num.standby.replicas").asInt(),
             config.get("probing.rebalance.interval.ms").asLong(),
-            List.of(),
+            strings(config.path("rack.aware.assignment.tags")),
             OptionalInt.empty(),
             OptionalInt.empty(),
             "none");
@@ -118,6 +119,18 @@ public final class AssignorOracle {
     private static RackAwareTaskAssignor withoutRacks(final AssignmentConfigs configs) {
         return new RackAwareTaskAssignor(
             Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM);
+    }
+
+    private static Map<String, String> tags(final JsonNode tags) {
+        final Map<String, String> map = new TreeMap<>();
+        tags.properties().forEach(tag -> map.put(tag.getKey(), tag.getValue().asText()));
+        return map;
+    }
+
+    private static List<String> strings(final JsonNode array) {
+        final List<String> list = new ArrayList<>();
+        array.forEach(one -> list.add(one.asText()));
+        return list;
     }
 
     private static Set<TaskId> read(final JsonNode tasks) {
