@@ -121,7 +121,8 @@ class EndOffsetsProbe(Service):
                 continue
 
     async def _round(self) -> None:
-        found, present = await asyncio.to_thread(list_end_offsets, self._admin, self._wants)
+        wants = self._wants()
+        found, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
         awaited = self._state.awaited_groups()
         for partition, ends in sorted(found.items()):
             known = self._published.get(partition)
@@ -138,9 +139,10 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             await self._send(partition, None)
 
-    def _wants(self, topic: str) -> bool:
+    def _wants(self) -> Callable[[str], bool]:
         """Leave our own topics out: each round would give the next one something to publish."""
-        return self._state.wants(topic) and not topic.startswith(self._prefix)
+        wanted = self._state.wanted_topics()
+        return lambda topic: wanted(topic) and not topic.startswith(self._prefix)
 
     async def _send(self, partition: TopicPartition, ends: EndOffsets | None) -> None:
         value = None

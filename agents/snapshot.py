@@ -51,7 +51,7 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
             state.apply_batch(decode_batch(batch), now_ms())
             batch.clear()
     state.apply_batch(decode_batch(batch), now_ms())
-    found, _ = list_end_offsets(admin, state.wants)
+    found, _ = list_end_offsets(admin, state.wanted_topics())
     for partition, ends in sorted(found.items()):
         state.ends.apply(partition, ends)
     for _ in state.decide(now_ms()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,15 +143,18 @@ class ClusterState:
         """Name the applications with a generation that isn't decided yet, sorted."""
         return sorted(group for group, known in self.applications.items() if known.pending)
 
-    def wants(self, topic: str) -> bool:
-        """Tell whether end offsets of a topic matter to any group."""
-        return topic in self._topics() or any(
-            topic.startswith(f"{group}-") for group in self.applications
-        )
+    def wanted_topics(self) -> Callable[[str], bool]:
+        """Give a test for the topics whose end offsets matter to any group as of now.
 
-    def _topics(self) -> set[str]:
-        committed = {p.topic for table in self.commits.values() for p in table}
-        return committed | {p.topic for table in self.assigned.values() for p in table}
+        The test holds on to nothing of the state: another thread may call it while events come.
+        """
+        topics = {p.topic for table in self.commits.values() for p in table}
+        topics.update(p.topic for table in self.assigned.values() for p in table)
+        for group in self.applications:
+            told = self.parameters(group).changelogs or {}
+            topics.update(topic for changelogs in told.values() for topic in changelogs)
+        prefixes = tuple(f"{group}-" for group in self.applications)
+        return lambda topic: topic in topics or topic.startswith(prefixes)
 
     def group_names(self) -> list[str]:
         """Every group that has members or commits, sorted."""

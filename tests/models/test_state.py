@@ -191,12 +191,28 @@ def test_an_application_that_ends_while_others_are_decided_is_passed_over() -> N
 
 def test_end_offsets_matter_of_what_was_committed_assigned_or_is_an_applications_own() -> None:
     state = cluster_state()
-    assert not state.wants(SOURCE)
+    assert not state.wanted_topics()(SOURCE)
     read(state, commit(0, 5, topic="committed"), consumer_generation(1, {"c": (ZERO,)}))
     read(state, generation(1, *WARMING, group="app"))
     wanted = {"committed", SOURCE, "app-counts-changelog", "app-"}
     unwanted = {"application-changelog", "other", ""}
-    assert {topic for topic in wanted | unwanted if state.wants(topic)} == wanted
+    assert set(filter(state.wanted_topics(), wanted | unwanted)) == wanted
+
+
+def test_end_offsets_matter_of_changelogs_that_were_told_under_whatever_name() -> None:
+    state = cluster_state(ApplicationParameters(changelogs={0: ("prefixed-changelog",)}))
+    assert not state.wanted_topics()("prefixed-changelog")
+    read(state, generation(1, *WARMING))
+    assert state.wanted_topics()("prefixed-changelog")
+
+
+def test_the_test_for_wanted_topics_is_of_its_moment() -> None:
+    """It is asked from another thread while the state changes."""
+    state = cluster_state()
+    read(state, commit(0, 5))
+    wanted = state.wanted_topics()
+    read(state, commit(0, None), commit(0, 5, topic="later"), generation(1, *WARMING, group="app"))
+    assert [topic for topic in (SOURCE, "later", "app-x") if wanted(topic)] == [SOURCE]
 
 
 def test_an_application_that_nothing_was_told_of_has_kafkas_defaults() -> None:
