@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from caughtup.demo.broker_config import Tls
 from caughtup.demo.cluster import EmbeddedCluster
+from tests.support.scene import Scene
 
 MakeTopic = Callable[..., str]
 MakeCluster = Callable[..., EmbeddedCluster]
@@ -76,3 +77,11 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     )
     authority.cert_pem.write_to_path(files.authority)
     return files
+
+
+@pytest.fixture(scope="session")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A cluster of its own with an application, the service and a Prometheus, all at work."""
+    with Scene(tmp_path_factory.mktemp("scene")) as scene:
+        scene.set()
+        yield scene

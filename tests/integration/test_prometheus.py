@@ -1,0 +1,98 @@
+"""A real Prometheus scrapes the real service: every panel has data, every rule evaluates."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+
+from tests.observability.repository import RULES, read_yaml
+from tests.observability.test_dashboard import dashboard, panels
+from tests.support.scene import SECONDS, Scene
+
+#: Two scrapes lie within it.
+RATE_INTERVAL = "10s"
+PANELS = [
+    pytest.param(target, id=f"{panel['title']} {target['refId']}")
+    for panel in panels()
+    for target in panel["targets"]
+]
+
+
+def filled(expression: str, scene: Scene) -> str:
+    """Fill an expression's variables in as Grafana does."""
+    values = {
+        "__rate_interval": RATE_INTERVAL,
+        "cluster": scene.stage.cluster.cluster_id,
+        "group": ".*",
+    }
+    return re.sub(r"\$(\w+)", lambda variable: values[variable[1]], expression)
+
+
+@pytest.mark.parametrize("target", PANELS)
+def test_every_expression_of_the_dashboard_has_data(scene: Scene, target: dict[str, Any]) -> None:
+    expression = filled(target["expr"], scene)
+    if target.get("instant"):
+        found = scene.prometheus.instant(expression, scene.set_at)
+    else:
+        found = scene.prometheus.over(expression, scene.began, scene.set_at)
+    assert found, f"no data: {expression}"
+
+
+def test_rebalances_are_annotated(scene: Scene) -> None:
+    (annotation,) = dashboard()["annotations"]["list"]
+    found = scene.prometheus.over(filled(annotation["expr"], scene), scene.began, scene.set_at)
+    assert [series["metric"]["group"] for series in found] == ["orders"]
+
+
+def test_the_variables_offer_what_is_there(scene: Scene) -> None:
+    offered = {}
+    for variable in dashboard()["templating"]["list"]:
+        if variable["type"] == "query":
+            metric, label = re.fullmatch(
+                r"label_values\((.+), (\w+)\)", variable["definition"]
+            ).groups()  # type: ignore[union-attr]
+            offered[variable["name"]] = scene.prometheus.api(
+                f"label/{label}/values", **{"match[]": filled(metric, scene)}
+            )
+    assert offered == {
+        "cluster": [scene.stage.cluster.cluster_id],
+        "group": ["caughtup", "orders", "payments-audit"],
+    }
+
+
+def test_what_the_panels_say_is_what_was_staged(scene: Scene) -> None:
+    def value(title: str) -> float:
+        (panel,) = (panel for panel in panels() if panel["title"] == title)
+        expression = filled(panel["targets"][0]["expr"], scene)
+        (found,) = scene.prometheus.instant(expression, scene.set_at)
+        return float(found["value"][1])
+
+    assert value("Reader") == 1
+    assert value("Warm-ups") == 2
+    assert value("Reassignments stalled") == 0
+    assert value("Mismatches, 24 h") == 0
+    assert value("Open transactions") == 1
+    assert value("Partitions without a commit") == 1
+    assert 0 < value("Next probing rebalance") <= 600
+
+
+def test_the_rules_evaluate_and_only_the_unreadable_record_raises_an_alert(scene: Scene) -> None:
+    def rules() -> dict[str, Any]:
+        groups = scene.prometheus.api("rules")["groups"]
+        assert {group["file"] for group in groups} == {str(RULES)}
+        return {rule["name"]: rule for group in groups for rule in group["rules"]}
+
+    written = [rule["alert"] for group in read_yaml(RULES)["groups"] for rule in group["rules"]]
+    deadline = time.monotonic() + SECONDS
+    while any(rule["health"] == "unknown" for rule in rules().values()):
+        assert time.monotonic() < deadline, "a rule was never evaluated"
+        time.sleep(0.1)
+    loaded = rules()
+    assert sorted(loaded) == sorted(written)
+    assert {name: rule.get("lastError") for name, rule in loaded.items()} == dict.fromkeys(written)
+    assert {rule["health"] for rule in loaded.values()} == {"ok"}
+    firing = {name for name, rule in loaded.items() if rule["state"] == "firing"}
+    assert firing == {"CaughtupDecodeErrors"}

@@ -1,0 +1,99 @@
+"""A real Prometheus on loopback, with our own configuration and rules, scraping one service."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from caughtup.demo.ports import free_ports
+from caughtup.demo.processes import Process, Processes
+from tests.observability.repository import ROOT, RULES, read_yaml
+
+SCRAPE_SECONDS = 1
+DEADLINE_SECONDS = 60.0
+
+
+class Prometheus:
+    """Scrapes ``target`` (host:port) every second; it ends with ``processes``.
+
+    Its configuration is prometheus/prometheus.yml with that target and shorter intervals.
+    """
+
+    def __init__(self, processes: Processes, target: str, directory: Path) -> None:
+        program = shutil.which("prometheus")
+        assert program, "prometheus is missing: apt-get install --no-install-recommends prometheus"
+        (self._port,) = free_ports(1)
+        config = directory / "prometheus.yml"
+        YAML(typ="safe", pure=True).dump(_configuration(target), config)
+        self._process: Process = processes.start(
+            "prometheus",
+            [
+                program,
+                f"--config.file={config}",
+                f"--storage.tsdb.path={directory / 'data'}",
+                f"--web.listen-address=127.0.0.1:{self._port}",
+                "--log.level=warn",
+            ],
+        )
+
+    def wait_ready(self) -> None:
+        """Wait until it serves."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not self._is_ready():
+            assert self._process.exit_code is None, self._process.first_error()
+            assert time.monotonic() < deadline, "prometheus is not ready"
+            time.sleep(0.05)
+
+    def _is_ready(self) -> bool:
+        try:
+            self._get("-/ready")
+        except urllib.error.URLError:
+            return False
+        return True
+
+    def instant(self, expression: str, at: float) -> list[Any]:
+        """Give an expression's result as of a moment (seconds)."""
+        return list(self.api("query", query=expression, time=str(at))["result"])
+
+    def over(self, expression: str, start: float, end: float) -> list[Any]:
+        """Give an expression's result over a time (seconds), a value a second."""
+        asked = {"query": expression, "start": str(start), "end": str(end), "step": "1"}
+        return list(self.api("query_range", **asked)["result"])
+
+    def api(self, path: str, **parameters: str) -> Any:
+        """Call the HTTP API; fails with what Prometheus says when it refuses."""
+        try:
+            answer = json.loads(self._get(f"api/v1/{path}?{urllib.parse.urlencode(parameters)}"))
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{parameters}: {error.read().decode()}") from None
+        assert answer["status"] == "success", answer
+        assert "warnings" not in answer, answer["warnings"]
+        return answer["data"]
+
+    def scraped_after(self, moment: float) -> bool:
+        """Tell whether a scrape that began after a moment (seconds) has gone through."""
+        stamped = self.instant('timestamp(up{job="caughtup"} == 1)', time.time())
+        return any(float(row["value"][1]) > moment for row in stamped)
+
+    def _get(self, path: str) -> bytes:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/{path}", timeout=10) as answer:
+            body: bytes = answer.read()
+        return body
+
+
+def _configuration(target: str) -> Any:
+    configuration = read_yaml(ROOT / "prometheus" / "prometheus.yml")
+    every = f"{SCRAPE_SECONDS}s"
+    configuration["global"] |= {"scrape_interval": every, "evaluation_interval": every}
+    configuration["rule_files"] = [str(RULES)]
+    (job,) = configuration["scrape_configs"]
+    job["static_configs"] = [{"targets": [target]}]
+    return configuration

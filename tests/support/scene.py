@@ -1,0 +1,198 @@
+"""A cluster on which everything happens at once that operators look at, beside the real service."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from caughtup.agents.protocol import ClusterProtocol
+from caughtup.demo.load import produce
+from caughtup.demo.stage import APPLICATION, PARTITIONS, Stage
+from caughtup.demo.streams_app import StreamsApplication
+from caughtup.demo.throttle import set_throttle
+from caughtup.demo.topics import create_topics
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_offsets import OffsetKey
+from tests.support import wire
+from tests.support.prometheus import Prometheus
+
+SECONDS = 120.0
+ORDERS = 5_000
+MORE_ORDERS = 500
+PARCELS = TopicPartition("parcels", 0)
+PAYMENTS = "payments"
+#: A group that reads and never commits, while a transaction is open on what it reads.
+AUDIT = "payments-audit"
+CONTROLLER = 1
+_OFFSETS_PARTITIONS = 4
+_THROTTLE_BYTES = 100_000
+_PARCELS = 8_000
+_PARCEL_BYTES = 4_000
+
+
+class Scene:
+    """Warm-ups, a throttled reassignment, an outage that is over, a record nobody can read.
+
+    Also an open transaction and a group without a commit. ``began`` and ``set_at`` (seconds): all
+    of it happened in between, and was scraped twice. A context manager; ``set`` begins it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.stage = Stage()
+        # Kafka's own default, so that no probing rebalance changes the scene.
+        properties = {"probing.rebalance.interval.ms": "600000"}
+        self.stage.application = StreamsApplication(
+            self.stage.cluster, APPLICATION, partitions=PARTITIONS, properties=properties
+        )
+        self.directory = directory
+        self.began = self.set_at = 0.0
+        self._clients: list[Consumer | Producer] = []
+
+    @property
+    def prometheus(self) -> Prometheus:
+        return self._prometheus
+
+    def set(self) -> None:
+        """Make everything happen, and wait until the service and Prometheus have seen it."""
+        self.began = time.time()
+        stage = self.stage
+        stage.start_cluster()
+        stage.start_service()
+        self._prometheus = Prometheus(
+            stage.processes, f"127.0.0.1:{stage.web_port}", self.directory
+        )
+        self._prometheus.wait_ready()
+        self._outage()
+        self._two_instances()
+        self._group_without_commit()
+        self._unreadable_record()
+        self._reassignment()
+        self._third_instance()
+        for _ in range(2):
+            self._wait_scraped()
+        self.set_at = time.time()
+
+    def _outage(self) -> None:
+        """Stop the controller until a probe has failed, and start it again."""
+        cluster = self.stage.cluster
+        cluster.stop_node(CONTROLLER)
+        self._wait("a failed probe", lambda: "caughtup_probe_errors_total{" in self.stage.metrics())
+        cluster.start_node(CONTROLLER)
+
+    def _two_instances(self) -> None:
+        stage, application = self.stage, self.stage.application
+        application.start_instance("orders-a")
+        produce(stage.cluster, application.source, ORDERS, keys=500)
+        application.start_instance("orders-b")
+        application.wait_caught_up()
+
+    def _group_without_commit(self) -> None:
+        client = self.stage.cluster.client_config()
+        create_topics(self.stage.cluster, {PAYMENTS: 1})
+        reader = Consumer({**client, "group.id": AUDIT, "enable.auto.commit": False})
+        writer = Producer(
+            {**client, "transactional.id": PAYMENTS, "transaction.timeout.ms": 600_000}
+        )
+        self._clients += [reader, writer]
+        writer.init_transactions(30)
+        writer.begin_transaction()
+        writer.produce(PAYMENTS, b"not committed yet")
+        writer.flush(30)
+        reader.subscribe([PAYMENTS])
+        self._wait("the group to be assigned", lambda: reader.poll(0.2) or reader.assignment())
+
+    def _unreadable_record(self) -> None:
+        """Write a commit that is cut off, where the brokers keep neither group."""
+        taken = {_offsets_partition(group) for group in (APPLICATION, AUDIT, "caughtup")}
+        free = min(set(range(_OFFSETS_PARTITIONS)) - taken)
+        # Brokers let nobody else produce to an internal topic.
+        config = {**self.stage.cluster.client_config(), "client.id": "__admin_client"}
+        producer = Producer(config)
+        key = wire.offset_key(OffsetKey("broken", "broken", 0))
+        producer.produce("__consumer_offsets", b"\0\3cut off", key, partition=free)
+        future = wire.number("h", 99)
+        producer.produce("__consumer_offsets", b"of a later version", future, partition=free)
+        assert producer.flush(30) == 0
+
+    def _reassignment(self) -> None:
+        cluster = self.stage.cluster
+        create_topics(cluster, {PARCELS.topic: 1}, replicas=1)
+        produce(cluster, PARCELS.topic, _PARCELS, value_bytes=_PARCEL_BYTES)
+        set_throttle(cluster, PARCELS.topic, _THROTTLE_BYTES)
+        admin = AdminClient(cluster.client_config())
+        leader = admin.list_topics(PARCELS.topic).topics[PARCELS.topic].partitions[0].leader
+        asyncio.run(self._move([3 - leader]))
+        self._wait("the reassignment", self._is_moving)
+
+    async def _move(self, target: list[int]) -> None:
+        config = {"bootstrap_servers": self.stage.cluster.bootstrap_servers}
+        async with ClusterProtocol(config) as protocol:
+            await protocol.alter_reassignments({PARCELS: target})
+
+    def _is_moving(self) -> bool:
+        return any("offsets_remaining" in row for row in self.stage.page()["reassignments"])
+
+    def _third_instance(self) -> None:
+        """Let a third instance join: its copies are warm-ups, and a probing rebalance is due."""
+        self.stage.application.start_instance("orders-c")
+        self._wait("warm-ups", self._is_warming)
+        # Only a task that processes again is known to have been restored.
+        produce(self.stage.cluster, self.stage.application.source, MORE_ORDERS, keys=500)
+        self._wait("actives at work", lambda: not self._copies("restoring"))
+
+    def _is_warming(self) -> bool:
+        """Tell whether the rebalances are over: before, tasks change hands in two steps."""
+        view = self._view()
+        owned = len(self._copies("active") + self._copies("restoring"))
+        return (
+            len(view["clients"]) == 3
+            and owned == 2 * PARTITIONS
+            and len(self._copies("warmup")) == 2
+            and view["probing"].get("due_ms", 0) > 1000 * time.time()
+        )
+
+    def _view(self) -> dict[str, Any]:
+        return self.stage.application_view() or {"clients": [], "tasks": []}
+
+    def _copies(self, role: str) -> list[Any]:
+        copies = (copy for task in self._view()["tasks"] for copy in task["copies"])
+        return [copy for copy in copies if copy["role"] == role]
+
+    def _wait(self, what: str, look: Callable[[], Any]) -> None:
+        self.stage.wait(what, look, SECONDS)
+
+    def _wait_scraped(self) -> None:
+        """Wait for a scrape of what is so now."""
+        now = time.time()
+        self._wait("a scrape", lambda: self._prometheus.scraped_after(now))
+
+    def close(self) -> None:
+        """End everything."""
+        self._clients.clear()
+        self.stage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _offsets_partition(group: str) -> int:
+    """Give the partition of ``__consumer_offsets`` that a group is kept on: its hash in Java."""
+    code = 0
+    for character in group:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    return abs(code - (1 << 32) if code >= 1 << 31 else code) % _OFFSETS_PARTITIONS
