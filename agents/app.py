@@ -68,6 +68,7 @@ def create_app(settings: Settings, state: ClusterState) -> Wired:
         app,
         wakeups,
         state,
+        health,
         _topic(app, settings, RECOMMENDATIONS),
         _topic(app, settings, MOVEMENTS),
         hurry,

@@ -51,7 +51,9 @@ def offsets(
     async def apply(batches: faust.StreamT[Batch | CaughtUp]) -> None:
         async for batch in batches:
             if isinstance(batch, CaughtUp):
+                state.leave_the_past()
                 health.ready = True
+                await wakeups.put(Wakeup.GROUPS)
                 log.info("caught up with %s", CONSUMER_OFFSETS)
                 continue
             state.apply_batch(batch, now_ms())

@@ -12,39 +12,55 @@ import faust
 import msgspec
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.health import Health
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
 
+_PATIENCE_LOOK_SECONDS = 1.0
+
 
 class Wakeup(Enum):
-    """What may have made a decision due: new generations, or the end offsets they wait for."""
+    """What may have made a decision due: a generation, the end offsets it awaits, or time."""
 
     GROUPS = "groups"
     END_OFFSETS = "end_offsets"
+    TIME = "time"
 
 
 def recommend(
     app: faust.App,
     wakeups: faust.ChannelT,
     state: ClusterState,
+    health: Health,
     recommendations: faust.TopicT,
     movements: faust.TopicT,
     hurry: asyncio.Event,
 ) -> None:
-    """Register the recommend agent: woken when something changed, it decides what is due."""
+    """Register the recommend agent: woken when something changed, it decides what is due.
+
+    Nothing is decided while the log is still read: what comes then is mostly the past.
+    """
 
     @app.agent(wakeups, name="recommend")
     async def decide(woken: faust.StreamT[Wakeup]) -> None:
-        async for _ in woken:
+        async for wakeup in woken:
+            if not health.ready:
+                continue
             for record in state.decide(now_ms()):
                 key = record["group"].encode()
                 for event in movement_events(record):
                     await movements.send(key=key, value=msgspec.json.encode(event))
                 await recommendations.send(key=key, value=msgspec.json.encode(record))
                 log.info("%s", summary(record))
-            if state.awaited_groups():
+            if wakeup is Wakeup.GROUPS and state.awaited_groups():
                 hurry.set()
+
+    @app.timer(interval=_PATIENCE_LOOK_SECONDS)
+    async def look_again() -> None:
+        """Wake the agent for generations whose end offsets never come."""
+        if state.awaited_groups():
+            await wakeups.put(Wakeup.TIME)
 
 
 def movement_events(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -54,6 +54,7 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     found, _ = list_end_offsets(admin, state.wanted_topics())
     for partition, ends in sorted(found.items()):
         state.ends.apply(partition, ends)
+    state.leave_the_past()
     for _ in state.decide(now_ms()):
         pass  # a snapshot publishes nothing; what was decided is in the state
     return state

@@ -66,6 +66,11 @@ class Application:
         self.newest = generation
         self.pending.append((generation, seen_ms))
 
+    def leave_the_past(self) -> None:
+        """Drop the pending generations but the newest: others took their place long ago."""
+        while len(self.pending) > 1:
+            self.pending.popleft()
+
     def decide(
         self, cluster: str, parameters: ApplicationParameters, ends: EndOffsetTable, now_ms: int
     ) -> Iterator[Mapping[str, Any]]:

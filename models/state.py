@@ -139,6 +139,11 @@ class ClusterState:
                 self._published[group] = record
                 yield record
 
+    def leave_the_past(self) -> None:
+        """Take what was read so far as history: only the newest generations are still decided."""
+        for application in self.applications.values():
+            application.leave_the_past()
+
     def awaited_groups(self) -> list[str]:
         """Name the applications with a generation that isn't decided yet, sorted."""
         return sorted(group for group, known in self.applications.items() if known.pending)

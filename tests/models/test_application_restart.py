@@ -172,3 +172,14 @@ def test_a_record_that_is_not_ours_is_ignored_and_the_generation_decided(record:
     (own,) = publish(state)
     assert own["leader"]["result"] == "match"
     assert application(state).rebalances == 1
+
+
+def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided() -> None:
+    state = cluster_state()
+    known_ends(state)
+    for number in (3, 4, 5):
+        read(state, generation(number, *WARMING, at_ms=START_MS + number))
+    state.leave_the_past()
+    known_ends(state, since_ms=START_MS + 5)
+    assert [record["generation"] for record in publish(state, LATER_MS)] == [5]
+    assert [past.generation for past in application(state).history] == [5]
