@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from caughtup.models.assignors.decision import Decision
 from caughtup.models.assignors.high_availability import decide_high_availability
 from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignors.sticky import decide_fallback_prior, decide_sticky
 from caughtup.models.errors import ScenarioError
 
 #: Assignors by the names that scenarios call them by.
 ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
     "high_availability": decide_high_availability,
+    "sticky": decide_sticky,
+    "fallback_prior": decide_fallback_prior,
 }
 
 

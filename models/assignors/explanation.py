@@ -47,10 +47,10 @@ def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[M
             lag = client.lags[task]
             source_lag = owner.lags[task] if owner else None
             kind = Kind.COLD
-            reason = f"no client is caught up and none lags less than this one, which {_says(lag)}"
+            reason = f"no client is caught up and none lags less than this one, which {says(lag)}"
             if is_caught_up(lag, scenario.configs.acceptable_recovery_lag):
                 kind = Kind.ACTIVE
-                reason = f"the destination {_says(lag)}, so it can take the task over at once"
+                reason = f"the destination {says(lag)}, so it can take the task over at once"
             yield Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
 
@@ -66,9 +66,9 @@ def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
     lag, source_lag = destination.lags[task], source.lags[task]
     role = "active" if deferral.active else "standby"
     because = (
-        f"the {role} belongs on the destination, which {_says(lag)} "
+        f"the {role} belongs on the destination, which {says(lag)} "
         f"({configs.acceptable_recovery_lag:,} accepted); "
-        f"the source {_says(source_lag)} and serves meanwhile"
+        f"the source {says(source_lag)} and serves meanwhile"
     )
     if deferral.swapped:
         kind, reason = Kind.SWAP, f"{because}, while the destination has its standby"
@@ -101,7 +101,7 @@ def _new_standbys(
             )
 
 
-def _says(lag: int) -> str:
+def says(lag: int) -> str:
     """Finish "the client …"."""
     if lag == RUNNING:
         return "runs it already"
@@ -111,4 +111,4 @@ def _says(lag: int) -> str:
 
 
 def _it(lag: int) -> str:
-    return f"the destination {_says(lag)}"
+    return f"the destination {says(lag)}"

@@ -23,15 +23,16 @@ class JavaHashMap(Generic[K]):
     Within a bucket the keys come as they were added, until there are nine of them and the bucket
     becomes a tree. ``hash_code`` gives what Java's ``hashCode`` gives, as a signed or unsigned
     number of 32 bits; keys must be comparable to Java, and compare here as they do there.
+    ``table`` is the number of buckets to begin with, a power of two.
 
     Source: java.util.HashMap of Java 8 to 25 (putVal, treeifyBin, resize, TreeNode.split).
     """
 
     __slots__ = ("_buckets", "_hash_code", "_size")
 
-    def __init__(self, hash_code: Callable[[K], int]) -> None:
+    def __init__(self, hash_code: Callable[[K], int], table: int = 16) -> None:
         self._hash_code = hash_code
-        self._buckets: list[list[tuple[int, K]] | JavaTreeBin[K]] = [[] for _ in range(16)]
+        self._buckets: list[list[tuple[int, K]] | JavaTreeBin[K]] = [[] for _ in range(table)]
         self._size = 0
 
     def __len__(self) -> int:
@@ -87,6 +88,23 @@ class JavaHashMap(Generic[K]):
             for bucket in self._buckets
         ]
         self._buckets = [lower for lower, _ in halves] + [upper for _, upper in halves]
+
+
+def grown_table(size: int) -> int:
+    """Give the number of buckets of a map to which so many keys were added, none being crowded."""
+    table = 16
+    while size > table * 3 // 4:
+        table *= 2
+    return table
+
+
+def copied_table(size: int) -> int:
+    """Give the number of buckets that a HashSet made of so many elements begins with.
+
+    This is Java 17's; for 12 elements, 24, 48 and so on, Java 25 takes half as many buckets.
+    """
+    least = size * 4 // 3 + 1
+    return max(16, 1 << (least - 1).bit_length())
 
 
 def task_hash_code(task: TaskId) -> int:

@@ -52,7 +52,7 @@ def test_no_input_is_no_failure() -> None:
         ('{"name": "\\ud800"}', None, "bad_json"),
         ("[1, 2]", None, "bad_field"),
         ('{"name": "empty"}', "empty", "missing_field"),
-        (json.dumps({**SCENARIO, "assignor": "sticky"}), "test", "unsupported"),
+        (json.dumps({**SCENARIO, "assignor": "mine"}), "test", "unsupported"),
     ],
 )
 def test_a_line_that_cannot_be_decided_gives_its_error_and_the_next_is_served(
