@@ -18,6 +18,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import aiokafka_config
+from caughtup.agents.protocol import refresh_metadata
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS
@@ -117,7 +118,7 @@ class OffsetsReader(Service):
     async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
         """Wait until the topic is there: brokers make it when the first group needs it."""
         while not self.should_stop:
-            await consumer._client.force_metadata_update()
+            await refresh_metadata(consumer)
             if found := consumer.partitions_for_topic(CONSUMER_OFFSETS):
                 return [TopicPartition(CONSUMER_OFFSETS, p) for p in sorted(found)]
             await self._announce()

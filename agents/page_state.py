@@ -46,7 +46,7 @@ def present(**fields: Any) -> dict[str, Any]:
 
 
 def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
-    """Sum a group up; its lag is absent if that of any partition with a commit is unknown."""
+    """Sum a group up; its lag is absent if that of any partition is unknown."""
     rows = state.partition_rows(group)
     lags = [row.lag.lag for row in rows if row.lag is not None]
     metadata = state.groups.get(group)
@@ -79,7 +79,7 @@ def application_view(state: ClusterState, group: str, application: Application) 
         "clients": _clients(generation),
         "tasks": _tasks(state.task_rows(group), decided),
         "probing": probing,
-        **({"exact": _exact(decided), "recommendation": _record(decided)} if decided else {}),
+        **(_decided(decided) if decided else {}),
         "history": [
             {
                 "generation": p.generation,
@@ -125,6 +125,10 @@ def _tasks(copies: list[TaskCopy], decided: DecidedGeneration | None) -> list[di
         {"task": task, "stateful": task in stateful, "copies": found}
         for task, found in by_task.items()
     ]
+
+
+def _decided(decided: DecidedGeneration) -> dict[str, Any]:
+    return present(exact=_exact(decided), recommendation=_record(decided))
 
 
 def _exact(decided: DecidedGeneration) -> dict[str, str]:
