@@ -63,7 +63,10 @@ def sources() -> set[str]:
         f"caughtup/{file.relative_to(ROOT)}"
         for package in PACKAGES
         for file in (ROOT / package).rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith(".")
+        if file.is_file()
+        and not any(
+            part == "__pycache__" or part[0] == "." for part in file.relative_to(ROOT).parts
+        )
     }
 
 
