@@ -24,6 +24,8 @@ from caughtup.agents.topics import (
 from caughtup.agents.web import WebServer
 from caughtup.models.state import ClusterState
 
+_METADATA_MS = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Wired:
@@ -51,6 +53,9 @@ def create_app(settings: Settings, state: ClusterState) -> Wired:
         topic_disable_leader=True,
         consumer_auto_offset_reset="earliest",
         broker_commit_interval=5.0,
+        # A topic of ours that was deleted and made again is found this much later.
+        consumer_metadata_max_age_ms=_METADATA_MS,
+        producer_metadata_max_age_ms=_METADATA_MS,
         key_serializer="raw",
         value_serializer="raw",
     )

@@ -112,8 +112,8 @@ class EndOffsetsProbe(Service):
                 await self._round()
                 self._health.succeeded(PROBE, now_ms())
             except KafkaException as error:
-                self._health.failed(PROBE)
-                log.warning("listing end offsets: %s", error.args[0].str())
+                if self._health.failed(PROBE):
+                    log.warning("listing end offsets: %s", error.args[0].str())
             self._hurry.clear()
             try:
                 await asyncio.wait_for(self._hurry.wait(), self._interval)

@@ -19,11 +19,19 @@ class Health:
     reader_lag: int | None = None
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
+    _failing: set[str] = field(default_factory=set)
 
     def succeeded(self, probe: str, now_ms: int) -> None:
         """Note that a probe went through."""
         self.probed_ms[probe] = now_ms
+        self._failing.discard(probe)
 
-    def failed(self, probe: str) -> None:
-        """Note that a probe failed; what it last saw stays, and grows old."""
+    def failed(self, probe: str) -> bool:
+        """Note that a probe failed, and tell whether that is news: the last one had not.
+
+        What the probe last saw stays, and grows old.
+        """
         self.probe_errors[probe] += 1
+        news = probe not in self._failing
+        self._failing.add(probe)
+        return news

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import faust
 import msgspec
-from aiokafka.errors import KafkaError
+from aiokafka.errors import ClusterAuthorizationFailedError, KafkaError
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from mode import Service
@@ -88,6 +88,12 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) ->
     )
 
 
+def _words(error: Exception) -> str:
+    if isinstance(error, ClusterAuthorizationFailedError):  # its own hold the broker's request
+        return "missing: DESCRIBE on the cluster"
+    return str(error) or type(error).__name__
+
+
 class ReassignmentsProbe(Service):
     """Asks the controller what is in movement, and the brokers how far their replicas are."""
 
@@ -114,8 +120,8 @@ class ReassignmentsProbe(Service):
                         self._health.succeeded(PROBE, now_ms())
                         await self.sleep(self._interval)
             except (KafkaError, KafkaException, OSError, TimeoutError) as error:
-                self._health.failed(PROBE)
-                log.warning("listing reassignments: %s", error)
+                if self._health.failed(PROBE):
+                    log.warning("listing reassignments: %s", _words(error))
                 await self.sleep(self._interval)
 
     async def _round(self, protocol: ClusterProtocol) -> None:
