@@ -21,11 +21,16 @@ class StandbyAssignor(Protocol):
         """Give each task, in order, up to ``replicas`` standbys on clients without a copy."""
 
     def may_move(self, source: int, destination: int) -> bool:
-        """Tell whether a standby may move between two clients, named by their places."""
+        """Tell whether standbys may move between two clients, by places, for the sake of balance."""
+
+    def may_exchange(
+        self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
+    ) -> bool:
+        """Tell whether a standby may move between two clients for the sake of their racks."""
 
 
 def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
-    """Choose as Kafka's StandbyTaskAssignorFactory does for a group without racks."""
+    """Choose as HighAvailabilityTaskAssignor does. Source: StandbyTaskAssignorFactory.create."""
     keys = scenario.configs.rack_aware_assignment_tags
     if keys:
         return TagAwareStandbyAssignor([client.tags for client in scenario.clients], keys)
@@ -41,4 +46,9 @@ class _LoadAware:
         assign_default_standbys(clients, tasks, replicas)
 
     def may_move(self, source: int, destination: int) -> bool:
+        return True
+
+    def may_exchange(
+        self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
+    ) -> bool:
         return True

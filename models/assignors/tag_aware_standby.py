@@ -65,6 +65,22 @@ class TagAwareStandbyAssignor:
         theirs = self._tags[destination]
         return all(theirs.get(key) == value for key, value in self._tags[source].items())
 
+    def may_exchange(
+        self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
+    ) -> bool:
+        """Tell whether a standby may move without its task having fewer different tags afterwards.
+
+        Source: ClientTagAwareStandbyTaskAssignor.isAllowedTaskMovement, the other one.
+        """
+        others = {
+            tag
+            for place, client in enumerate(clients)
+            if place not in (source, destination) and client.has(task)
+            for tag in self._tags[place].items()
+        }
+        before, after = (len(others | self._tags[c].items()) for c in (source, destination))
+        return after >= before
+
     def _spread(self, queues: _LeastLoaded, task: TaskId, owner: int, replicas: int) -> int:
         """Give a task standbys that share no tag with another copy of it, and count them.
 
