@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -16,6 +17,8 @@ from rich.table import Table
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.agents.protocol import ClusterProtocol
+from caughtup.agents.run_command import require_free_port
+from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
@@ -26,7 +29,13 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Watch it all on this machine.")
 @click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
-@click.option("--web-port", type=int, default=8080, show_default=True, help="Where the page is.")
+@click.option(
+    "--web-port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default="8080",
+    help="Where the page is; 0 for any free port.",
+)
 @format_option
 def demo(scripted: bool, web_port: int, output: str) -> None:
     """Watch caughtup at work on an embedded Kafka cluster, on this machine, until Ctrl-C.
@@ -39,6 +48,9 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from None
     console = Console(stderr=output == "json", highlight=False)
+    _forget_settings()
+    if not scripted:
+        require_free_port(Settings(web_port=web_port))
     _end_on_signals()
     try:
         with Stage(web_port=0 if scripted else web_port) as stage:
@@ -64,7 +76,7 @@ def _scripted(stage: Stage, console: Console, output: str) -> int:
             click.echo(msgspec.json.encode(fact.line()).decode())
         else:
             mark = "[green]ok[/]" if fact.ok else "[red]WRONG[/]"
-            console.print(f"  {mark} {fact.fact}: {fact.seen}")
+            console.print(f"  {mark} {fact.fact}: {fact.seen}", soft_wrap=True)
 
     facts = Facts(tell)
     failure = ""
@@ -99,6 +111,14 @@ def _move_on(stage: Stage) -> Any:
         asyncio.run(ask())
 
     return move
+
+
+def _forget_settings() -> None:
+    """Drop the settings in the environment: they may name a real cluster, to be left alone."""
+    for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
+        # Where jars are kept is no setting of the service's.
+        if name != "CAUGHTUP_CACHE":
+            del os.environ[name]
 
 
 class _Ended(SystemExit):
