@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--web-port",
     type=click.IntRange(0, 65535),
     default=8080,
-    show_default="8080",
+    show_default=True,
     help="Where the page is; 0 for any free port.",
 )
 @format_option
