@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from tests.observability.browser import Page, chromium
 from tests.support.scene import PARCELS, SECONDS, Scene
@@ -18,8 +19,12 @@ CLIENTS = (
 WARMUPS = "[...document.querySelectorAll('td.warmup')].map(cell => cell.getAttribute('aria-label'))"
 
 
-@pytest.fixture
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def page(scene: Scene) -> AsyncIterator[Page]:
+    """The page in a window that stays open from test to test, as on a wall."""
     async with chromium() as started:
         await started.open(scene.stage.url, width=1600)
         await started.until("document.querySelectorAll('td.copy').length > 8")
