@@ -1,0 +1,238 @@
+"""``caughtup`` as operators run it: the service as a process, and commands with what they print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from confluent_kafka import Consumer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.ports import free_ports
+from caughtup.demo.processes import Process
+from caughtup.demo.stage import caughtup_command
+
+SECONDS = 60.0
+
+_ROOT = Path(__file__).parents[2]
+_Seen = TypeVar("_Seen")
+
+
+def wait_for(what: str, look: Callable[[], _Seen | None], seconds: float = SECONDS) -> _Seen:
+    """Look again and again until there is something true to return."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
+        time.sleep(0.05)
+    return seen
+
+
+class Ran(NamedTuple):
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """What it printed, as JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def message(self) -> str:
+        """The one line that a command which failed has to leave on standard error."""
+        assert self.code != 0, self
+        (line,) = self.err.splitlines()
+        assert line.startswith("caughtup: "), self
+        assert "Traceback" not in self.out, self
+        return line.removeprefix("caughtup: ")
+
+
+def caughtup(
+    *arguments: str | Path, directory: Path, environment: Mapping[str, str] | None = None
+) -> Ran:
+    """Run a command in a directory, with no other environment than the search path and ours."""
+    began = time.monotonic()
+    ran = subprocess.run(
+        [*caughtup_command(), *map(str, arguments)],
+        cwd=directory,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(_ROOT), **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr, time.monotonic() - began)
+
+
+def settings_file(
+    directory: Path, bootstrap_servers: str, kafka: Mapping[str, object], **settings: object
+) -> Path:
+    """Write a settings file; values are written as JSON, which TOML's scalars and lists share."""
+    lines = [
+        f"{name} = {json.dumps(value)}"
+        for name, value in {"bootstrap_servers": bootstrap_servers, **settings}.items()
+    ]
+    lines += ["[kafka]", *(f'"{name}" = {json.dumps(value)}' for name, value in kafka.items())]
+    path = directory / f"caughtup-{uuid.uuid4().hex[:8]}.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class Service:
+    """``caughtup run`` beside a cluster, ended with the cluster's processes at the latest.
+
+    A context manager: entering starts it and waits until it is ready. ``application_id`` is its
+    own, and prefix of its topics, unless told otherwise, so that services don't share a group.
+    """
+
+    def __init__(
+        self,
+        cluster: EmbeddedCluster,
+        *,
+        user: str | None = None,
+        application_id: str | None = None,
+        **settings: object,
+    ) -> None:
+        self.application_id = application_id or f"caughtup-{uuid.uuid4().hex[:8]}"
+        self.port = free_ports(1)[0]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self._cluster = cluster
+        self.settings_file = settings_file(
+            cluster.processes.directory,
+            cluster.bootstrap_servers,
+            cluster.security.client_config(user),
+            application_id=self.application_id,
+            topic_prefix=f"{self.application_id}-",
+            web_port=self.port,
+            end_offsets_interval=0.3,
+            **settings,
+        )
+        self._process: Process | None = None
+
+    @property
+    def process(self) -> Process:
+        """The process that was started last."""
+        assert self._process is not None
+        return self._process
+
+    @property
+    def log(self) -> str:
+        """What the process that was started last has written so far."""
+        return self.process.output()
+
+    def topic(self, name: str) -> str:
+        """Give the full name of one of its own topics."""
+        return f"{self.application_id}-{name}"
+
+    def start(self) -> None:
+        """Start it and wait until it is ready."""
+        self._process = self._cluster.processes.start(
+            self.application_id, [*caughtup_command(), "run", "--config", self.settings_file]
+        )
+        wait_for("the service is ready", self._is_ready)
+
+    def stop(self) -> int | None:
+        """Ask it to end, wait until it has, and give its exit code."""
+        self.process.terminate()
+        return self.process.exit_code
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self.process.kill()
+
+    def ready(self) -> bool:
+        """Tell what ``/ready`` says."""
+        try:
+            return self._get("ready") == "ready\n"
+        except urllib.error.HTTPError:
+            return False
+
+    def metrics(self) -> list[Sample]:
+        """Give every sample of ``/metrics``."""
+        families = text_string_to_metric_families(self.metrics_text())
+        return [sample for family in families for sample in family.samples]
+
+    def metrics_text(self) -> str:
+        """Give ``/metrics`` as it is."""
+        return self._get("metrics")
+
+    def value(self, name: str, **labels: object) -> float | None:
+        """Give the only sample of ``caughtup_NAME`` with these labels, None if there is none."""
+        wanted = {label: str(value) for label, value in labels.items()}.items()
+        found = [
+            sample.value
+            for sample in self.metrics()
+            if sample.name == f"caughtup_{name}" and wanted <= sample.labels.items()
+        ]
+        assert len(found) < 2, (name, labels, found)
+        return found[0] if found else None
+
+    def wait_value(self, expected: float | None, name: str, **labels: object) -> None:
+        """Wait until a sample has a value, or with None until there is no such sample."""
+        what = f"{name} {labels} is {expected}"
+        wait_for(what, lambda: self.value(name, **labels) == expected)
+
+    def page(self) -> dict[str, Any]:
+        """Give ``/api/state``."""
+        state: dict[str, Any] = json.loads(self._get("api/state"))
+        return state
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.process.terminate(10)
+
+    def _is_ready(self) -> bool:
+        assert self.process.exit_code is None, f"it ended: {self.log}"
+        try:
+            return self.ready()
+        except urllib.error.URLError:
+            return False
+
+    def _get(self, path: str) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=10) as response:
+            body: bytes = response.read()
+        return body.decode()
+
+
+def commit(cluster: EmbeddedCluster, group: str, topic: str, offset: int) -> None:
+    """Commit an offset of partition 0, as a group without members."""
+    consumer = Consumer({**cluster.client_config(), "group.id": group})
+    try:
+        offsets = [TopicPartition(topic, 0, offset)]
+        wait_for(f"{group} commits", lambda: _commits(consumer, offsets))
+    finally:
+        consumer.close()
+
+
+def offsets_partition(group: str, partitions: int = 4) -> int:
+    """Give the partition of ``__consumer_offsets`` that a group is kept on: its hash in Java."""
+    code = 0
+    for character in group:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    return abs(code - (1 << 32) if code >= 1 << 31 else code) % partitions
+
+
+def _commits(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
+    committed = consumer.commit(offsets=offsets, asynchronous=False)
+    return committed is not None and committed[0].error is None
