@@ -19,7 +19,7 @@ java:
 	@sh scripts/ensure_java.sh >/dev/null
 
 prometheus:
-	@sh scripts/ensure_tool.sh promtool prometheus
+	@sh scripts/ensure_tool.sh prometheus prometheus
 	@sh scripts/ensure_tool.sh chromium chromium
 
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+#: What looks at Kafka by itself, and can fail at it.
+PROBES = ("end_offsets", "offsets", "reassignments")
+
 
 @dataclass(slots=True)
 class Health:

@@ -8,8 +8,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.health import Health
+from caughtup.agents.health import PROBES, Health
 from caughtup.models.application import Application
+from caughtup.models.exact import RESULTS
 from caughtup.models.state import ClusterState
 
 _GROUP = ("cluster", "group")
@@ -103,8 +104,8 @@ class StateCollector(Collector):
             published.add_metric(labels, application.published)
             for kind, count in sorted(application.movement_counts.items()):
                 movements.add_metric([*labels, kind], count)
-            for result, count in sorted(application.exact_counts.items()):
-                exact.add_metric([*labels, result], count)
+            for result in RESULTS:
+                exact.add_metric([*labels, result], application.exact_counts[result])
         yield from (generation, acceptable, interval, due, due_at)
         yield from (movements, rebalances, exact, published)
 
@@ -176,8 +177,8 @@ class StateCollector(Collector):
         for probe, seen_ms in sorted(health.probed_ms.items()):
             age.add_metric([cluster, probe], max(0, now_ms() - seen_ms) / 1000)
         failures = _counter("probe_errors", "Probes that failed", ("cluster", "probe"))
-        for probe, count in sorted(health.probe_errors.items()):
-            failures.add_metric([cluster, probe], count)
+        for probe in PROBES:
+            failures.add_metric([cluster, probe], health.probe_errors[probe])
         yield from (records, skipped, errors, age, failures)
 
 

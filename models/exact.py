@@ -13,6 +13,8 @@ from caughtup.models.ids import TaskId
 from caughtup.models.inputs import GenerationInputs
 
 ASSIGNOR = "HighAvailabilityTaskAssignor"
+#: What a recomputation can find.
+RESULTS = ("match", "mismatch", "undetermined")
 
 
 @dataclass(frozen=True, slots=True)

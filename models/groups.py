@@ -91,7 +91,10 @@ class StreamsGeneration:
             yield from self.clients[process].members
 
     def next_rebalance(self) -> tuple[int, StreamsMember] | None:
-        """Give when the next probing rebalance is due (ms) and which member carries the time."""
+        """Give when the next rebalance is due (ms) and which member carries the time.
+
+        Kafka writes 0 where it is due at once, that is, as soon as this generation is there.
+        """
         due = [
             (member.assignment.next_rebalance_ms, member.member_id, member)
             for member in self.members()
@@ -100,7 +103,7 @@ class StreamsGeneration:
         if not due:
             return None
         earliest = min(due, key=lambda entry: entry[:2])
-        return earliest[0], earliest[2]
+        return max(earliest[0], self.as_of_ms), earliest[2]
 
     def previous_active(self, client: StreamsClient) -> set[TaskId]:
         """Tasks that the process ran when it joined: what it owned, and what it said it ran."""

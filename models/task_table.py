@@ -52,14 +52,22 @@ def task_table(
         active, standby = client.active(), client.standby()
         for task in active | standby | client.offset_sums.keys():
             if task in active:
-                ran = client.offset_sums.get(task) == LATEST_OFFSET or task not in inputs.ends
-                role = "active" if ran or processed_since(task) else "restoring"
+                runs = _had_nothing_to_restore(client, task, inputs) or processed_since(task)
+                role = "active" if runs else "restoring"
             elif task in standby:
                 role = "warmup" if task in warmups else "standby"
             else:
                 role = "none"
             copies.append(_copy(generation, inputs, client, task, role))
     return sorted(copies, key=lambda copy: (copy.task, copy.process))
+
+
+def _had_nothing_to_restore(client: StreamsClient, task: TaskId, inputs: GenerationInputs) -> bool:
+    """Tell whether a client could run a task at once: it ran it, or had all of its state."""
+    if task not in inputs.ends:
+        return True
+    offset_sum, bound = client.offset_sums.get(task, 0), inputs.ends[task]
+    return offset_sum == LATEST_OFFSET or (bound is not None and offset_sum == bound.high)
 
 
 def _copy(

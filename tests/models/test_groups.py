@@ -138,14 +138,19 @@ def test_what_a_client_owned_or_said_it_ran_is_its_previous_active() -> None:
 
 def test_the_next_rebalance_is_the_earliest_and_names_who_carries_it() -> None:
     assert streams(Member("a", 1), Member("b", 2)).next_rebalance() is None
+    later, sooner = START_MS + 900, START_MS + 800
     found = streams(
-        Member("a", 1, probe_at_ms=900), Member("b", 2), Member("c", 3, probe_at_ms=800)
+        Member("a", 1, probe_at_ms=later), Member("b", 2), Member("c", 3, probe_at_ms=sooner)
     )
     due = found.next_rebalance()
     assert due is not None
-    assert (due[0], due[1].client_id) == (800, "c-StreamThread-1-consumer")
-    at_once = streams(Member("a", 1, probe_at_ms=900), Member("b", 2, probe_at_ms=0))
-    assert at_once.next_rebalance() == (0, next(iter(at_once.clients[process(2)].members)))
+    assert (due[0], due[1].client_id) == (sooner, "c-StreamThread-1-consumer")
+
+
+def test_a_rebalance_that_is_due_at_once_is_due_since_the_generation_began() -> None:
+    at_once = streams(Member("a", 1, probe_at_ms=START_MS + 900), Member("b", 2, probe_at_ms=0))
+    (carrier,) = at_once.clients[process(2)].members
+    assert at_once.next_rebalance() == (START_MS, carrier)
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\x00", bytes(4), b"\x00\x00\x00\x63\x00\x00\x00\x63"])

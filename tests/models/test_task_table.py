@@ -78,6 +78,11 @@ def test_an_active_that_was_not_running_is_restoring_until_its_input_is_committe
     assert (running.role, running.lag, running.provenance) == ("active", None, "running")
 
 
+def test_an_active_that_had_all_of_its_state_has_nothing_to_restore() -> None:
+    taken_over = Member("b", 2, sums={"0_1": 50_000}, active=("0_1",))
+    assert rows(decided(HANDED_OVER[0], taken_over))["0_1", 2].role == "active"
+
+
 def test_a_task_without_state_is_active_at_once() -> None:
     state = decided(Member("a", 1, active=("1_0",)), sources={"clicks": 1})
     assert rows(state)["1_0", 1].role == "active"
