@@ -53,6 +53,9 @@ def create_app(settings: Settings, state: ClusterState) -> Wired:
         topic_disable_leader=True,
         consumer_auto_offset_reset="earliest",
         broker_commit_interval=5.0,
+        # After a crash the group lets the new process in this much later, at most.
+        broker_session_timeout=15.0,
+        broker_heartbeat_interval=3.0,
         # A topic of ours that was deleted and made again is found this much later.
         consumer_metadata_max_age_ms=_METADATA_MS,
         producer_metadata_max_age_ms=_METADATA_MS,
