@@ -1,0 +1,122 @@
+"""Brokers and the service itself go and come back: nothing is lost, nothing is published twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.load import produce
+from caughtup.demo.streams_app import StreamsApplication
+from caughtup.demo.topics import create_topics
+from tests.support.service import Service, commit, wait_for
+
+Published = Counter[tuple[str, int]]
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[EmbeddedCluster]:
+    """Two nodes, of which the second may be killed: the first is the only controller."""
+    with EmbeddedCluster(nodes=2) as cluster:
+        create_topics(cluster, {"words": 1})
+        produce(cluster, "words", 10)
+        commit(cluster, "readers", "words", 1)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def application(brokers: EmbeddedCluster) -> Iterator[StreamsApplication]:
+    """Two instances with state, through at least two generations."""
+    with StreamsApplication(brokers, "orders", partitions=2) as application:
+        application.start_instance("a")
+        produce(brokers, application.source, 1_000)
+        application.start_instance("b")
+        application.wait_caught_up()
+        yield application
+
+
+@pytest.fixture(scope="module")
+def service(brokers: EmbeddedCluster, application: StreamsApplication) -> Iterator[Service]:
+    with Service(brokers) as service:
+        yield service
+
+
+def records(cluster: EmbeddedCluster, topic: str) -> list[dict[str, Any]]:
+    """Read a topic of one partition to its end, what compaction would drop included."""
+    consumer = Consumer(
+        {**cluster.client_config(), "group.id": "looks-only", "enable.partition.eof": True}
+    )
+    found = []
+    try:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        while True:
+            message = wait_for("a record or the end", lambda: consumer.poll(0.5))
+            if error := message.error():
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                return found
+            value = message.value()
+            assert value is not None
+            found.append(msgspec.json.decode(value))
+    finally:
+        consumer.close()
+
+
+def published(cluster: EmbeddedCluster, service: Service) -> Published:
+    """Count the recommendations by group and generation."""
+    topic = service.topic("recommended-assignments")
+    return Counter((r["group"], r["generation"]) for r in records(cluster, topic))
+
+
+def decided(service: Service) -> int | None:
+    """Give the application's newest generation once it is decided."""
+    for view in service.page()["applications"]:
+        if view["group"] == "orders" and view.get("recommendation"):
+            known: int = view["recommendation"].get("generation", view["generation"])
+            return known if known == view["generation"] else None
+    return None
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_restart_publishes_nothing_twice(
+    brokers: EmbeddedCluster, service: Service, end: str
+) -> None:
+    generation = wait_for("a recommendation", lambda: decided(service))
+    before = published(brokers, service)
+    moved = len(records(brokers, service.topic("movements")))
+    assert before[("orders", generation)] == 1
+    if end == "stop":
+        assert service.stop() == 0
+    else:
+        service.kill()
+    service.start()
+    assert wait_for("the recommendation is known", lambda: decided(service)) == generation
+    # What is published comes after end offsets are listed again, if it comes at all.
+    wait_for("lag", lambda: service.value("group_lag_records", group="readers") is not None)
+    assert published(brokers, service) == before
+    assert len(records(brokers, service.topic("movements"))) == moved
+
+
+def test_a_broker_may_die_and_come_back_under_the_service(
+    brokers: EmbeddedCluster, application: StreamsApplication, service: Service
+) -> None:
+    wait_for("a recommendation", lambda: decided(service))
+    brokers.kill_node(2)
+    brokers.wait_ready()
+    commit(brokers, "readers", "words", 5)
+    service.wait_value(5, "group_committed_offset", group="readers")
+    assert service.ready()
+    brokers.start_node(2)
+    commit(brokers, "readers", "words", 6)
+    service.wait_value(6, "group_committed_offset", group="readers")
+    produce(brokers, "words", 3)
+    ends = {"topic": "words", "isolation": "read_committed"}
+    wait_for("end offsets go on", lambda: service.value("partition_end_offset", **ends) >= 13)
+    assert service.ready()
+    assert "Traceback" not in service.log
+    twice = {key: n for key, n in published(brokers, service).items() if n > 1}
+    assert twice == {}
