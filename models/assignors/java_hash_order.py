@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from caughtup.models.assignors.java_hash_map import JavaHashMap, copied_table, grown_table
@@ -24,7 +24,7 @@ class ClientHashOrder:
         self._orders: dict[int, list[int]] = {}
         self._may_crowd = self._buckets_may_crowd(most_excluded)
 
-    def of(self, places: Iterable[int]) -> list[int]:
+    def of(self, places: Sequence[int]) -> list[int]:
         """Order a HashSet to which clients were added in this order."""
         return self._walk(places, grown_table(0))
 
@@ -35,16 +35,20 @@ class ClientHashOrder:
     def of_all_but(self, excluded: AbstractSet[int]) -> list[int]:
         """Order a HashSet to which all clients but some were added, by process id."""
         if self._may_crowd:
-            return self.of(place for place in self._everyone if place not in excluded)
+            return self.of([place for place in self._everyone if place not in excluded])
         table = grown_table(len(self._everyone) - len(excluded))
         order = self._orders.get(table)
         if order is None:
-            # Buckets one after the other, and each as it was filled.
-            order = sorted(self._everyone, key=lambda place: self._bucket(place, table))
-            self._orders[table] = order
+            order = self._orders[table] = self._by_bucket(self._everyone, table)
         return [place for place in order if place not in excluded]
 
-    def _walk(self, places: Iterable[int], table: int) -> list[int]:
+    def _by_bucket(self, places: Sequence[int], table: int) -> list[int]:
+        """Go through buckets that aren't crowded, each as it was filled."""
+        return sorted(places, key=lambda place: self._bucket(place, table))
+
+    def _walk(self, places: Sequence[int], table: int) -> list[int]:
+        if len(places) < _CROWDED:
+            return self._by_bucket(places, table)
         keys = JavaHashMap[int](self._codes.__getitem__, table)
         for place in places:
             keys.add(place)

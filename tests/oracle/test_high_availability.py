@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Kind, Rule
 from caughtup.models.assignors.scenario import parse_scenario
+from tests.oracle.comparison import assert_same_decisions as _assert_same
 from tests.oracle.conftest import AssignorOracle
 from tests.oracle.generated_scenarios import generate, generate_uneven
 
@@ -88,19 +87,3 @@ def test_the_generator_reaches_what_it_has_to_reach() -> None:
     assert wanted <= seen.keys()
     rare = {what: count for what, count in seen.items() if count < 5}
     assert not rare
-
-
-def _assert_same(oracle: AssignorOracle, scenarios: Iterable[dict[str, Any]]) -> None:
-    for scenario in scenarios:
-        theirs = oracle.decide(scenario)
-        assert "exception" not in theirs, f"{scenario['name']}: {theirs}"
-        ours = decide(parse_scenario(scenario))
-        assigned = {
-            str(process): {
-                "active": [str(task) for task in client.active],
-                "standby": [str(task) for task in client.standby],
-            }
-            for process, client in ours.clients.items()
-        }
-        assert assigned == theirs["clients"], scenario["name"]
-        assert ours.probing_rebalance_needed == theirs["probing_rebalance_needed"], scenario["name"]
