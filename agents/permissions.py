@@ -18,8 +18,6 @@ _RETRY_SECONDS = 0.1
 _REFUSED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 #: Neither is there until it is first used, and a cluster without an authorizer says the same.
 _ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
-
-
 #: The first question about a group makes the brokers create __consumer_offsets.
 _NOT_YET = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
