@@ -7,6 +7,7 @@ from click.shell_completion import get_completion_class
 
 import caughtup
 from caughtup.agents.assign_command import assign
+from caughtup.agents.bench_command import bench
 from caughtup.agents.check_command import check
 from caughtup.agents.demo_command import demo
 from caughtup.agents.explain_command import explain
@@ -31,5 +32,5 @@ def completion(shell: str) -> None:
     click.echo(kind(main, {}, "caughtup", "_CAUGHTUP_COMPLETE").source())
 
 
-for command in (run, lag, explain, assign, check, pipeline, demo):
+for command in (run, lag, explain, assign, check, pipeline, demo, bench):
     main.add_command(command)

@@ -71,7 +71,7 @@ class Stage(ClosedOnExit):
             *("pipeline", "history", "--config", str(self.settings_file)),
             *("--output", self.history.as_uri()),
             *("--checkpoint", (self.processes.directory / "checkpoint").as_uri()),
-            *("--master", "local[1]", "--trigger-seconds", "5"),
+            *("--master", "local[1]", "--trigger-seconds", "10"),
         ]
         self._spark = self.processes.start("history", command, _clean_environment())
 
