@@ -52,6 +52,11 @@ def string(value: object, place: str) -> str:
     return value
 
 
+def optional_string(value: object, place: str) -> str | None:
+    """Take a string, or None. Raises ScenarioError ``bad_field``."""
+    return None if value is None else string(value, place)
+
+
 def required_string(owner: Mapping[str, Any], field: str, place: str) -> str:
     """Take a string that must be there. Raises ScenarioError."""
     return string(required(owner, field, place), _join(place, field))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from caughtup.models.assignors import fields
+from caughtup.models.assignors.configs import Configs, read_configs
+from caughtup.models.assignors.racks import Racks, read_racks
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -20,35 +22,11 @@ _NO_LAG = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Configs:
-    """The assignor's configs; the defaults are Kafka's. Offsets, copies and milliseconds."""
-
-    acceptable_recovery_lag: int = 10_000
-    max_warmup_replicas: int = 2
-    num_standby_replicas: int = 0
-    probing_rebalance_interval_ms: int = 600_000
-    rack_aware_assignment_tags: tuple[str, ...] = ()
-
-
-#: Config → its attribute above, its least and its greatest value (as StreamsConfig validates).
-_LIMITS = {
-    "acceptable.recovery.lag": ("acceptable_recovery_lag", 0, _LONG_MAX),
-    "max.warmup.replicas": ("max_warmup_replicas", 1, _INT_MAX),
-    "num.standby.replicas": ("num_standby_replicas", 0, _INT_MAX),
-    "probing.rebalance.interval.ms": ("probing_rebalance_interval_ms", 60_000, _LONG_MAX),
-}
-_RACK_COSTS = ("rack.aware.assignment.traffic_cost", "rack.aware.assignment.non_overlap_cost")
-_STRATEGY = "rack.aware.assignment.strategy"
-_TAGS = "rack.aware.assignment.tags"
-#: As many tags as StreamsConfig lets through.
-_MOST_TAGS = 5
-
-
-@dataclass(frozen=True, slots=True)
 class Client:
     """A process: its stream threads, what it had, and its lag of every stateful task, in offsets.
 
-    A lag of -2 is a running active's and -3 is unknown. ``tags`` are its ``client.tag.`` configs.
+    A lag of -2 is a running active's and -3 is unknown. ``tags`` are its ``client.tag.`` configs,
+    and ``rack`` is its consumers' ``client.rack``.
     """
 
     process_id: ProcessId
@@ -57,11 +35,15 @@ class Client:
     previous_standby: frozenset[TaskId]
     lags: Mapping[TaskId, int]
     tags: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A valid scenario. Tasks are in TaskId order, clients in ProcessId order."""
+    """A valid scenario. Tasks are in TaskId order, clients in ProcessId order.
+
+    ``racks`` are those of clients and replicas; None where Kafka doesn't assign by rack.
+    """
 
     name: str | None
     assignor: str
@@ -69,63 +51,47 @@ class Scenario:
     stateful: tuple[TaskId, ...]
     stateless: tuple[TaskId, ...]
     clients: tuple[Client, ...]
+    racks: Racks | None
 
 
 def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
     Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
-    ``unknown_config``, ``unknown_task``, ``duplicate`` (two spellings of one id), ``no_clients``,
-    or ``unsupported`` for racks.
+    ``unknown_config``, ``unknown_task``, ``duplicate`` (two spellings of one id) or
+    ``no_clients``.
     """
     root = fields.mapping(data, "the scenario")
     name = root.get("name")
     if name is not None and not isinstance(name, str):
         raise ScenarioError("bad_field", "name: is not a string")
-    configs = _configs(fields.mapping(root.get("config", {}), "config"))
-    stateful, stateless = _tasks(fields.required_mapping(root, "tasks", ""))
+    configs = read_configs(fields.mapping(root.get("config", {}), "config"))
+    tasks = _ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
+    stateful, stateless = _kinds(tasks)
     known = {str(task): task for task in (*stateful, *stateless)}
-    clients = _ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
-    if not clients:
+    by_process = _ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
+    if not by_process:
         raise ScenarioError("no_clients", "clients: there must be at least one")
+    clients = tuple(
+        _client(process_id, value, stateful, known)
+        for process_id, value in sorted(by_process.items())
+    )
     return Scenario(
         name=name,
         assignor=fields.required_string(root, "assignor", ""),
         configs=configs,
         stateful=stateful,
         stateless=stateless,
-        clients=tuple(
-            _client(process_id, value, stateful, known)
-            for process_id, value in sorted(clients.items())
-        ),
+        clients=clients,
+        racks=read_racks(root, configs, [one.rack for one in clients], tasks),
     )
 
 
-def _configs(config: Mapping[str, Any]) -> Configs:
-    known = {*_LIMITS, *_RACK_COSTS, _STRATEGY, _TAGS}
-    for name in config:
-        if name not in known:
-            raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known")
-    if config.get(_STRATEGY, "none") != "none":
-        raise ScenarioError("unsupported", f"config.{_STRATEGY}: only 'none' is supported so far")
-    tags = fields.array(config.get(_TAGS, ()), f"config.{_TAGS}")
-    if len(tags) > _MOST_TAGS:
-        raise ScenarioError("bad_field", f"config.{_TAGS}: has more than {_MOST_TAGS} tags")
-    given = {
-        attribute: fields.integer(config[name], f"config.{name}", least, greatest)
-        for name, (attribute, least, greatest) in _LIMITS.items()
-        if name in config
-    }
-    return Configs(
-        **given,
-        rack_aware_assignment_tags=tuple(fields.string(tag, f"config.{_TAGS}") for tag in tags),
-    )
-
-
-def _tasks(tasks: Mapping[str, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
+def _kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
+    """Part the tasks with state from those without."""
     stateful: list[TaskId] = []
     stateless: list[TaskId] = []
-    for task, value in sorted(_ids(tasks, "tasks", TaskId.parse).items()):
+    for task, value in sorted(tasks.items()):
         place = f"tasks.{task}"
         kind = fields.required(fields.mapping(value, place), "stateful", place)
         if not isinstance(kind, bool):
@@ -153,6 +119,7 @@ def _client(
             key: fields.string(value, f"{place}.tags.{key:.80}")
             for key, value in fields.mapping(client.get("tags", {}), f"{place}.tags").items()
         },
+        rack=fields.optional_string(client.get("rack"), f"{place}.rack"),
     )
 
 

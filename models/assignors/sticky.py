@@ -10,6 +10,7 @@ from caughtup.models.assignors.client_state import ClientState
 from caughtup.models.assignors.decision import ClientDecision, Decision
 from caughtup.models.assignors.java_hash_map import JavaHashMap, copied_table, task_hash_code
 from caughtup.models.assignors.java_hash_order import ClientHashOrder
+from caughtup.models.assignors.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.assignors.sticky_explanation import explain_sticky
 from caughtup.models.assignors.sticky_history import StickyHistory
@@ -18,10 +19,11 @@ from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 
 _INT_MAX = (1 << 31) - 1
+_DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 
 
 def decide_sticky(scenario: Scenario) -> Decision:
-    """Decide as the internal sticky assignor of Kafka 3.8 to 4.3 does for a group without racks.
+    """Decide as the internal sticky assignor of Kafka 3.8 to 4.3 does.
 
     Tasks stay where they were as far as the threads' shares allow. Lags, warm-ups and client tags
     mean nothing to it, and it never asks for a probing rebalance.
@@ -53,7 +55,13 @@ def _decide(
 
     _assign_actives(scenario, clients, history, preserve_actives)
     dealt = [frozenset(client.active) for client in clients]
+    rack_aware = RackAwareAssignor(scenario, clients, _DEFAULT_COSTS)
+    if not preserve_actives:
+        rack_aware.optimise_stateful()
+        rack_aware.optimise_stateless()
     _assign_standbys(scenario, clients, history, order, TaskPairs(dealt, clients))
+    if not preserve_actives:
+        rack_aware.optimise_standbys(lambda clients, source, destination, task: True)
     return Decision(
         probing_rebalance_needed=probing_rebalance_needed,
         clients={

@@ -15,7 +15,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from caughtup.demo.jars import classpath
 from caughtup.demo.java import find_java
 
-JAVA_SOURCE = Path(__file__).parent / "java" / "AssignorOracle.java"
+JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 QUIET = "-Dorg.apache.logging.log4j.level=OFF"
 
@@ -64,7 +64,7 @@ def assignor_oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assign
     jars = classpath()
     classes = tmp_path_factory.mktemp("oracle-classes")
     subprocess.run(
-        [java, "-cp", jars, COMPILER, "-17", "-cp", jars, "-d", str(classes), str(JAVA_SOURCE)],
+        [java, "-cp", jars, COMPILER, "-17", "-cp", jars, "-d", str(classes), *JAVA_SOURCES],
         check=True,
     )
     command = [java, QUIET, "-cp", os.pathsep.join((jars, str(classes))), "AssignorOracle"]

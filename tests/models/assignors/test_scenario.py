@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.scenario import Configs, parse_scenario
+from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import client, described, process
@@ -88,7 +89,16 @@ def changed(path: str, value: object) -> dict[str, Any]:
         ("config/rack.aware.assignment.tags", [*"abcdef"], "bad_field", "has more than 5 tags"),
         (f"clients/{ONE}/tags", ["zone"], "bad_field", f"clients.{ONE}.tags: is not an object"),
         (f"clients/{ONE}/tags", {"zone": 1}, "bad_field", f"{ONE}.tags.zone: is not a string"),
-        ("config/rack.aware.assignment.strategy", "min_traffic", "unsupported", "only 'none' is"),
+        (
+            "config/rack.aware.assignment.strategy",
+            "least_traffic",
+            "bad_field",
+            "'least_traffic' is not among none, min_traffic, balance_subtopology",
+        ),
+        ("config/rack.aware.assignment.strategy", ["none"], "bad_field", "is not among none"),
+        ("config/rack.aware.assignment.traffic_cost", 1 << 31, "bad_field", "2147483648 is not"),
+        ("config/rack.aware.assignment.non_overlap_cost", "1", "bad_field", "is not an integer"),
+        (f"clients/{ONE}/rack", 3, "bad_field", f"clients.{ONE}.rack: is not a string"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named(path: str, value: object, code: str, says: str) -> None:

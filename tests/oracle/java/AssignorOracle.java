@@ -15,8 +15,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
-import org.apache.kafka.common.Cluster;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
@@ -25,7 +23,6 @@ import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTask
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.LegacyTaskAssignor;
-import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
 /**
  * The published assignors behind a pipe: a scenario a line in, a decision a line out, in the form
@@ -68,7 +65,7 @@ public final class AssignorOracle {
         final AssignmentConfigs configs = configs(scenario.get("config"));
         final long start = System.nanoTime();
         final boolean probing = assignor(scenario.get("assignor").asText())
-            .assign(clients, tasks, stateful, withoutRacks(configs), configs);
+            .assign(clients, tasks, stateful, Racks.of(scenario, configs), configs);
         final double milliseconds = (System.nanoTime() - start) / 1e6;
 
         final ObjectNode decision = JSON.createObjectNode();
@@ -111,14 +108,13 @@ public final class AssignorOracle {
             config.get("num.standby.replicas").asInt(),
             config.get("probing.rebalance.interval.ms").asLong(),
             strings(config.path("rack.aware.assignment.tags")),
-            OptionalInt.empty(),
-            OptionalInt.empty(),
-            "none");
+            optional(config.path("rack.aware.assignment.traffic_cost")),
+            optional(config.path("rack.aware.assignment.non_overlap_cost")),
+            config.path("rack.aware.assignment.strategy").asText("none"));
     }
 
-    private static RackAwareTaskAssignor withoutRacks(final AssignmentConfigs configs) {
-        return new RackAwareTaskAssignor(
-            Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM);
+    private static OptionalInt optional(final JsonNode cost) {
+        return cost.isInt() ? OptionalInt.of(cost.asInt()) : OptionalInt.empty();
     }
 
     private static Map<String, String> tags(final JsonNode tags) {

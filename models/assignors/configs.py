@@ -1,0 +1,81 @@
+"""The configs that an assignor decides by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.models.assignors import fields
+from caughtup.models.errors import ScenarioError
+
+_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
+_LONG_MAX = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Configs:
+    """The assignor's configs; the defaults are Kafka's. Offsets, copies and milliseconds.
+
+    A cost that is None is the task assignor's own.
+    """
+
+    acceptable_recovery_lag: int = 10_000
+    max_warmup_replicas: int = 2
+    num_standby_replicas: int = 0
+    probing_rebalance_interval_ms: int = 600_000
+    rack_aware_assignment_tags: tuple[str, ...] = ()
+    rack_aware_assignment_strategy: str = "none"
+    rack_aware_assignment_traffic_cost: int | None = None
+    rack_aware_assignment_non_overlap_cost: int | None = None
+
+
+#: Config → its attribute above, its least and its greatest value (as StreamsConfig validates).
+_LIMITS = {
+    "acceptable.recovery.lag": ("acceptable_recovery_lag", 0, _LONG_MAX),
+    "max.warmup.replicas": ("max_warmup_replicas", 1, _INT_MAX),
+    "num.standby.replicas": ("num_standby_replicas", 0, _INT_MAX),
+    "probing.rebalance.interval.ms": ("probing_rebalance_interval_ms", 60_000, _LONG_MAX),
+}
+_TRAFFIC_COST = "rack.aware.assignment.traffic_cost"
+_NON_OVERLAP_COST = "rack.aware.assignment.non_overlap_cost"
+_STRATEGY = "rack.aware.assignment.strategy"
+_STRATEGIES = ("none", "min_traffic", "balance_subtopology")
+_TAGS = "rack.aware.assignment.tags"
+#: As many tags as StreamsConfig lets through.
+_MOST_TAGS = 5
+_KNOWN = frozenset({*_LIMITS, _TRAFFIC_COST, _NON_OVERLAP_COST, _STRATEGY, _TAGS})
+
+
+def read_configs(config: Mapping[str, Any]) -> Configs:
+    """Read configs by Kafka's names, as decoded from JSON. Raises ScenarioError."""
+    for name in config:
+        if name not in _KNOWN:
+            raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known")
+    strategy = config.get(_STRATEGY, "none")
+    if strategy not in _STRATEGIES:
+        known = ", ".join(_STRATEGIES)
+        raise ScenarioError(
+            "bad_field", f"config.{_STRATEGY}: {strategy!r:.80} is not among {known}"
+        )
+    tags = fields.array(config.get(_TAGS, ()), f"config.{_TAGS}")
+    if len(tags) > _MOST_TAGS:
+        raise ScenarioError("bad_field", f"config.{_TAGS}: has more than {_MOST_TAGS} tags")
+    given = {
+        attribute: fields.integer(config[name], f"config.{name}", least, greatest)
+        for name, (attribute, least, greatest) in _LIMITS.items()
+        if name in config
+    }
+    return Configs(
+        **given,
+        rack_aware_assignment_tags=tuple(fields.string(tag, f"config.{_TAGS}") for tag in tags),
+        rack_aware_assignment_strategy=strategy,
+        rack_aware_assignment_traffic_cost=_cost(config, _TRAFFIC_COST),
+        rack_aware_assignment_non_overlap_cost=_cost(config, _NON_OVERLAP_COST),
+    )
+
+
+def _cost(config: Mapping[str, Any], name: str) -> int | None:
+    """Read a cost; Kafka takes any int, and None."""
+    cost = config.get(name)
+    return None if cost is None else fields.integer(cost, f"config.{name}", _INT_MIN, _INT_MAX)
