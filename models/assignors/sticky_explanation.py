@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from caughtup.models.assignors.catch_up import is_caught_up
 from caughtup.models.assignors.client_state import ClientState
@@ -14,48 +15,56 @@ from caughtup.models.ids import TaskId
 
 
 def explain_sticky(
-    scenario: Scenario, clients: Sequence[ClientState], history: StickyHistory
+    scenario: Scenario,
+    clients: Sequence[ClientState],
+    history: StickyHistory,
+    dealt: Sequence[AbstractSet[TaskId]],
 ) -> tuple[Movement, ...]:
     """List the copies that clients get and didn't have before, in TaskId order.
 
-    ``clients`` are the final states, in the scenario's order. The assignor itself pays no heed to
-    lags: a movement is ``cold`` where the client that gets the active isn't caught up.
+    ``clients`` are the final states, in the scenario's order, and ``dealt`` the actives of each
+    before tasks were exchanged between racks. The assignor itself pays no heed to lags: a
+    movement is ``cold`` where the client that gets the active isn't caught up.
     """
     stateful = frozenset(scenario.stateful)
     movements: list[Movement] = []
-    for client, state in zip(scenario.clients, clients, strict=True):
-        movements += (
-            _active(scenario, client, task, task in stateful, history)
-            for task in state.active - client.previous_active
-        )
+    for client, state, dealt_here in zip(scenario.clients, clients, dealt, strict=True):
+        for task in state.active - client.previous_active:
+            owner = _owner(scenario, history, task)
+            why = _why(client, owner, task) if task in dealt_here else _EXCHANGED
+            movements.append(_active(scenario, client, owner, task, task in stateful, why))
         movements += _standbys(scenario, client, state)
     return tuple(sorted(movements, key=lambda m: (m.task, m.kind == Kind.STANDBY, m.destination)))
 
 
-def _active(
-    scenario: Scenario, client: Client, task: TaskId, stateful: bool, history: StickyHistory
-) -> Movement:
+_EXCHANGED = "tasks were exchanged to save traffic between racks; the destination got this one"
+
+
+def _owner(scenario: Scenario, history: StickyHistory, task: TaskId) -> Client | None:
     place = history.owner(task)
-    owner = None if place is None else scenario.clients[place]
-    why = "no client ran it before" if owner is None else "the source has its share of tasks"
-    here = "is the least loaded"
-    if task in client.previous_standby:
-        here = "had its standby"
-    kind, lag, source_lag = Kind.STATELESS, None, None
-    if stateful:
-        lag, source_lag = client.lags[task], owner.lags[task] if owner else None
-        caught_up = is_caught_up(lag, scenario.configs.acceptable_recovery_lag)
-        kind = Kind.ACTIVE if caught_up else Kind.COLD
-        here = f"{here} and {says(lag)}"
-    return Movement(
-        task,
-        owner.process_id if owner else None,
-        client.process_id,
-        kind,
-        f"{why}; the destination {here}",
-        lag,
-        source_lag,
+    return None if place is None else scenario.clients[place]
+
+
+def _why(client: Client, owner: Client | None, task: TaskId) -> str:
+    """Say what speaks against the source and for the destination."""
+    source = "no client ran it before" if owner is None else "the source has its share of tasks"
+    had_standby = task in client.previous_standby
+    return (
+        f"{source}; the destination {'had its standby' if had_standby else 'is the least loaded'}"
     )
+
+
+def _active(
+    scenario: Scenario, client: Client, owner: Client | None, task: TaskId, stateful: bool, why: str
+) -> Movement:
+    source = owner.process_id if owner else None
+    if not stateful:
+        return Movement(task, source, client.process_id, Kind.STATELESS, why)
+    lag, source_lag = client.lags[task], owner.lags[task] if owner else None
+    caught_up = is_caught_up(lag, scenario.configs.acceptable_recovery_lag)
+    kind = Kind.ACTIVE if caught_up else Kind.COLD
+    reason = f"{why} and {says(lag)}"
+    return Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
 
 def _standbys(scenario: Scenario, client: Client, state: ClientState) -> Iterator[Movement]:

@@ -36,16 +36,16 @@ def test_generated_scenarios_are_decided_as_the_published_assignors_decide_them(
 def test_a_large_group_that_grows_is_decided_as_the_published_assignors_decide_it(
     assignor_oracle: AssignorOracle, assignor: str
 ) -> None:
-    """Twelve subtopologies of 280 partitions: their tasks crowd buckets of Java's hash tables."""
+    """Twelve subtopologies of 250 partitions: their tasks crowd buckets of Java's hash tables."""
     rng = random.Random(12)
-    tasks = [f"{subtopology}_{p}" for subtopology in range(12) for p in range(280)]
+    tasks = [f"{subtopology}_{p}" for subtopology in range(12) for p in range(250)]
     scenario = generate_sticky(0) | {
         "assignor": assignor,
         "tasks": {task: {"stateful": True} for task in tasks},
         "clients": {},
     }
     scenario["config"]["num.standby.replicas"] = 1
-    for joining in (120, 30, 1):
+    for joining in (70, 1):
         for _ in range(joining):
             scenario["clients"][str(uuid.UUID(int=rng.getrandbits(128)))] = {
                 "capacity": rng.randint(1, 4),

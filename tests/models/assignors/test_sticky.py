@@ -121,6 +121,26 @@ def test_a_task_that_moves_says_why_its_client_let_go_of_it() -> None:
     )
 
 
+@pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
+def test_only_the_sticky_assignor_exchanges_tasks_between_racks_and_says_so(assignor: str) -> None:
+    data = described(client() | {"rack": "a"}, client() | {"rack": "b"}, stateful=("0_0", "0_1"))
+    data["config"] |= {
+        "rack.aware.assignment.strategy": "min_traffic",
+        "rack.aware.assignment.traffic_cost": 2,
+        "rack.aware.assignment.non_overlap_cost": 1,
+    }
+    data["brokers"] = {"0": "a", "1": "b"}
+    data["replicas"] = {"in-0": [1], "in-1": [0]}
+    for partition in (0, 1):
+        data["tasks"][f"0_{partition}"]["source_partitions"] = [["in", partition]]
+    decision = decide(parse_scenario({**data, "assignor": assignor}))
+    exchanged = "tasks were exchanged to save traffic between racks; the destination got this one"
+    alone = "no client ran it before; the destination is the least loaded"
+    why = exchanged if assignor == "sticky" else alone
+    assert actives(decision) == (["0_1", "0_0"] if assignor == "sticky" else ["0_0", "0_1"])
+    assert [m.reason for m in decision.movements] == [f"{why} and lags 100,000 offsets"] * 2
+
+
 def test_a_task_without_state_moves_without_a_lag() -> None:
     decision = decided(client(active=("1_0", "1_1")), client(), stateless=("1_0", "1_1"))
     (movement,) = decision.movements
