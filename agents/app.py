@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 
 import faust
 
@@ -37,16 +38,18 @@ class Wired:
     web: WebServer
 
 
-def create_app(settings: Settings, state: ClusterState) -> Wired:
+def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     """Wire agents, probes and the web server to one Faust app. Nothing is started yet.
 
-    Call it with the event loop running that the app is to live on.
+    Call it with the event loop running that the app is to live on. Faust wants a directory even
+    where it keeps nothing: ``scratch``.
     """
     app = faust.App(
         settings.application_id,
         broker=[f"kafka://{server}" for server in settings.bootstrap_servers.split(",")],
         broker_credentials=faust_credentials(settings),
         store="memory://",
+        datadir=scratch,
         web_enabled=False,
         # Topics are created by agents/topics.py; Faust would make them its own way.
         topic_allow_declare=False,

@@ -30,8 +30,13 @@ def explain(group: str, output: str, **connection: Any) -> None:
     state = read_snapshot(settings_of(connection), Progress())
     application = state.applications.get(group)
     if application is None or application.decided is None:
-        what = "has no members that run Kafka Streams" if group in state.groups else "is not known"
-        click.echo(f"caughtup: {group} {what} on this cluster", err=True)
+        if application is not None:
+            what = "is just being rebalanced: try again in some seconds"
+        elif group in state.groups:
+            what = "has no members that run Kafka Streams"
+        else:
+            what = "is not known on this cluster"
+        click.echo(f"caughtup: {group} {what}", err=True)
         sys.exit(NOTHING_MATCHED)
     if output == "json":
         click.echo(msgspec.json.encode(explanation(application.decided)).decode())

@@ -7,6 +7,8 @@ import logging
 import signal
 import socket
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -78,11 +80,12 @@ async def serve(settings: Settings, state: ClusterState) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
-    wired = create_app(settings, state)
-    try:
-        await _until_stopped(wired, stop)
-    finally:
-        await wired.app.stop()
+    with TemporaryDirectory(prefix="caughtup-") as scratch:
+        wired = create_app(settings, state, Path(scratch))
+        try:
+            await _until_stopped(wired, stop)
+        finally:
+            await wired.app.stop()
     if wired.app.crashed:
         raise UserError(f"the service broke: {wired.app.crash_reason!r}")
 

@@ -86,9 +86,11 @@ def read_topic(
         if metadata.error is not None:
             raise _refused(topic, metadata.error)
         partitions = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in metadata.partitions]
-        total = _total(settings, partitions)
+        starts, ends = _bounds(settings, partitions)
         consumer.assign(partitions)
-        unfinished = set(metadata.partitions)
+        unfinished = {p for p in ends if starts[p] < ends[p]}
+        # Compaction leaves fewer records than the offsets say.
+        total = sum(ends.values()) - sum(starts.values())
         with progress.task(f"reading {topic}", total) as advance:
             while unfinished:
                 messages = consumer.consume(_POLL_RECORDS, timeout=_POLL_SECONDS)
@@ -97,6 +99,10 @@ def read_topic(
                     error = message.error()
                     if error is None:
                         yield message.key(), message.value()
+                        # Waiting for the end of the partition instead would never end where
+                        # commits keep coming: each fetch then brings another one.
+                        if message.offset() + 1 >= ends[message.partition()]:
+                            unfinished.discard(message.partition())
                     elif error.code() == KafkaError._PARTITION_EOF:
                         unfinished.discard(message.partition())
                     elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
@@ -132,15 +138,20 @@ def _refused(topic: str, error: KafkaError) -> UserError:
     return UserError(f"cannot read {topic} ({error.str()}){advice}")
 
 
-def _total(settings: Settings, partitions: list[TopicPartition]) -> int:
-    """Estimate how many records there are: compaction leaves fewer than the offsets say."""
+def _bounds(
+    settings: Settings, partitions: list[TopicPartition]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """List the start offsets and the last stable offsets of a topic's partitions, as now."""
     admin = AdminClient(rdkafka_config(settings))
-    total = 0
-    for sign, spec in ((1, OffsetSpec.latest()), (-1, OffsetSpec.earliest())):
-        futures = admin.list_offsets(
-            {TopicPartition(p.topic, p.partition): spec for p in partitions},
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=_TIMEOUT_SECONDS,
-        )
-        total += sign * sum(future.result().offset for future in futures.values())
-    return total
+    starts, ends = (
+        {
+            partition.partition: future.result().offset
+            for partition, future in admin.list_offsets(
+                {TopicPartition(p.topic, p.partition): spec for p in partitions},
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=_TIMEOUT_SECONDS,
+            ).items()
+        }
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+    )
+    return starts, ends

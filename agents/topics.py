@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -25,6 +26,10 @@ END_OFFSETS = "end-offsets"
 REASSIGNMENTS = "reassignments"
 RECOMMENDATIONS = "recommended-assignments"
 MOVEMENTS = "movements"
+
+
+_METADATA_SECONDS = 10.0
+_POLL_SECONDS = 0.05
 
 
 class OwnTopic(NamedTuple):
@@ -74,4 +79,16 @@ def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
                 f"cannot create the topic {name} ({error.args[0].str()}): allow CREATE on it, or "
                 "create it yourself; `caughtup check` names all that is missing"
             ) from None
+    if created:
+        _wait_for_leaders(admin, created, time.monotonic() + timeout)
     return created
+
+
+def _wait_for_leaders(admin: AdminClient, names: list[str], deadline: float) -> None:
+    """Wait until brokers know the new topics: whoever asks too early waits for longer than this."""
+    while time.monotonic() < deadline:
+        known = admin.list_topics(timeout=_METADATA_SECONDS).topics
+        partitions = [p for name in names if name in known for p in known[name].partitions.values()]
+        if len(partitions) == len(names) and all(p.leader >= 0 for p in partitions):
+            return
+        time.sleep(_POLL_SECONDS)

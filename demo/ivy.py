@@ -73,6 +73,7 @@ def retrieve(
     module.write_text(module_descriptor(coordinates, without))
     command = [
         os.fspath(find_java().program),
+        "-XX:-UsePerfData",  # or it leaves a directory in /tmp
         # Ivy's home would otherwise be ~/.ivy2, where other builds' local modules lie.
         f"-Divy.default.ivy.user.dir={cache}",
         "-jar",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import urllib.error
@@ -61,7 +60,7 @@ class Stage(ClosedOnExit):
         """Start ``caughtup run`` and wait until it is ready. Raises CaughtupError."""
         self.settings_file.write_text(self._settings())
         command = [*caughtup_command(), "run", "--config", str(self.settings_file)]
-        self._service = self.processes.start("service", command, _clean_environment())
+        self._service = self.processes.start("service", command)
         self.wait("the service is ready", self._is_ready, _READY_SECONDS, self._service)
 
     def start_spark(self) -> None:
@@ -73,7 +72,9 @@ class Stage(ClosedOnExit):
             *("--checkpoint", (self.processes.directory / "checkpoint").as_uri()),
             *("--master", "local[1]", "--trigger-seconds", "10"),
         ]
-        self._spark = self.processes.start("history", command, _clean_environment())
+        scratch = self.processes.directory / "spark"
+        scratch.mkdir()
+        self._spark = self.processes.start("history", command, _scratch_environment(scratch))
 
     def check_alive(self) -> None:
         """Raise CaughtupError when the service or the Spark job has ended by itself."""
@@ -81,8 +82,7 @@ class Stage(ClosedOnExit):
             if process is not None and process.exit_code is not None:
                 raise CaughtupError(
                     "demo_failed",
-                    f"{process.name} ended with {process.exit_code}: {process.first_error()} "
-                    f"(its log: {process.log})",
+                    f"{process.name} ended with {process.exit_code}: {process.first_error()}",
                 )
 
     def page(self) -> dict[str, Any]:
@@ -158,7 +158,14 @@ def caughtup_command() -> list[str]:
     return [sys.executable, "-m", "caughtup.agents"]
 
 
-def _clean_environment() -> dict[str, str]:
-    """Give the environment without settings that belong to somebody's real cluster."""
-    kept = ("CAUGHTUP_CACHE",)
-    return {k: v for k, v in os.environ.items() if not k.startswith("CAUGHTUP_") or k in kept}
+def _scratch_environment(directory: Path) -> dict[str, str]:
+    """Give the environment in which Spark keeps all its temporary files in a directory.
+
+    What is left of them when Spark is killed goes with the directory.
+    """
+    return {
+        "TMPDIR": str(directory),
+        "SPARK_LOCAL_DIRS": str(directory),
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={directory} -XX:-UsePerfData",
+        "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
+    }

@@ -74,9 +74,13 @@ def _history_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
     columns = ["as_of", "topic", "partition", "committed", "lag"]
     wanted = pyarrow.dataset.field("group") == APPLICATION
     try:
-        table = _table(stage).to_table(columns=columns, filter=wanted)
+        history = _table(stage)
     except FileNotFoundError:
         return {}
+    if not history.schema.names:
+        # The directory comes first, and its first file only with the first micro-batch.
+        return {}
+    table = history.to_table(columns=columns, filter=wanted)
     newest: dict[tuple[str, int], _Row] = {}
     for row in table.sort_by("as_of").to_pylist():
         key = row["topic"], row["partition"]
