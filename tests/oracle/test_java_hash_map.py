@@ -14,13 +14,28 @@ from caughtup.models.ids import TaskId
 
 #: One subtopology up and 31 partitions down is the same hash code.
 COLLIDING = [TaskId(subtopology, 31 * (19 - subtopology)) for subtopology in range(20)]
-#: These differ in their hash codes but share a bucket of every table of up to 256.
-MEETING = [
-    TaskId(2, partition)
-    for partition in range(4_000)
-    if (code := 29_791 + 961 * 2 + 31 * partition) and (code ^ code >> 16) % 256 == 7
-]
 SPREAD = [TaskId(0, partition) for partition in range(60)]
+
+
+def meeting(buckets: int, subtopology: int) -> list[TaskId]:
+    """Find tasks that share a bucket of every table up to that size, with different hash codes."""
+    codes = {
+        partition: (29_791 + 961 * subtopology + 31 * partition) % (1 << 32)
+        for partition in range(3_000)
+    }
+    found = [p for p, code in codes.items() if (code ^ code >> 16) % buckets == 7]
+    return [TaskId(subtopology, partition) for partition in found[:20]]
+
+
+FAMILIES = {
+    "one hash code": COLLIDING,
+    "one bucket": meeting(256, 2),
+    # The table doubles while a tree is in it, and the tree falls apart.
+    "two buckets in the end": meeting(64, 2),
+    # To Java, the hash codes of the latter are negative.
+    "signs": meeting(256, 2) + meeting(256, 2_300_000),
+    "two kinds": COLLIDING + meeting(64, 3),
+}
 
 
 def java_task(jvm: Any, task: TaskId) -> Any:
@@ -45,7 +60,7 @@ def assert_same_order(jvm: Any, added: list[TaskId], removed: list[TaskId]) -> N
 def test_keys_come_in_javas_order_whatever_was_added_and_removed(
     jvm: Any, data: st.DataObject
 ) -> None:
-    family = data.draw(st.sampled_from([COLLIDING, MEETING, COLLIDING + MEETING]))
+    family = data.draw(st.sampled_from([*FAMILIES.values()]))
     among = data.draw(st.sampled_from([[], SPREAD[:20], SPREAD[:40], SPREAD]))
     added = data.draw(st.permutations(family + among))[: data.draw(st.integers(1, 90))]
     removed = data.draw(st.permutations(added))[: data.draw(st.integers(0, len(added)))]
@@ -59,9 +74,18 @@ def test_a_crowded_bucket_becomes_a_tree_and_a_list_again(jvm: Any, kept: int) -
     assert_same_order(jvm, tasks, COLLIDING[::-1][kept:])
 
 
-@pytest.mark.parametrize("family", [COLLIDING, MEETING])
-def test_the_tasks_of_these_tests_do_meet_in_a_tree(family: list[TaskId]) -> None:
+@pytest.mark.parametrize("staying", range(9))
+@pytest.mark.parametrize("going", range(4, 9))
+def test_a_tree_falls_apart_into_lists_and_trees(jvm: Any, staying: int, going: int) -> None:
+    stay = meeting(128, 2)
+    go = [task for task in meeting(64, 2) if task not in stay]
+    crowd = [*reversed(stay[:staying]), *go[:going]]
+    assert_same_order(jvm, SPREAD[:27] + crowd + SPREAD[27:], [])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_tasks_of_these_tests_do_meet_in_a_tree(family: str) -> None:
     ours = JavaHashMap[TaskId](task_hash_code)
-    for task in SPREAD + family:
+    for task in SPREAD[:30] + FAMILIES[family]:
         ours.add(task)
     assert any(isinstance(bucket, JavaTreeBin) for bucket in ours._buckets)
