@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable
+from operator import sub
 from typing import NamedTuple
 
 
@@ -83,14 +84,19 @@ class FlowNetwork:
         """Find a cycle whose costs add up to less than nothing, by Bellman and Ford.
 
         Kafka starts at one node more, with a free edge to every node: hence the zeroes and the
-        one pass more. A node that came no nearer since its edges were tried is passed over,
-        because trying them again would change nothing.
+        one pass more. Which cycle is found depends on all of the passes, but not all have to be
+        made. A node that came no nearer since its edges were tried is passed over, and so are
+        the passes that would only repeat what others have done.
         """
         nodes = len(self._open)
         distances = [0] * nodes
         nearer = [True] * nodes
         reached_by: dict[int, int] = {}
-        for remaining in range(nodes, -1, -1):
+        before: list[int] = []
+        passes_since, next_look = 0, 1
+        remaining = nodes + 1
+        while remaining:
+            remaining -= 1
             for start in range(nodes):
                 if not nearer[start]:
                     continue
@@ -105,7 +111,29 @@ class FlowNetwork:
                             return self._cycle_before(end, reached_by)
             if True not in nearer:
                 return None
+            passes_since += 1
+            if before and self._repeats(before, distances):
+                remaining = (remaining - 1) % passes_since + 1
+                before = []
+            elif passes_since == next_look:
+                before, passes_since, next_look = distances.copy(), 0, 2 * next_look
         return None
+
+    def _repeats(self, before: list[int], now: list[int]) -> bool:
+        """Tell whether the passes between these distances will be made all over again.
+
+        They will when all the distances that have changed have changed by the same, and nothing
+        else can be reached from there: what was nearer then is nearer by as much now.
+        """
+        changes = set(map(sub, before, now)) - {0}
+        if len(changes) != 1:
+            return False
+        return all(
+            before[end] != now[end]
+            for node, opened in enumerate(self._open)
+            if before[node] != now[node]
+            for end, _, _ in opened
+        )
 
     def _cycle_before(self, node: int, reached_by: dict[int, int]) -> list[int]:
         """Follow the edges back from a node until they close a cycle, and give that cycle."""

@@ -39,9 +39,9 @@ def generate_racked(seed: int) -> dict[str, Any]:
 
 
 def generate_large(seed: int, strategy: str) -> dict[str, Any]:
-    """Make a scenario of 200 tasks in four subtopologies, on 16 clients in three racks."""
+    """Make a scenario of 120 tasks in four subtopologies, on ten clients."""
     rng = random.Random(f"large {seed}")
-    lags = {f"{subtopology}_{p}": 0 for subtopology in range(4) for p in range(50)}
+    lags = {f"{subtopology}_{p}": 0 for subtopology in range(4) for p in range(30)}
     scenario: dict[str, Any] = {
         "name": f"large seed {seed}",
         "assignor": "high_availability",
@@ -60,7 +60,7 @@ def generate_large(seed: int, strategy: str) -> dict[str, Any]:
                 "previous_standby": [],
                 "lags": lags,
             }
-            for _ in range(16)
+            for _ in range(10)
         },
     }
     _place(rng, scenario)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import permutations
 from math import ceil
+from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +70,40 @@ def test_no_exchange_within_the_shares_costs_less_than_balance_subtopology(
 def test_where_all_costs_are_the_same_min_traffic_changes_nothing() -> None:
     owners = [2, 0, 1, 1, 0]
     assert reassign_for_min_traffic(owners, [[7] * 3] * 5, [0] * 5) == owners
+
+
+@settings(max_examples=50, deadline=None, print_blob=True)
+@given(st.randoms(use_true_random=False), st.integers(2, 30), st.integers(2, 6))
+def test_the_passes_that_are_left_out_would_change_nothing(
+    rng: Random, tasks: int, clients: int
+) -> None:
+    owners = [rng.randrange(clients) for _ in range(tasks)]
+    costs = [[rng.choice([0, 1, 10, 11, -2]) for _ in range(clients)] for _ in range(tasks)]
+    subtopologies = sorted(rng.randrange(3) for _ in range(tasks))
+    for reassign in (reassign_for_min_traffic, reassign_for_balanced_subtopologies):
+        changed = reassign(owners, costs, subtopologies)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(FlowNetwork, "_repeats", lambda *_: False)
+            assert reassign(owners, costs, subtopologies) == changed
+
+
+def test_passes_are_left_out_where_a_cycle_goes_round_and_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two tasks that each are on the other's client, among many at home, would take 44 passes."""
+    passes = 0
+    repeats = FlowNetwork._repeats
+
+    def counted(network: FlowNetwork, before: list[int], now: list[int]) -> bool:
+        nonlocal passes
+        passes += 1
+        return repeats(network, before, now)
+
+    monkeypatch.setattr(FlowNetwork, "_repeats", counted)
+    owners = [1, 0] + [0, 1] * 18
+    costs = [[0, 10], [10, 0]] * 19
+    assert reassign_for_min_traffic(owners, costs, [0] * 38) == [0, 1] * 19
+    assert 0 < passes < 10
 
 
 def test_the_fullest_flow_goes_the_shortest_ways_and_back_where_it_has_to() -> None:
