@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,12 @@ log = logging.getLogger(__name__)
 _POLL_RECORDS = 10_000
 _POLL_SECONDS = 1.0
 _TIMEOUT_SECONDS = 10.0
+_RETRY_SECONDS = 0.1
+_LEADER_MOVES = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+)
 
 
 def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
@@ -108,7 +115,11 @@ def read_topic(
                     elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
                         raise _refused(topic, error)
     except KafkaException as error:
-        raise unreachable(settings, error.args[0]) from None
+        reason = error.args[0]
+        # Codes below 0 are librdkafka's own; the others are a broker's answer.
+        if reason.code() < 0:
+            raise unreachable(settings, reason) from None
+        raise _refused(topic, reason) from None
     finally:
         consumer.close()
 
@@ -144,14 +155,24 @@ def _bounds(
     """List the start offsets and the last stable offsets of a topic's partitions, as now."""
     admin = AdminClient(rdkafka_config(settings))
     starts, ends = (
-        {
-            partition.partition: future.result().offset
-            for partition, future in admin.list_offsets(
-                {TopicPartition(p.topic, p.partition): spec for p in partitions},
-                isolation_level=IsolationLevel.READ_COMMITTED,
-                request_timeout=_TIMEOUT_SECONDS,
-            ).items()
-        }
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        _list(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
     )
     return starts, ends
+
+
+def _list(admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+    """List offsets, again while a leader is on the move: a new topic's always is."""
+    wanted = {TopicPartition(p.topic, p.partition): spec for p in partitions}
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        futures = admin.list_offsets(
+            wanted,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_TIMEOUT_SECONDS,
+        )
+        try:
+            return {p.partition: future.result().offset for p, future in futures.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in _LEADER_MOVES or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
