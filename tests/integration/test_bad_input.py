@@ -23,7 +23,8 @@ from tests.support.service import Ran, Service, caughtup, commit, offsets_partit
 from tests.support.streams import Member, generation, process
 from tests.support.streams import commit as raw_commit
 
-COMMANDS = (["lag"], ["check"], ["run"])
+#: Kafka has 10 s to answer; the rest is for a machine that is busy with other tests.
+SOON_SECONDS = 45
 
 
 def every_command(
@@ -32,10 +33,13 @@ def every_command(
     """Run every command with these settings, at once: they mostly wait."""
     written = settings.encode() if isinstance(settings, str) else settings
     (directory / "caughtup.toml").write_bytes(written)
+    # Of no other program's port is there to be any talk, unless it is the port that is wrong.
+    given = (written.decode(errors="replace") + str(environment)).lower()
+    port = [] if "web_port" in given else ["--web-port", "0"]
     with ThreadPoolExecutor() as threads:
         running = [
             threads.submit(caughtup, *command, directory=directory, environment=environment)
-            for command in COMMANDS
+            for command in (["lag"], ["check"], ["run", *port])
         ]
         return [ran.result() for ran in running]
 
@@ -58,7 +62,7 @@ def test_every_command_names_the_setting_that_is_wrong(
 ) -> None:
     for ran in every_command(tmp_path, settings):
         assert message in ran.message
-        assert ran.seconds < 20
+        assert ran.seconds < SOON_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -78,11 +82,10 @@ def test_every_command_names_the_variable_that_is_wrong(
 
 
 def test_every_command_names_the_cluster_that_does_not_answer(tmp_path: Path) -> None:
-    settings = 'bootstrap_servers = "127.0.0.1:1"\nweb_port = 0'
-    for ran in every_command(tmp_path, settings):
+    for ran in every_command(tmp_path, 'bootstrap_servers = "127.0.0.1:1"'):
         assert "cannot reach Kafka at 127.0.0.1:1 (" in ran.message
         assert "): check bootstrap_servers" in ran.message
-        assert ran.seconds < 20
+        assert ran.seconds < SOON_SECONDS
 
 
 def test_the_service_says_that_its_port_is_taken(tmp_path: Path) -> None:

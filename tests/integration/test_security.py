@@ -30,6 +30,8 @@ from tests.support.service import Ran, Service, caughtup, commit, settings_file,
 
 PASSWORD = 'a "quoted" pässwörd \\ of'
 COMMANDS = (["lag"], ["check"], ["run", "--web-port", "0"])
+#: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
+SOON_SECONDS = 45
 PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
 #: The prefix of every application id and topic of these services.
 OWN = "caughtup"
@@ -152,8 +154,8 @@ def test_the_service_works_with_the_fewest_acls(secure: EmbeddedCluster, service
     service.wait_value(1, "group_lag_records", group="readers")
     commit(secure, "readers", "words", 4)
     service.wait_value(6, "group_lag_records", group="readers")
-    assert service.value("probe_errors_total", probe="end_offsets") is None
-    assert service.value("probe_errors_total", probe="reassignments") is None
+    assert not service.value("probe_errors_total", probe="end_offsets")
+    assert not service.value("probe_errors_total", probe="reassignments")
 
 
 def test_commands_work_with_the_fewest_acls(
@@ -185,7 +187,7 @@ def test_scram_works_too(secure: EmbeddedCluster, service: Service, tmp_path: Pa
 def test_every_command_names_a_wrong_password(secure: EmbeddedCluster, tmp_path: Path) -> None:
     for ran in run_all(secure, tmp_path, sasl_password=f"{PASSWORD}, but wrong"):
         assert "refused the credentials: check sasl.* under [kafka]" in ran.message
-        assert ran.seconds < 20
+        assert ran.seconds < SOON_SECONDS
 
 
 def test_every_command_names_a_certificate_that_nobody_vouches_for(
@@ -197,7 +199,7 @@ def test_every_command_names_a_certificate_that_nobody_vouches_for(
         assert re.search(
             r"no TLS connection to .*SSL handshake failed.*; check ssl\.\*", ran.message
         )
-        assert ran.seconds < 20
+        assert ran.seconds < SOON_SECONDS
 
 
 @pytest.mark.parametrize(

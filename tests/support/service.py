@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -24,6 +24,15 @@ from caughtup.demo.stage import caughtup_command
 
 SECONDS = 60.0
 
+#: What a new cluster says until it has made __consumer_offsets, and one that lost a broker.
+_NOT_YET = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError._WAIT_COORD,
+    KafkaError._TIMED_OUT,
+)
 _ROOT = Path(__file__).parents[2]
 _Seen = TypeVar("_Seen")
 
@@ -234,5 +243,10 @@ def offsets_partition(group: str, partitions: int = 4) -> int:
 
 
 def _commits(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
-    committed = consumer.commit(offsets=offsets, asynchronous=False)
+    try:
+        committed = consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() in _NOT_YET:
+            return False
+        raise
     return committed is not None and committed[0].error is None
