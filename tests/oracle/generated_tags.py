@@ -7,7 +7,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.oracle.generated_scenarios import generate, generate_uneven
+from tests.oracle.generated_racks import generate_racked
+from tests.oracle.generated_scenarios import LONG_MAX, generate, generate_uneven
 
 KEYS = ("zone", "cluster", "hall", "Regal")
 
@@ -22,6 +23,20 @@ def generate_tagged(seed: int) -> dict[str, Any]:
     rng = random.Random(f"tags {seed}")
     scenario["config"]["num.standby.replicas"] = rng.choice([0, 1, 1, 2, 2, 3, 3, 4])
     scenario["config"]["rack.aware.assignment.tags"] = rng.sample(KEYS, rng.randint(1, 3))
+    _tag(rng, scenario["clients"])
+    return scenario
+
+
+def generate_tagged_and_racked(seed: int) -> dict[str, Any]:
+    """Make a scenario with both: standbys are exchanged between racks if tags allow it."""
+    scenario = generate_racked(seed)
+    rng = random.Random(f"both {seed}")
+    scenario["config"] |= {
+        # Every client is as good as caught up, so that the exchanges show in the result.
+        "acceptable.recovery.lag": LONG_MAX,
+        "num.standby.replicas": rng.choice([1, 1, 2, 3]),
+        "rack.aware.assignment.tags": rng.sample(KEYS, rng.randint(1, 3)),
+    }
     _tag(rng, scenario["clients"])
     return scenario
 

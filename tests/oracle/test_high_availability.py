@@ -9,7 +9,7 @@ import pytest
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Kind, Rule
 from caughtup.models.assignors.scenario import parse_scenario
-from tests.oracle.comparison import assert_same_decisions as _assert_same
+from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle
 from tests.oracle.generated_scenarios import generate, generate_uneven
 
@@ -21,7 +21,7 @@ def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
     assignor_oracle: AssignorOracle, block: int
 ) -> None:
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
-    _assert_same(assignor_oracle, map(generate, seeds))
+    assert_same_decisions(assignor_oracle, map(generate, seeds))
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -29,7 +29,7 @@ def test_uneven_loads_harm_our_heap_just_as_they_harm_kafkas(
     assignor_oracle: AssignorOracle, block: int
 ) -> None:
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
-    _assert_same(assignor_oracle, map(generate_uneven, seeds))
+    assert_same_decisions(assignor_oracle, map(generate_uneven, seeds))
 
 
 def test_large_groups_are_decided_as_the_published_assignor_decides_them(
@@ -49,7 +49,7 @@ def test_large_groups_are_decided_as_the_published_assignor_decides_them(
         }
         for place, name in enumerate(names)
     }
-    _assert_same(assignor_oracle, [scenario])
+    assert_same_decisions(assignor_oracle, [scenario])
 
 
 def test_the_generator_reaches_what_it_has_to_reach() -> None:

@@ -17,9 +17,13 @@ from caughtup.models.assignors.scenario import Client, parse_scenario
 from caughtup.models.assignors.tag_aware_standby import TagAwareStandbyAssignor
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
+from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle
-from tests.oracle.generated_tags import generate_tagged, generate_tagged_fleet
-from tests.oracle.test_high_availability import _assert_same
+from tests.oracle.generated_tags import (
+    generate_tagged,
+    generate_tagged_and_racked,
+    generate_tagged_fleet,
+)
 
 TASK = TaskId(0, 0)
 
@@ -28,14 +32,22 @@ TASK = TaskId(0, 0)
 def test_tagged_groups_are_decided_as_the_published_assignor_decides_them(
     assignor_oracle: AssignorOracle, block: int
 ) -> None:
-    _assert_same(assignor_oracle, map(generate_tagged, range(block * 250, block * 250 + 250)))
+    seeds = range(block * 250, block * 250 + 250)
+    assert_same_decisions(assignor_oracle, map(generate_tagged, seeds))
 
 
 @pytest.mark.parametrize("block", range(2))
 def test_what_falls_back_is_decided_as_the_published_assignor_decides_it(
     assignor_oracle: AssignorOracle, block: int
 ) -> None:
-    _assert_same(assignor_oracle, map(generate_tagged_fleet, range(block * 200, block * 200 + 200)))
+    seeds = range(block * 200, block * 200 + 200)
+    assert_same_decisions(assignor_oracle, map(generate_tagged_fleet, seeds))
+
+
+def test_tags_and_racks_together_are_decided_as_the_published_assignor_decides_them(
+    assignor_oracle: AssignorOracle,
+) -> None:
+    assert_same_decisions(assignor_oracle, map(generate_tagged_and_racked, range(400)))
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
@@ -44,7 +56,7 @@ def test_tags_mean_as_little_to_the_sticky_assignors_as_they_do_in_kafka(
 ) -> None:
     scenarios = [generate_tagged(seed) | {"assignor": assignor} for seed in range(30)]
     assert any(scenario["config"]["num.standby.replicas"] for scenario in scenarios)
-    _assert_same(assignor_oracle, scenarios)
+    assert_same_decisions(assignor_oracle, scenarios)
 
 
 def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +87,8 @@ def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.Monkey
     assert {("values", n) for n in range(1, 5)} <= seen.keys()
     assert not {what: count for what, count in seen.items() if count < 5}
 
-    parsed = [parse_scenario(scenario) for scenario in scenarios + fleets]
+    both = [generate_tagged_and_racked(seed) for seed in range(120)]
+    parsed = [parse_scenario(scenario) for scenario in scenarios + fleets + both]
     right = [decide(scenario) for scenario in parsed]
 
     def differences(owner: object, name: str, wrong: object) -> int:
@@ -87,6 +100,7 @@ def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.Monkey
     rules = TagAwareStandbyAssignor
     assert differences(rules, "may_move", lambda *_: True) >= 20
     assert differences(rules, "may_move", lambda *_: False) >= 5
+    assert differences(rules, "may_exchange", lambda *_: True) >= 3
     assert differences(rules, "_spread", lambda *_: 0) >= 20
     assert differences(tag_aware_standby, "task_hash_code", lambda _: 0) >= 10
     assert differences(java_hash_map, "_TREE_FROM", 1 << 31) >= 3
