@@ -173,7 +173,7 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 def _escaped(value: str) -> str:
     value = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    if value.startswith((" ", "\t")):
+    if value.startswith((" ", "\t", "\f")):
         value = "\\" + value
     utf16 = value.encode("utf-16-be")
     units = [int.from_bytes(utf16[at : at + 2]) for at in range(0, len(utf16), 2)]

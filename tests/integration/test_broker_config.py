@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
@@ -41,6 +41,7 @@ def java() -> Iterator[Any]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(values=st.lists(TEXTS, min_size=1, max_size=5))
+@example(values=["\f", " x", "\ty"])  # white space, which Java skips before a value
 def test_java_reads_back_every_value(java: Any, values: list[str]) -> None:
     wanted = {f"key.{number}": value for number, value in enumerate(values)}
     properties = java.util.Properties()
