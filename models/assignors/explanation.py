@@ -42,7 +42,8 @@ def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[M
             owner = owners.get(task)
             source = owner.process_id if owner else None
             if task not in stateful:
-                yield Movement(task, source, client.process_id, Kind.STATELESS, _STATELESS)
+                reason = _STATELESS if scenario.racks is None else f"{_STATELESS}{_BY_RACK}"
+                yield Movement(task, source, client.process_id, Kind.STATELESS, reason)
                 continue
             lag = client.lags[task]
             source_lag = owner.lags[task] if owner else None
@@ -55,6 +56,7 @@ def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[M
 
 
 _STATELESS = "a task without state goes to the client with the fewest actives per thread"
+_BY_RACK = ", or to one that took it in exchange so that less is read across racks"
 
 
 def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:

@@ -22,9 +22,11 @@ def generate_racked(seed: int) -> dict[str, Any]:
     """
     rng = random.Random(f"racks {seed}")
     scenario = generate(seed)
-    _trim(scenario, rng.choice([1, 2, 3, 4, 6, 9]), rng.choice([5, 12, 12, 24, 40]))
+    tagged = rng.random() < 0.25
+    clients = rng.choice([6, 9] if tagged else [1, 2, 3, 4, 6, 9])
+    _trim(scenario, clients, rng.choice([5, 12, 12, 24, 40]))
     config = scenario["config"]
-    config["num.standby.replicas"] = rng.choice([0, 1, 1, 2])
+    config["num.standby.replicas"] = rng.choice([1, 2] if tagged else [0, 1, 1, 2])
     config[STRATEGY] = rng.choice(["min_traffic", "balance_subtopology"])
     if rng.random() < 0.5:
         # Every client is as good as caught up: what is decided here shows in the result.
@@ -33,6 +35,8 @@ def generate_racked(seed: int) -> dict[str, Any]:
         if rng.random() < 0.4:
             config[cost] = rng.choice([None, 0, 1, 2, 7, 10, 100, 1_500_000_000, -3])
     _place(rng, scenario)
+    if tagged:
+        _tag(rng, scenario)
     if rng.random() < 0.33:
         _spoil(rng, scenario)
     return scenario
@@ -118,6 +122,13 @@ def _read(
         scenario["replicas"].setdefault(f"{topic}-{partition}", replicas)
     rng.shuffle(read)
     return [[topic, int(partition)] for topic in read]
+
+
+def _tag(rng: random.Random, scenario: dict[str, Any]) -> None:
+    """Give clients tags, which keep standbys from being exchanged."""
+    scenario["config"]["rack.aware.assignment.tags"] = ["zone"]
+    for client in scenario["clients"].values():
+        client["tags"] = {"zone": rng.choice("xyz"), "cluster": rng.choice("xy")}
 
 
 def _spoil(rng: random.Random, scenario: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from caughtup.models.assignors import decide, rack_aware
 from caughtup.models.assignors.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.assignors.tag_aware_standby import TagAwareStandbyAssignor
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle
 from tests.oracle.generated_racks import COSTS, STRATEGY, generate_large, generate_racked
@@ -81,5 +82,6 @@ def test_the_generator_reaches_what_it_has_to_reach(monkeypatch: pytest.MonkeyPa
     assert differences(assignor, "optimise_stateful", lambda _: None) >= 50
     assert differences(assignor, "optimise_standbys", lambda *_: None) >= 20
     assert differences(assignor, "optimise_stateless", lambda _: None) >= 20
-    assert differences(rack_aware, "MOST_ROUNDS", 1) >= 3
+    assert differences(TagAwareStandbyAssignor, "may_exchange", lambda *_: True) >= 3
+    assert differences(rack_aware, "MOST_ROUNDS", 1) >= 2
     assert differences(FlowNetwork, "minimise_cost", lambda _: None) >= 50
