@@ -26,7 +26,7 @@ demo: java install  ## Embedded Kafka, a Streams application, the service, Spark
 	@$(BIN)/caughtup demo
 
 test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
 
 lint: install
 	@$(BIN)/ruff check .
