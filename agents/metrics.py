@@ -9,7 +9,6 @@ from prometheus_client.registry import Collector
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import PROBES, Health
-from caughtup.models.application import Application
 from caughtup.models.exact import RESULTS
 from caughtup.models.state import ClusterState
 
@@ -121,8 +120,9 @@ class StateCollector(Collector):
             for copy in self._state.task_rows(group):
                 roles[copy.role] = roles.get(copy.role, 0) + 1
                 if copy.lag is not None:
-                    labels = [str(copy.process), _name(application, copy.process)]
-                    labels += [str(copy.task), copy.role]
+                    client = application.newest.clients.get(copy.process)
+                    name = "" if client is None else client.name
+                    labels = [str(copy.process), name, str(copy.task), copy.role]
                     lag.add_metric([self._state.cluster, group, *labels], copy.lag)
             for role, count in sorted(roles.items()):
                 copies.add_metric([self._state.cluster, group, role], count)
@@ -180,10 +180,6 @@ class StateCollector(Collector):
         for probe in PROBES:
             failures.add_metric([cluster, probe], health.probe_errors[probe])
         yield from (records, skipped, errors, age, failures)
-
-
-def _name(application: Application, process: object) -> str:
-    return next((c.name for p, c in application.newest.clients.items() if p == process), "")
 
 
 def _gauge(name: str, documentation: str, labels: Iterable[str]) -> GaugeMetricFamily:

@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.protocol import ClusterProtocol
+from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.load import produce
 from caughtup.demo.stage import APPLICATION, PARTITIONS, Stage
 from caughtup.demo.streams_app import StreamsApplication
@@ -22,6 +22,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.prometheus import Prometheus
+from tests.support.service import offsets_partition
 
 SECONDS = 120.0
 ORDERS = 5_000
@@ -37,7 +38,7 @@ _PARCELS = 8_000
 _PARCEL_BYTES = 4_000
 
 
-class Scene:
+class Scene(ClosedOnExit):
     """Warm-ups, a throttled reassignment, an outage that is over, a record nobody can read.
 
     Also an open transaction and a group without a commit. ``began`` and ``set_at`` (seconds): all
@@ -110,7 +111,10 @@ class Scene:
 
     def _unreadable_record(self) -> None:
         """Write a commit that is cut off, where the brokers keep neither group."""
-        taken = {_offsets_partition(group) for group in (APPLICATION, AUDIT, "caughtup")}
+        taken = {
+            offsets_partition(group, _OFFSETS_PARTITIONS)
+            for group in (APPLICATION, AUDIT, "caughtup")
+        }
         free = min(set(range(_OFFSETS_PARTITIONS)) - taken)
         # Brokers let nobody else produce to an internal topic.
         config = {**self.stage.cluster.client_config(), "client.id": "__admin_client"}
@@ -177,22 +181,3 @@ class Scene:
         """End everything."""
         self._clients.clear()
         self.stage.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-def _offsets_partition(group: str) -> int:
-    """Give the partition of ``__consumer_offsets`` that a group is kept on: its hash in Java."""
-    code = 0
-    for character in group:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    return abs(code - (1 << 32) if code >= 1 << 31 else code) % _OFFSETS_PARTITIONS
