@@ -28,6 +28,9 @@ SCHEMA = 1
 PROBE = "end_offsets"
 #: An unchanged partition is written again this often, so that readers know it is still looked at.
 _REFRESH_MS = 60_000
+#: What was published and isn't in the tables by then is published again: a recreated topic loses
+#: records, and its reader may go on behind the first new ones.
+_TAKEN_MS = 5_000
 _TIMEOUT_SECONDS = 10.0
 
 
@@ -125,19 +128,23 @@ class EndOffsetsProbe(Service):
         found, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
         awaited = self._state.awaited_groups()
         for partition, ends in sorted(found.items()):
-            known = self._published.get(partition)
-            if (
-                known is None
-                or _offsets(known) != _offsets(ends)
-                or ends.as_of_ms - known.as_of_ms >= _REFRESH_MS
-                or any(partition.topic.startswith(f"{group}-") for group in awaited)
-            ):
+            awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
+            if awaits or self._is_news(partition, ends):
                 self._published[partition] = ends
                 await self._send(partition, ends)
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         for partition in sorted(known_partitions - present):
             self._published.pop(partition, None)
             await self._send(partition, None)
+
+    def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
+        """Tell whether readers would learn anything, be it that we are still looking."""
+        known = self._published.get(partition)
+        if known is None or _offsets(known) != _offsets(ends):
+            return True
+        taken = self._state.ends.latest(partition)
+        is_taken = taken is not None and taken.as_of_ms >= known.as_of_ms
+        return ends.as_of_ms - known.as_of_ms >= (_REFRESH_MS if is_taken else _TAKEN_MS)
 
     def _wants(self) -> Callable[[str], bool]:
         """Leave our own topics out: each round would give the next one something to publish."""

@@ -76,9 +76,19 @@ class Scene(ClosedOnExit):
         self._unreadable_record()
         self._reassignment()
         self._third_instance()
+        while not self._stands_still():
+            self._wait("the rebalances to be over", self._is_warming)
+        self.set_at = time.time()
+
+    def _stands_still(self) -> bool:
+        """Await two scrapes; tell whether they saw the same generation at rest.
+
+        On a machine that is too busy an instance may lose its membership and join once more.
+        """
+        before = self._view().get("generation")
         for _ in range(2):
             self._wait_scraped()
-        self.set_at = time.time()
+        return self._is_warming() and self._view()["generation"] == before
 
     def _outage(self) -> None:
         """Stop the controller until a probe has failed, and start it again."""
