@@ -18,13 +18,16 @@ class EndOffsets:
     """What a partition's leader said of its log at one moment.
 
     ``start_offset``, ``last_stable_offset`` and ``end_offset`` are offsets; ``as_of_ms`` is when
-    they were asked for, in milliseconds since the epoch.
+    they were asked for, in milliseconds since the epoch. ``readable_end_offset`` is where the last
+    record before the last stable offset ends that a read_committed reader is given: transaction
+    markers and aborted records may follow it. None where nobody looked.
     """
 
     start_offset: int
     last_stable_offset: int
     end_offset: int
     as_of_ms: int
+    readable_end_offset: int | None = None
 
 
 class PartitionLag(NamedTuple):
@@ -38,15 +41,18 @@ class PartitionLag(NamedTuple):
 def partition_lag(committed: int | None, ends: EndOffsets) -> PartitionLag:
     """Tell how far a group is behind.
 
-    ``lag`` is what a read_committed reader has yet to read, up to the last stable offset;
+    ``lag`` is what a read_committed reader has yet to read, up to the last stable offset, but
+    not the transaction markers at its end as far as they are known;
     ``lag_committed_view`` counts to the log end, open transactions included, as most tools do.
     Without a commit the backlog is counted from the log start. A commit before the log start
     counts from the log start too, since nothing before it can be read. Never negative: a
     commit can be newer than the end offsets it is compared with.
     """
     position = ends.start_offset if committed is None else max(committed, ends.start_offset)
+    readable = ends.readable_end_offset
+    last = ends.last_stable_offset if readable is None else readable
     return PartitionLag(
-        lag=max(0, ends.last_stable_offset - position),
+        lag=max(0, last - position),
         lag_committed_view=max(0, ends.end_offset - position),
         has_commit=committed is not None,
     )
