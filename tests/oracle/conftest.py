@@ -1,11 +1,18 @@
-"""The published Kafka jars as a yardstick: a gateway to call into, and assignors behind a pipe."""
+"""The published Kafka jars as a yardstick: a gateway to call into, and assignors behind a pipe.
+
+A test marked ``family("its name")`` holds a family of generated scenarios against the jars.
+CAUGHTUP_SCENARIOS is how many scenarios each family has (2,000 unless given), CAUGHTUP_FIRST_SEED
+the seed of its first (0 unless given). How many were held alike is printed by each test and,
+family by family, at the end of the run. ``make proof`` does the same with many more of them.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +25,57 @@ from caughtup.demo.java import find_java
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 QUIET = "-Dorg.apache.logging.log4j.level=OFF"
+
+
+def _number(variable: str, default: int, least: int) -> int:
+    text = os.environ.get(variable, str(default))
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise pytest.UsageError(f"{variable}: {text!r} is not a whole number from {least}")
+    return int(text)
+
+
+SCENARIOS = _number("CAUGHTUP_SCENARIOS", 2_000, 1)
+FIRST_SEED = _number("CAUGHTUP_FIRST_SEED", 0, 0)
+
+
+def seeds_of_a_family(block: int = 250) -> pytest.MarkDecorator:
+    """Give a family's test its ``seeds``, some hundreds at a time, each a range."""
+    end = FIRST_SEED + SCENARIOS
+    ranges = [range(first, min(first + block, end)) for first in range(FIRST_SEED, end, block)]
+    names = [f"{seeds.start}-{seeds.stop - 1}" for seeds in ranges]
+    return pytest.mark.parametrize("seeds", ranges, ids=names)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "family(name): holds generated scenarios against Kafka's")
+
+
+@pytest.fixture
+def tally(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Callable[[int], None]:
+    """Count scenarios that were held alike, for the family of the test that asks."""
+    family = request.node.get_closest_marker("family").args[0]
+
+    def count(scenarios: int) -> None:
+        record_property("family", family)
+        record_property("scenarios", scenarios)
+        print(f"{family}: {scenarios:,} scenarios decided alike")
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        properties = dict(report.user_properties)
+        if "family" in properties:
+            counts[properties["family"]] += properties["scenarios"]
+    if counts:
+        terminalreporter.section("scenarios decided as the published jars decide them")
+        for family, scenarios in sorted(counts.items()):
+            terminalreporter.write_line(f"{scenarios:>9,}  {family}")
+        terminalreporter.write_line(f"{counts.total():>9,}  in all, from seed {FIRST_SEED:,}")
 
 
 @pytest.fixture(scope="session")

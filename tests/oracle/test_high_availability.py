@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -10,26 +11,24 @@ from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Kind, Rule
 from caughtup.models.assignors.scenario import parse_scenario
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle
+from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_scenarios import generate, generate_uneven
 
-BLOCK = 250
 
-
-@pytest.mark.parametrize("block", range(12))
+@pytest.mark.family("high_availability")
+@seeds_of_a_family()
 def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, block: int
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    seeds = range(block * BLOCK, (block + 1) * BLOCK)
-    assert_same_decisions(assignor_oracle, map(generate, seeds))
+    tally(assert_same_decisions(assignor_oracle, map(generate, seeds)))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.family("high_availability, uneven loads")
+@seeds_of_a_family()
 def test_uneven_loads_harm_our_heap_just_as_they_harm_kafkas(
-    assignor_oracle: AssignorOracle, block: int
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    seeds = range(block * BLOCK, (block + 1) * BLOCK)
-    assert_same_decisions(assignor_oracle, map(generate_uneven, seeds))
+    tally(assert_same_decisions(assignor_oracle, map(generate_uneven, seeds)))
 
 
 def test_large_groups_are_decided_as_the_published_assignor_decides_them(

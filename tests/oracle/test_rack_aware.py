@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -11,26 +12,26 @@ from caughtup.models.assignors.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.assignors.tag_aware_standby import TagAwareStandbyAssignor
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle
+from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_racks import COSTS, STRATEGY, generate_large, generate_racked
 
-BLOCK = 250
 
-
-@pytest.mark.parametrize("block", range(7))
+@pytest.mark.family("high_availability, racks")
+@seeds_of_a_family()
 def test_groups_with_racks_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, block: int
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    seeds = range(block * BLOCK, (block + 1) * BLOCK)
-    assert_same_decisions(assignor_oracle, map(generate_racked, seeds))
+    tally(assert_same_decisions(assignor_oracle, map(generate_racked, seeds)))
 
 
-@pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
+@pytest.mark.family("sticky and fallback_prior, racks")
+@seeds_of_a_family()
 def test_racks_mean_to_the_sticky_assignors_what_they_mean_in_kafka(
-    assignor_oracle: AssignorOracle, assignor: str
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    scenarios = [generate_racked(seed) | {"assignor": assignor} for seed in range(200)]
-    assert_same_decisions(assignor_oracle, scenarios)
+    assignors = ("sticky", "fallback_prior")
+    scenarios = (generate_racked(seed) | {"assignor": assignors[seed % 2]} for seed in seeds)
+    tally(assert_same_decisions(assignor_oracle, scenarios))
 
 
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])

@@ -18,18 +18,16 @@ from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.sticky_history import StickyHistory
 from caughtup.models.assignors.task_pairs import TaskPairs
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle
+from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_sticky import generate_sticky
 
-BLOCK = 250
 
-
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.family("sticky and fallback_prior")
+@seeds_of_a_family()
 def test_generated_scenarios_are_decided_as_the_published_assignors_decide_them(
-    assignor_oracle: AssignorOracle, block: int
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    seeds = range(block * BLOCK, (block + 1) * BLOCK)
-    assert_same_decisions(assignor_oracle, map(generate_sticky, seeds))
+    tally(assert_same_decisions(assignor_oracle, map(generate_sticky, seeds)))
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])

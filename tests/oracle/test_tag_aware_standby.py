@@ -18,7 +18,7 @@ from caughtup.models.assignors.tag_aware_standby import TagAwareStandbyAssignor
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle
+from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_tags import (
     generate_tagged,
     generate_tagged_and_racked,
@@ -28,35 +28,38 @@ from tests.oracle.generated_tags import (
 TASK = TaskId(0, 0)
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.family("high_availability, tags")
+@seeds_of_a_family()
 def test_tagged_groups_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, block: int
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    seeds = range(block * 250, block * 250 + 250)
-    assert_same_decisions(assignor_oracle, map(generate_tagged, seeds))
+    tally(assert_same_decisions(assignor_oracle, map(generate_tagged, seeds)))
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.family("high_availability, tags that can't be met")
+@seeds_of_a_family()
 def test_what_falls_back_is_decided_as_the_published_assignor_decides_it(
-    assignor_oracle: AssignorOracle, block: int
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    seeds = range(block * 200, block * 200 + 200)
-    assert_same_decisions(assignor_oracle, map(generate_tagged_fleet, seeds))
+    tally(assert_same_decisions(assignor_oracle, map(generate_tagged_fleet, seeds)))
 
 
+@pytest.mark.family("high_availability, tags and racks")
+@seeds_of_a_family()
 def test_tags_and_racks_together_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle,
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    assert_same_decisions(assignor_oracle, map(generate_tagged_and_racked, range(400)))
+    tally(assert_same_decisions(assignor_oracle, map(generate_tagged_and_racked, seeds)))
 
 
-@pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
+@pytest.mark.family("sticky and fallback_prior, tags")
+@seeds_of_a_family()
 def test_tags_mean_as_little_to_the_sticky_assignors_as_they_do_in_kafka(
-    assignor_oracle: AssignorOracle, assignor: str
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
-    scenarios = [generate_tagged(seed) | {"assignor": assignor} for seed in range(30)]
-    assert any(scenario["config"]["num.standby.replicas"] for scenario in scenarios)
-    assert_same_decisions(assignor_oracle, scenarios)
+    assignors = ("sticky", "fallback_prior")
+    scenarios = (generate_tagged(seed) | {"assignor": assignors[seed % 2]} for seed in seeds)
+    tally(assert_same_decisions(assignor_oracle, scenarios))
 
 
 def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.MonkeyPatch) -> None:
