@@ -8,14 +8,15 @@ from collections.abc import Callable
 
 import faust
 import msgspec
-from confluent_kafka import IsolationLevel, KafkaException
-from confluent_kafka import TopicPartition as ClientTopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.end_offset_listing import list_end_offsets
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
@@ -31,7 +32,6 @@ _REFRESH_MS = 60_000
 #: What was published and isn't in the tables by then is published again: a recreated topic loses
 #: records, and its reader may go on behind the first new ones.
 _TAKEN_MS = 5_000
-_TIMEOUT_SECONDS = 10.0
 
 
 class EndOffsetsRecord(msgspec.Struct):
@@ -44,6 +44,7 @@ class EndOffsetsRecord(msgspec.Struct):
     last_stable_offset: int
     end_offset: int
     as_of_ms: int
+    readable_end_offset: int | None = None
 
 
 _decode = msgspec.json.Decoder(EndOffsetsRecord).decode
@@ -76,7 +77,11 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) ->
     state.ends.apply(
         TopicPartition(record.topic, record.partition),
         EndOffsets(
-            record.start_offset, record.last_stable_offset, record.end_offset, record.as_of_ms
+            record.start_offset,
+            record.last_stable_offset,
+            record.end_offset,
+            record.as_of_ms,
+            record.readable_end_offset,
         ),
     )
 
@@ -104,6 +109,7 @@ class EndOffsetsProbe(Service):
         self._admin = AdminClient(rdkafka_config(settings))
         self._health = health
         self._state = state
+        self._readable = ReadableEnds(settings, state)
         self._topic = topic
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
@@ -125,7 +131,10 @@ class EndOffsetsProbe(Service):
 
     async def _round(self) -> None:
         wants = self._wants()
-        found, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listed, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        suspects = self._readable.suspects(listed)
+        await asyncio.to_thread(self._readable.read, suspects, listed)
+        found = self._readable.complete(listed)
         awaited = self._state.awaited_groups()
         for partition, ends in sorted(found.items()):
             awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
@@ -162,57 +171,16 @@ class EndOffsetsProbe(Service):
                 ends.last_stable_offset,
                 ends.end_offset,
                 ends.as_of_ms,
+                ends.readable_end_offset,
             )
             value = msgspec.json.encode(record)
         await self._topic.send(key=str(partition).encode(), value=value)
 
 
-def list_end_offsets(
-    admin: AdminClient, wants: Callable[[str], bool]
-) -> tuple[dict[TopicPartition, EndOffsets], set[TopicPartition]]:
-    """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
-
-    Blocks. Returns the offsets, and every such partition that exists: one without a leader
-    exists but has no offsets for now. Raises KafkaException when the cluster can't be reached.
-    """
-    metadata = admin.list_topics(timeout=_TIMEOUT_SECONDS)
-    partitions = [
-        ClientTopicPartition(name, partition)
-        for name, topic in metadata.topics.items()
-        if wants(name)
-        for partition in topic.partitions
-    ]
-    as_of = now_ms()
-    starts = _list(admin, partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
-    stable = _list(admin, partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
-    ends = _list(admin, partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
-    found = {
-        partition: EndOffsets(starts[partition], stable[partition], ends[partition], as_of)
-        for partition in ends
-        if partition in starts and partition in stable
-    }
-    return found, {TopicPartition(p.topic, p.partition) for p in partitions}
-
-
-def _list(
-    admin: AdminClient,
-    partitions: list[ClientTopicPartition],
-    spec: OffsetSpec,
-    isolation: IsolationLevel,
-) -> dict[TopicPartition, int]:
-    if not partitions:
-        return {}
-    futures = admin.list_offsets(
-        dict.fromkeys(partitions, spec), isolation_level=isolation, request_timeout=_TIMEOUT_SECONDS
+def _offsets(ends: EndOffsets) -> tuple[int | None, ...]:
+    return (
+        ends.start_offset,
+        ends.last_stable_offset,
+        ends.end_offset,
+        ends.readable_end_offset,
     )
-    found = {}
-    for partition, future in futures.items():
-        try:
-            found[TopicPartition(partition.topic, partition.partition)] = future.result().offset
-        except KafkaException as error:
-            log.debug("%s-%d: %s", partition.topic, partition.partition, error.args[0].str())
-    return found
-
-
-def _offsets(ends: EndOffsets) -> tuple[int, int, int]:
-    return ends.start_offset, ends.last_stable_offset, ends.end_offset

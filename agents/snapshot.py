@@ -20,10 +20,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.connection import bad_property, connect, unreachable
-from caughtup.agents.end_offsets import list_end_offsets
+from caughtup.agents.end_offset_listing import list_end_offsets
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.progress import Progress
+from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS, RECOMMENDATIONS, topic_name
 from caughtup.models.state import ClusterState
@@ -59,7 +60,9 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
             batch.clear()
     state.apply_batch(decode_batch(batch), now_ms())
     found, _ = list_end_offsets(admin, state.wanted_topics())
-    for partition, ends in sorted(found.items()):
+    readable = ReadableEnds(settings, state)
+    readable.read(readable.suspects(found, at_once=True), found)
+    for partition, ends in sorted(readable.complete(found).items()):
         state.ends.apply(partition, ends)
     state.leave_the_past()
     for _ in state.decide(now_ms()):

@@ -57,6 +57,7 @@ class ClusterState:
         self.applications: dict[str, Application] = {}
         self._parameters = parameters
         self._published: dict[str, Mapping[str, Any]] = {}
+        self._readers: dict[str, set[str]] = {}
 
     def parameters(self, group: str) -> ApplicationParameters:
         """Give what the settings say of an application, or nothing but Kafka's defaults."""
@@ -75,6 +76,7 @@ class ClusterState:
             partition = TopicPartition(key.topic, key.partition)
             if commit is not None:
                 self.commits.setdefault(key.group, {})[partition] = commit
+                self._readers.setdefault(key.topic, set()).add(key.group)
             elif (known := self.commits.get(key.group)) is not None:
                 known.pop(partition, None)
                 if not known:
@@ -160,6 +162,15 @@ class ClusterState:
             topics.update(topic for changelogs in told.values() for topic in changelogs)
         prefixes = tuple(f"{group}-" for group in self.applications)
         return lambda topic: topic in topics or topic.startswith(prefixes)
+
+    def nearest_commit(self, partition: TopicPartition, end: int) -> int | None:
+        """Give the last offset before ``end`` that any group committed of a partition."""
+        commits = (
+            commit.offset
+            for group in self._readers.get(partition.topic, ())
+            if (commit := self.commits.get(group, {}).get(partition)) is not None
+        )
+        return max((offset for offset in commits if offset < end), default=None)
 
     def group_names(self) -> list[str]:
         """Every group that has members or commits, sorted."""

@@ -74,6 +74,21 @@ def test_lag_is_never_negative_whatever_comes_first(events: list[tuple[bool, int
             assert row.lag is None or 0 <= row.lag.lag <= end
 
 
+def test_the_commit_nearest_to_an_end_is_that_of_any_group() -> None:
+    state = cluster_state()
+    read(state, commit(0, 40), commit(0, 90, group="beside"), commit(0, 99, group="ahead"))
+    assert state.nearest_commit(ZERO, 99) == 90
+    assert state.nearest_commit(ZERO, 40) is None
+    assert state.nearest_commit(ONE, 99) is None
+
+
+def test_lag_ends_at_the_last_readable_record_where_it_is_known() -> None:
+    state = cluster_state()
+    read(state, commit(0, 98))
+    state.ends.apply(ZERO, EndOffsets(0, 100, 103, START_MS, readable_end_offset=98))
+    assert lags(state) == {"orders-in-0": PartitionLag(0, 5, True)}
+
+
 def test_a_tombstone_takes_a_commit_away_and_the_last_one_the_group() -> None:
     state = cluster_state()
     read(state, commit(0, 1), commit(1, 2))

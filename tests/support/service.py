@@ -193,6 +193,20 @@ class Service:
         what = f"{name} {labels} is {expected}"
         wait_for(what, lambda: self.value(name, **labels) == expected)
 
+    def wait_total(self, expected: float, name: str, **labels: object) -> None:
+        """Wait until the samples with these labels add up to a value."""
+        wanted = {label: str(value) for label, value in labels.items()}.items()
+
+        def total() -> float | None:
+            found = [
+                sample.value
+                for sample in self.metrics()
+                if sample.name == f"caughtup_{name}" and wanted <= sample.labels.items()
+            ]
+            return sum(found) if found else None
+
+        wait_for(f"{name} {labels} adds up to {expected}", lambda: total() == expected)
+
     def page(self) -> dict[str, Any]:
         """Give ``/api/state``."""
         state: dict[str, Any] = json.loads(self._get("api/state"))
@@ -218,11 +232,13 @@ class Service:
         return body.decode()
 
 
-def commit(cluster: EmbeddedCluster, group: str, topic: str, offset: int) -> None:
-    """Commit an offset of partition 0, as a group without members."""
+def commit(
+    cluster: EmbeddedCluster, group: str, topic: str, offset: int, *, partition: int = 0
+) -> None:
+    """Commit an offset of a partition, as a group without members."""
     consumer = Consumer({**cluster.client_config(), "group.id": group})
     try:
-        offsets = [TopicPartition(topic, 0, offset)]
+        offsets = [TopicPartition(topic, partition, offset)]
         wait_for(f"{group} commits", lambda: _commits(consumer, offsets))
     finally:
         consumer.close()
