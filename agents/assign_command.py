@@ -9,12 +9,14 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
+from caughtup.agents.strict_json import decode, nested_too_deeply
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 
 #: A scenario of 1,000 tasks on 1,000 clients is 20 MB.
-LONGEST_LINE = 128 * 1024 * 1024
+LONGEST_LINE = 64 * 1024 * 1024
+_PIECE = 1024 * 1024
 
 
 @click.command("assign")
@@ -45,28 +47,27 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
     """Decide one scenario, ``repeats`` times if given, and answer with the decision or an error."""
     name = None
     try:
-        data = _decode(line)
+        if not line.strip():
+            raise CaughtupError("empty_line", "the line is empty")
+        data, fault = decode(line)
         if isinstance(data, dict) and isinstance(data.get("name"), str):
-            name = data["name"]
+            name = _printable(data["name"])
+        if fault:
+            raise fault
         milliseconds = []
         for _ in range(repeats or 1):
             scenario = parse_scenario(data)
             start = time.perf_counter_ns()
             decision = decide(scenario)
             milliseconds.append((time.perf_counter_ns() - start) / 1e6)
-    except CaughtupError as problem:
-        return _error(name, problem.code, problem.message)
-    answer = {"name": name, **decision.to_dict()}
-    return answer if repeats is None else {**answer, "ms": milliseconds}
-
-
-def _decode(line: bytes) -> Any:
-    try:
-        return msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise CaughtupError("bad_json", f"the line is not JSON: {problem}") from problem
-    except RecursionError as problem:
-        raise CaughtupError("bad_json", "the line is nested too deeply") from problem
+    except RecursionError:
+        problem = nested_too_deeply()
+    except CaughtupError as refused:
+        problem = refused
+    else:
+        answer = {"name": name, **decision.to_dict()}
+        return answer if repeats is None else {**answer, "ms": milliseconds}
+    return _error(name, problem.code, problem.message)
 
 
 def _error(name: str | None, code: str, message: str) -> dict[str, Any]:
@@ -77,12 +78,19 @@ def _too_long() -> dict[str, Any]:
     return _error(None, "line_too_long", f"the line is longer than {LONGEST_LINE:,} bytes")
 
 
+def _printable(name: str) -> str | None:
+    """Give the name if it can be printed as UTF-8."""
+    return name if name.encode(errors="replace").decode() == name else None
+
+
 def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Give each line that isn't blank; None for one that is too long, of which little is kept."""
-    while line := stream.readline(LONGEST_LINE + 1):
-        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
-            while line and not line.endswith(b"\n"):
-                line = stream.readline(1 << 20)
-            yield None
-        elif line.strip():
-            yield line
+    """Give each line; None for one that is too long, which is passed over in small pieces."""
+    while piece := stream.readline(_PIECE):
+        pieces, length = [piece], len(piece)
+        while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):
+            length += len(piece)
+            if length <= LONGEST_LINE:
+                pieces.append(piece)
+            else:
+                pieces.clear()
+        yield b"".join(pieces) if length <= LONGEST_LINE else None

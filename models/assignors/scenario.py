@@ -58,8 +58,9 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
     Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
-    ``unknown_config``, ``unknown_task``, ``duplicate`` (two spellings of one id) or
-    ``no_clients``.
+    ``unknown_config``, ``unknown_task``, ``duplicate`` (one id twice in one place, maybe in two
+    spellings) or ``no_clients``. That two clients say they ran a task, or one that it ran it and
+    stood by for it, is refused by Kafka's assignors as little as here.
     """
     root = fields.mapping(data, "the scenario")
     name = root.get("name")
@@ -129,12 +130,15 @@ def _previous(
     """Read what a client had. It may have had tasks that the topology no longer has."""
     given = fields.required(client, field, place)
     place = f"{place}.{field}"
-    return frozenset(
-        known[text]
-        if isinstance(text, str) and text in known
-        else fields.parse(TaskId.parse, text, place)
-        for text in fields.array(given, place)
-    )
+    tasks: set[TaskId] = set()
+    for text in fields.array(given, place):
+        task = known.get(text) if isinstance(text, str) else None
+        if task is None:
+            task = fields.parse(TaskId.parse, text, place)
+        if task in tasks:
+            raise ScenarioError("duplicate", f"{place}: {task} is given twice")
+        tasks.add(task)
+    return frozenset(tasks)
 
 
 def _lags(
@@ -148,8 +152,10 @@ def _lags(
         task = known.get(text)
         if task is None:
             task = fields.parse(TaskId.parse, text, f"{place}.lags")
-            reason = "is given twice" if str(task) in known else "is not among the tasks"
-            raise ScenarioError("unknown_task", f"{place}.lags: {text!r} {reason}")
+            if str(task) not in known:
+                raise ScenarioError("unknown_task", f"{place}.lags: {task} is not among the tasks")
+        if task in lags:
+            raise ScenarioError("duplicate", f"{place}.lags: {task} is given twice")
         if type(lag) is not int or not _LEAST_LAG <= lag <= _LONG_MAX or lag == _NO_LAG:
             raise ScenarioError(
                 "bad_field", f"{place}.lags.{text}: is not an offset count, -2 or -3"

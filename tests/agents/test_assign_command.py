@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from caughtup.agents import assign_command
 from caughtup.agents.assign_command import assign
 from tests.models.assignors.building import client, described
 
@@ -40,16 +39,12 @@ def test_a_scenario_a_line_gives_a_decision_a_line() -> None:
 
 def test_no_input_is_no_failure() -> None:
     assert answers("") == (0, [])
-    assert answers("\n \n") == (0, [])
 
 
 @pytest.mark.parametrize(
     ("line", "name", "code"),
     [
         ('{"name": "cut short"', None, "bad_json"),
-        ("[" * 100_000, None, "bad_json"),
-        (b"\xff\xfe", None, "bad_json"),
-        ('{"name": "\\ud800"}', None, "bad_json"),
         ("[1, 2]", None, "bad_field"),
         ('{"name": "empty"}', "empty", "missing_field"),
         (json.dumps({**SCENARIO, "assignor": "mine"}), "test", "unsupported"),
@@ -65,15 +60,6 @@ def test_a_line_that_cannot_be_decided_gives_its_error_and_the_next_is_served(
     assert failure["name"] == name
     assert failure["error"]["code"] == code
     assert "\n" not in failure["error"]["message"]
-    assert decision == DECISION
-
-
-def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = json.dumps(SCENARIO)
-    monkeypatch.setattr(assign_command, "LONGEST_LINE", len(line) + 1)
-    status, (failure, decision) = answers(" " * 3_000_000 + line + "\n" + line + "\n")
-    assert status == 1
-    assert failure["error"]["code"] == "line_too_long"
     assert decision == DECISION
 
 

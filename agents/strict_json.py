@@ -1,0 +1,129 @@
+"""Decode JSON, and refuse what decoders let pass: keys given twice, NaN, half characters."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from caughtup.models.errors import CaughtupError
+
+#: No number of Kafka's has more digits, and Python takes its time with thousands of them.
+_MOST_DIGITS = 25
+#: Half of a surrogate pair, escaped; most lines have no such thing and need no closer look.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class Decoded(NamedTuple):
+    """A decoded line. If it has a fault, the value is only good for the scenario's name."""
+
+    value: Any
+    fault: CaughtupError | None
+
+
+class _Object(list[tuple[str, Any]]):
+    """The pairs of a JSON object as they were written."""
+
+
+class _Odd(NamedTuple):
+    """A number that isn't one that Kafka could have; ``reason`` says why."""
+
+    reason: str
+
+
+def decode(line: bytes) -> Decoded:
+    """Decode a line of UTF-8, and say where it is at fault if it is.
+
+    Faults have the code ``bad_json``, or ``duplicate`` for a key given twice in one object. An
+    object with a key twice is valid JSON, but which of the two was meant nobody can know.
+    """
+    suspicions: list[str] = []
+
+    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            suspicions.append("a key twice")
+        return made
+
+    try:
+        value = json.loads(
+            line.decode(), object_pairs_hook=to_dict, parse_constant=suspicions.append
+        )
+    except RecursionError:
+        return Decoded(None, nested_too_deeply())
+    except ValueError:
+        return _look_closely(line)
+    if suspicions or _HALF.search(line):
+        return _look_closely(line)
+    return Decoded(value, None)
+
+
+def nested_too_deeply() -> CaughtupError:
+    """Make the error of a line with arrays in arrays, some hundreds of them."""
+    return CaughtupError("bad_json", "the line is nested too deeply")
+
+
+def _look_closely(line: bytes) -> Decoded:
+    """Decode once more, slowly, to say where the fault is."""
+    text = line.decode(errors="surrogateescape")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_Object, parse_constant=_constant, parse_int=_integer
+        )
+        fault = _search(value, "")
+    except json.JSONDecodeError as problem:
+        reason = f"JSON: {problem.msg.removesuffix(' at')} at character {problem.pos + 1:,}"
+        if not _is_whole(text):
+            reason = "UTF-8"
+        return Decoded(None, CaughtupError("bad_json", f"the line is not {reason}"))
+    except RecursionError:
+        return Decoded(None, nested_too_deeply())
+    return Decoded(dict(value) if isinstance(value, _Object) else value, fault)
+
+
+def _constant(text: str) -> _Odd:
+    return _Odd(f"{text} is not a number in JSON")
+
+
+def _integer(digits: str) -> int | _Odd:
+    if len(digits) > _MOST_DIGITS:
+        return _Odd(f"a number of {len(digits):,} digits is too long")
+    return int(digits)
+
+
+def _search(value: Any, place: str) -> CaughtupError | None:
+    """Find the first fault in the order of the line."""
+    if isinstance(value, _Object):
+        return _search_object(value, place)
+    if isinstance(value, list):
+        inner = (_search(one, place) for one in value)
+        return next((fault for fault in inner if fault), None)
+    if isinstance(value, _Odd):
+        return CaughtupError("bad_json", f"{place or 'the line'}: {value.reason}")
+    if isinstance(value, str) and not _is_whole(value):
+        return CaughtupError("bad_json", f"{place or 'the line'}: has half a character (UTF-8)")
+    return None
+
+
+def _search_object(pairs: _Object, place: str) -> CaughtupError | None:
+    seen = set()
+    for key, value in pairs:
+        shown = key.encode(errors="backslashreplace").decode()[:80]
+        inner = f"{place}.{shown}" if place else shown
+        if not _is_whole(key):
+            return CaughtupError("bad_json", f"{inner}: has half a character (UTF-8)")
+        if key in seen:
+            return CaughtupError("duplicate", f"{inner}: is given twice")
+        seen.add(key)
+        if fault := _search(value, inner):
+            return fault
+    return None
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
