@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from caughtup.models.assignors import fields
 from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignors.placement import Placement
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
-
-_INT_MAX = (1 << 31) - 1
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 
 #: The racks that have a replica, for each partition that a task reads.
 PartitionRacks = tuple[frozenset[str], ...]
@@ -52,30 +47,21 @@ class Racks:
         return tuple(self.partitions[partition] for partition in partitions)
 
 
-def read_racks(
-    scenario: Mapping[str, Any],
-    configs: Configs,
-    clients: Sequence[str | None],
-    tasks: Mapping[TaskId, Any],
+def find_racks(
+    placement: Placement | None, configs: Configs, clients: Sequence[str | None]
 ) -> Racks | None:
-    """Read racks from a scenario as decoded from JSON; None when Kafka leaves them alone.
+    """Find the racks of clients and replicas; None when Kafka leaves them alone.
 
     That is with the strategy "none", or when a client has no rack, or a replica of a partition
     that counts, or a partition has no replicas. ``clients`` are the clients' racks. Changelogs
-    count when there are to be standbys. A broker that isn't listed has no rack, just as one that
-    is down has none in Kafka's metadata.
+    count when there are to be standbys.
 
-    Raises ScenarioError ``bad_field``.
     Source: KIP-925, RackAwareTaskAssignor.canEnableRackAwareAssignor.
     """
-    if configs.rack_aware_assignment_strategy == "none":
-        return None
-    sources = {task: _partitions(task, value, "source") for task, value in tasks.items()}
-    changelogs = {task: _partitions(task, value, "changelog") for task, value in tasks.items()}
-    replicas = _replicas(scenario, _brokers(scenario))
     by_client = tuple(rack for rack in clients if rack is not None)
-    if len(by_client) < len(clients):
+    if placement is None or len(by_client) < len(clients):
         return None
+    sources, changelogs, replicas = placement.sources, placement.changelogs, placement.replicas
     counted = {partition for own in sources.values() for partition in own}
     if configs.num_standby_replicas:
         # Kafka asks for all partitions of these topics, even those that no task has.
@@ -87,49 +73,3 @@ def read_racks(
         return None
     racks = {p: frozenset(rack for rack in own if rack is not None) for p, own in replicas.items()}
     return Racks(by_client, racks, sources, changelogs)
-
-
-def _partitions(task: TaskId, value: Mapping[str, Any], kind: str) -> tuple[TopicPartition, ...]:
-    """Read a task's partitions, each a topic and a number."""
-    place = f"tasks.{task}.{kind}_partitions"
-    partitions = set()
-    for pair in fields.array(value.get(f"{kind}_partitions", []), place):
-        if len(fields.array(pair, place)) != 2 or not isinstance(pair[0], str):
-            raise ScenarioError("bad_field", f"{place}: {pair!r:.80} is not a topic and a number")
-        number = fields.integer(pair[1], place, 0, _INT_MAX)
-        partitions.add(TopicPartition(pair[0], number))
-    return tuple(sorted(partitions))
-
-
-def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:
-    brokers: dict[int, str | None] = {}
-    for text, rack in fields.mapping(scenario.get("brokers", {}), "brokers").items():
-        number = _number(text)
-        if number is None:
-            raise ScenarioError("bad_field", f"brokers: {text!r:.80} is not a broker id")
-        brokers[number] = fields.optional_string(rack, f"brokers.{text}")
-    return brokers
-
-
-def _replicas(
-    scenario: Mapping[str, Any], brokers: Mapping[int, str | None]
-) -> Mapping[TopicPartition, list[str | None]]:
-    """Give the racks of each partition's replicas, None for a replica without a rack."""
-    replicas: dict[TopicPartition, list[str | None]] = {}
-    for text, ids in fields.mapping(scenario.get("replicas", {}), "replicas").items():
-        topic, _, digits = text.rpartition("-")
-        number = _number(digits)
-        if not topic or number is None:
-            raise ScenarioError(
-                "bad_field", f"replicas: {text!r:.80} is not a partition such as orders-3"
-            )
-        place = f"replicas.{text}"
-        replicas[TopicPartition(topic, number)] = [
-            brokers.get(fields.integer(one, place, 0, _INT_MAX)) for one in fields.array(ids, place)
-        ]
-    return replicas
-
-
-def _number(text: str) -> int | None:
-    """Read a number in its one spelling; None for anything else."""
-    return int(text) if _NUMBER.fullmatch(text) else None

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from caughtup.models.assignors import fields
 from caughtup.models.assignors.configs import Configs, read_configs
-from caughtup.models.assignors.racks import Racks, read_racks
+from caughtup.models.assignors.placement import Placement, read_placement
+from caughtup.models.assignors.racks import Racks, find_racks
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -42,7 +43,8 @@ class Client:
 class Scenario:
     """A valid scenario. Tasks are in TaskId order, clients in ProcessId order.
 
-    ``racks`` are those of clients and replicas; None where Kafka doesn't assign by rack.
+    ``placement`` is where the replicas are; None with the strategy "none". ``racks`` are those of
+    clients and replicas; None where Kafka's own assignors don't assign by rack.
     """
 
     name: str | None
@@ -51,6 +53,7 @@ class Scenario:
     stateful: tuple[TaskId, ...]
     stateless: tuple[TaskId, ...]
     clients: tuple[Client, ...]
+    placement: Placement | None
     racks: Racks | None
 
 
@@ -77,6 +80,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         _client(process_id, value, stateful, known)
         for process_id, value in sorted(by_process.items())
     )
+    placement = read_placement(root, configs, tasks)
     return Scenario(
         name=name,
         assignor=fields.required_string(root, "assignor", ""),
@@ -84,7 +88,8 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         stateful=stateful,
         stateless=stateless,
         clients=clients,
-        racks=read_racks(root, configs, [one.rack for one in clients], tasks),
+        placement=placement,
+        racks=find_racks(placement, configs, [one.rack for one in clients]),
     )
 
 
