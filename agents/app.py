@@ -26,6 +26,7 @@ from caughtup.agents.web import WebServer
 from caughtup.models.state import ClusterState
 
 _METADATA_MS = 10_000
+_BATCHES_WAITING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     )
     health = Health()
     hurry = asyncio.Event()
-    changes = app.channel()
+    # Few: the reader waits for the agent, so that a long log isn't held in memory.
+    changes = app.channel(maxsize=_BATCHES_WAITING)
     wakeups = app.channel()
     ends = _topic(app, settings, END_OFFSETS)
     movements = _topic(app, settings, REASSIGNMENTS)

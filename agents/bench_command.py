@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.models.errors import CaughtupError
@@ -29,6 +30,9 @@ _VISIBLE_SECONDS = 30.0
 @click.group(short_help="Measure this installation.")
 def bench() -> None:
     """Measure this installation, on an embedded cluster that is started for it."""
+
+
+bench.add_command(offsets)
 
 
 @bench.command(short_help="From a commit to /metrics.")

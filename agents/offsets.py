@@ -22,6 +22,7 @@ from caughtup.agents.protocol import refresh_metadata
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS
+from caughtup.models.reading import ReadingProgress
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import Batch, decode_batch
 
@@ -29,10 +30,40 @@ log = logging.getLogger(__name__)
 
 #: How the key of a group's metadata starts: key type 2.
 _GROUP_KEY = b"\x00\x02"
-_MAX_RECORDS = 20_000
+#: How the topic is read, here and by the benchmark.
+CONSUMER: dict[str, Any] = {
+    "isolation_level": "read_committed",
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",
+    "fetch_max_wait_ms": 200,
+    "max_partition_fetch_bytes": 4 << 20,
+}
+#: Of a poll: decoding so many holds up the event loop for less than a tenth of a second.
+MAX_RECORDS = 20_000
 _RETRY_SECONDS = 1.0
+#: Unreadable records that the log tells of; the metrics count them all.
+_SAMPLES_A_MINUTE = 10
+#: How often the log tells of a long start.
+_SAY_MS = 5_000
 
 Records = list[tuple[bytes | None, bytes | None]]
+
+
+class Restraint:
+    """Lets so many things through each minute."""
+
+    def __init__(self, a_minute: int) -> None:
+        self._a_minute = a_minute
+        self._minute = -1
+        self._count = 0
+
+    def is_too_much(self, now: int) -> bool:
+        """Tell whether one more at this moment (ms) is too much."""
+        minute = now // 60_000
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        return self._count > self._a_minute
 
 
 class CaughtUp:
@@ -47,6 +78,7 @@ def offsets(
     wakeups: faust.ChannelT,
 ) -> None:
     """Register the offsets agent: a batch of changes in, the state updated."""
+    unreadable = Restraint(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
     async def apply(batches: faust.StreamT[Batch | CaughtUp]) -> None:
@@ -59,7 +91,8 @@ def offsets(
                 continue
             state.apply_batch(batch, now_ms())
             for sample in batch.samples:
-                log.warning("skipped a record of %s: %s", CONSUMER_OFFSETS, sample)
+                if not unreadable.is_too_much(now_ms()):
+                    log.warning("skipped a record of %s: %s", CONSUMER_OFFSETS, sample)
             if batch.groups:
                 await wakeups.put(Wakeup.GROUPS)
 
@@ -80,14 +113,7 @@ class OffsetsReader(Service):
     @Service.task
     async def _run(self) -> None:
         while not self.should_stop:
-            consumer = AIOKafkaConsumer(
-                **aiokafka_config(self._settings),
-                isolation_level="read_committed",
-                enable_auto_commit=False,
-                auto_offset_reset="earliest",
-                fetch_max_wait_ms=200,
-                max_partition_fetch_bytes=4 << 20,
-            )
+            consumer = AIOKafkaConsumer(**aiokafka_config(self._settings), **CONSUMER)
             try:
                 await consumer.start()
                 await self._read(consumer)
@@ -106,14 +132,30 @@ class OffsetsReader(Service):
         await consumer.seek_to_beginning(*partitions)
         # Under read_committed this is the last stable offset: nothing beyond it can be read yet.
         self._ends_at_start = dict(await consumer.end_offsets(partitions))
-        log.info("reading %d partitions of %s", len(partitions), CONSUMER_OFFSETS)
+        starts = await consumer.beginning_offsets(partitions)
+        total = sum(end - starts[p] for p, end in self._ends_at_start.items())
+        log.info(
+            "reading %d partitions of %s, %d offsets", len(partitions), CONSUMER_OFFSETS, total
+        )
+        progress = ReadingProgress(total, now_ms())
+        say_ms = progress.started_ms + _SAY_MS
         while not self.should_stop:
-            polled = await consumer.getmany(timeout_ms=500, max_records=_MAX_RECORDS)
+            polled = await consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
             records = [(r.key, r.value) for found in polled.values() for r in found]
             for chunk in split_generations(records) if self._health.ready else (records,):
                 if chunk:
                     await self._changes.put(decode_batch(chunk))
             await self._measure(consumer)
+            if self._announced:
+                continue
+            progress.records += len(records)
+            progress.behind = self._health.reader_lag or 0
+            if not progress.behind:
+                await self._announce()
+                log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
+            elif now_ms() >= say_ms:
+                say_ms += _SAY_MS
+                log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
 
     async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
         """Wait until the topic is there: brokers make it when the first group needs it."""
@@ -126,7 +168,7 @@ class OffsetsReader(Service):
         return []
 
     async def _measure(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell how much is left, and become ready once the ends seen at the start are passed."""
+        """Tell how much is left; at first, of what was there at the start."""
         behind = 0
         for partition, end in self._ends_at_start.items():
             position = await consumer.position(partition)
@@ -134,8 +176,6 @@ class OffsetsReader(Service):
                 end = consumer.last_stable_offset(partition) or end
             behind += max(0, end - position)
         self._health.reader_lag = behind
-        if not behind:
-            await self._announce()
 
     async def _announce(self) -> None:
         if not self._announced:

@@ -7,7 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,9 +32,17 @@ class Stage(ClosedOnExit):
     ``web_port`` is where the service listens, 0 for a free port.
     """
 
-    def __init__(self, *, nodes: int = 2, web_port: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        nodes: int = 2,
+        web_port: int = 0,
+        broker_properties: Mapping[str, str] | None = None,
+    ) -> None:
         self.processes = Processes()
-        self.cluster = EmbeddedCluster(nodes, processes=self.processes)
+        self.cluster = EmbeddedCluster(
+            nodes, processes=self.processes, broker_properties=broker_properties
+        )
         self.application = StreamsApplication(self.cluster, APPLICATION, partitions=PARTITIONS)
         self.web_port = web_port or free_ports(1)[0]
         self.history = self.processes.directory / "history"
@@ -45,6 +53,12 @@ class Stage(ClosedOnExit):
     def url(self) -> str:
         """Where the page is."""
         return f"http://127.0.0.1:{self.web_port}/"
+
+    @property
+    def service(self) -> Process:
+        """The service's process, once it was started."""
+        assert self._service is not None
+        return self._service
 
     @property
     def settings_file(self) -> Path:

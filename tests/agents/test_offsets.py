@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.agents.offsets import split_generations
+from caughtup.agents.offsets import Restraint, split_generations
 from caughtup.models.wire.batch import Record, decode_batch
 from tests.support.streams import (
     GROUP,
@@ -86,3 +86,9 @@ def test_every_generation_of_a_poll_is_decided(picked: list[int]) -> None:
         state.apply_batch(decode_batch(chunk), START_MS + 50)
     decided = [r["generation"] for r in state.decide(START_MS + 50) if r["group"] == GROUP]
     assert decided == expected
+
+
+def test_so_many_things_are_let_through_each_minute() -> None:
+    restraint = Restraint(2)
+    assert [restraint.is_too_much(60_000 + at) for at in (0, 1, 2)] == [False, False, True]
+    assert not restraint.is_too_much(120_000)

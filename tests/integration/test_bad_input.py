@@ -14,12 +14,13 @@ from confluent_kafka import Consumer, Producer
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.load import produce
+from caughtup.demo.offset_commits import offsets_partition
 from caughtup.demo.ports import free_ports
 from caughtup.demo.topics import create_topics
 from caughtup.models.wire.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
-from tests.support.service import Ran, Service, caughtup, commit, offsets_partition, wait_for
+from tests.support.service import Ran, Service, caughtup, commit, wait_for
 from tests.support.streams import Member, generation, process
 from tests.support.streams import commit as raw_commit
 
@@ -108,7 +109,7 @@ DAMAGED = 0
 def elsewhere(prefix: str) -> str:
     """Name a group that is not kept on the damaged partition."""
     names = (f"{prefix}-{number}" for number in count())
-    return next(name for name in names if offsets_partition(name) != DAMAGED)
+    return next(name for name in names if offsets_partition(name, 4) != DAMAGED)
 
 
 FIRST, PLAIN = elsewhere("first"), elsewhere("plain")

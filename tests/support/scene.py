@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from caughtup.agents.protocol import ClusterProtocol
 from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.load import produce
+from caughtup.demo.offset_commits import offsets_partition
 from caughtup.demo.stage import APPLICATION, PARTITIONS, Stage
 from caughtup.demo.streams_app import StreamsApplication
 from caughtup.demo.throttle import set_throttle
@@ -22,7 +23,6 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.prometheus import Prometheus
-from tests.support.service import offsets_partition
 
 SECONDS = 120.0
 ORDERS = 5_000

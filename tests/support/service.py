@@ -244,14 +244,6 @@ def commit(
         consumer.close()
 
 
-def offsets_partition(group: str, partitions: int = 4) -> int:
-    """Give the partition of ``__consumer_offsets`` that a group is kept on: its hash in Java."""
-    code = 0
-    for character in group:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    return abs(code - (1 << 32) if code >= 1 << 31 else code) % partitions
-
-
 def _commits(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
     try:
         committed = consumer.commit(offsets=offsets, asynchronous=False)

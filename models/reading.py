@@ -1,0 +1,43 @@
+"""How far a reader of a long log has come, and how long the rest will take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ReadingProgress:
+    """Counts a log being read from ``started_ms`` on; ``total`` is its length in offsets.
+
+    Compaction leaves fewer records than offsets: ``records`` counts those really read. Moments
+    are milliseconds since the epoch.
+    """
+
+    total: int
+    started_ms: int
+    behind: int = 0
+    records: int = 0
+
+    def __post_init__(self) -> None:
+        self.behind = self.total
+
+    def seconds(self, now_ms: int) -> float:
+        """Time spent so far; never 0, so that it can be divided by."""
+        return max(1, now_ms - self.started_ms) / 1000
+
+    def seconds_left(self, now_ms: int) -> float | None:
+        """Time the rest takes at the speed so far; None before anything was read."""
+        done = self.total - self.behind
+        return self.behind * self.seconds(now_ms) / done if done > 0 else None
+
+    def line(self, now_ms: int) -> str:
+        """Say it in one line."""
+        percent = 100 * (self.total - self.behind) // self.total if self.total else 100
+        left = self.seconds_left(now_ms)
+        rest = "" if left is None else f", about {left:.0f} s left"
+        return f"{percent} %, {self.speed(now_ms)}{rest}"
+
+    def speed(self, now_ms: int) -> str:
+        """Say how many records were read in what time."""
+        seconds = self.seconds(now_ms)
+        return f"{self.records:,} records in {seconds:.1f} s ({self.records / seconds:,.0f}/s)"
