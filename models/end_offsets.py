@@ -1,61 +1,142 @@
 """End offsets as they were seen over time, so that a past moment can be bounded.
 
 A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
-But end offsets only grow, so the sample before and the sample after the decision bound them.
+But end offsets only grow, so the look before and the look after a moment bound them. The same
+looks tell, the other way round, when the log passed an offset: the age of an unread record.
+
+A history is bounded: the newest looks all stay, which is what decisions need, and older ones
+get sparser with age, so that some forty looks reach back for hours. Leaving out looks between
+two others widens a bound and never makes it false.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
+from caughtup.models.thinning import kept_points
 
-#: Samples kept for a partition. Equal neighbours are folded, so an idle partition costs two.
-SAMPLES_KEPT = 240
+#: The newest looks, which all stay: at one a second, more than a decision waits for its ends.
+DENSE_LOOKS = 20
+#: Older looks, and how far back they reach in ms. One look in four hours and 20 s of dense ones
+#: make neighbours differ in age by a third.
+SPARSE_LOOKS = 22
+HORIZON_MS = 4 * 3_600_000
+#: Looks after which a history is thinned: a few more than stay, so that few looks pay for it.
+SAMPLES_KEPT = DENSE_LOOKS + SPARSE_LOOKS + 8
+
+
+class Look(NamedTuple):
+    """A log end offset, and when it was listed in ms since the epoch."""
+
+    end_offset: int
+    at_ms: int
 
 
 class EndOffsetHistory:
-    """The samples of one partition, oldest first."""
+    """The looks at one partition, oldest first; a log that stood still is two looks.
 
-    __slots__ = ("_end", "_first_ms", "_last_ms", "latest")
+    ``latest`` is all that the newest look showed.
+    """
+
+    __slots__ = ("_ends", "_times_ms", "latest")
 
     def __init__(self, first: EndOffsets) -> None:
         self.latest = first
-        self._end = [first.end_offset]
-        self._first_ms = [first.as_of_ms]
-        self._last_ms = [first.as_of_ms]
+        self._ends = array("q", (first.end_offset,))
+        self._times_ms = array("q", (first.as_of_ms,))
 
     def add(self, sample: EndOffsets) -> None:
-        """Take a sample. A log that went backwards was recreated: its history starts again."""
-        if sample.as_of_ms < self._last_ms[-1]:
+        """Take a look. An older one than the latest is ignored.
+
+        A log that went backwards was recreated, or lost its tail with its leader. Which records
+        have other offsets now is not known, so its history starts again.
+        """
+        ends, times_ms = self._ends, self._times_ms
+        if sample.as_of_ms < times_ms[-1]:
             return
         self.latest = sample
-        if sample.end_offset < self._end[-1]:
-            del self._end[:], self._first_ms[:], self._last_ms[:]
-        if self._end and sample.end_offset == self._end[-1]:
-            self._last_ms[-1] = sample.as_of_ms
+        end = sample.end_offset
+        if end < ends[-1]:
+            del ends[:], times_ms[:]
+        elif sample.as_of_ms == times_ms[-1]:
+            ends[-1] = end
             return
-        self._end.append(sample.end_offset)
-        self._first_ms.append(sample.as_of_ms)
-        self._last_ms.append(sample.as_of_ms)
-        if len(self._end) > SAMPLES_KEPT:
-            del self._end[0], self._first_ms[0], self._last_ms[0]
+        elif len(ends) > 1 and end == ends[-1] == ends[-2]:
+            times_ms[-1] = sample.as_of_ms
+            return
+        ends.append(end)
+        times_ms.append(sample.as_of_ms)
+        if len(ends) > SAMPLES_KEPT:
+            kept = kept_points(times_ms, DENSE_LOOKS, SPARSE_LOOKS, HORIZON_MS)
+            self._ends = array("q", [ends[index] for index in kept])
+            self._times_ms = array("q", [times_ms[index] for index in kept])
 
     def at_or_before(self, moment_ms: int) -> int | None:
         """Give the log end offset last seen at or before a moment; None if it was not seen yet."""
-        index = bisect_right(self._first_ms, moment_ms)
-        return self._end[index - 1] if index else None
+        index = bisect_right(self._times_ms, moment_ms)
+        return self._ends[index - 1] if index else None
 
     def at_or_after(self, moment_ms: int) -> int | None:
         """Give the log end offset first seen at or after a moment; None if not seen since."""
-        index = bisect_right(self._last_ms, moment_ms - 1)
-        return self._end[index] if index < len(self._end) else None
+        index = bisect_left(self._times_ms, moment_ms)
+        return self._ends[index] if index < len(self._ends) else None
+
+    def around(self, offset: int) -> tuple[Look | None, Look | None]:
+        """Give the looks between which the log passed an offset: the record at it was appended.
+
+        The first is the last look at which the log ended at or before the offset, None if it was
+        beyond it from the start; the second the first look beyond, None if it isn't there yet.
+        """
+        index = bisect_right(self._ends, offset)
+        return (
+            Look(self._ends[index - 1], self._times_ms[index - 1]) if index else None,
+            Look(self._ends[index], self._times_ms[index]) if index < len(self._ends) else None,
+        )
+
+    def end_at(self, moment_ms: int) -> float | None:
+        """Interpolate the log end at a moment; None before the first look or after the last."""
+        index = bisect_left(self._times_ms, moment_ms)
+        if index == len(self._times_ms):
+            return None
+        later = self._times_ms[index]
+        if later == moment_ms:
+            return self._ends[index]
+        if not index:
+            return None
+        earlier, end = self._times_ms[index - 1], self._ends[index - 1]
+        return end + (self._ends[index] - end) * (moment_ms - earlier) / (later - earlier)
+
+    @property
+    def first(self) -> Look:
+        """The oldest look that is still known."""
+        return Look(self._ends[0], self._times_ms[0])
+
+    @property
+    def last_ms(self) -> int:
+        """When the newest look was taken, in ms since the epoch."""
+        return self._times_ms[-1]
+
+    @property
+    def spacing_ms(self) -> int:
+        """Give the time between the two newest looks that differ: how finely time is told, in ms.
+
+        0 for a log that never moved.
+        """
+        ends, times_ms = self._ends, self._times_ms
+        index = bisect_left(ends, ends[-1])
+        return times_ms[index] - times_ms[index - 1] if index else 0
+
+    def __len__(self) -> int:
+        return len(self._ends)
 
 
 class EndOffsetTable:
-    """Every partition's end offsets: the latest, and enough of the past to bound a decision."""
+    """Every partition's end offsets: the latest, and enough of the past to bound a moment."""
 
     def __init__(self) -> None:
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
@@ -81,6 +162,10 @@ class EndOffsetTable:
         """Give the newest sample of a partition, None if there is none."""
         history = self._histories.get(partition)
         return None if history is None else history.latest
+
+    def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
+        """Give all that is known of a partition's end over time, None if it was never seen."""
+        return self._histories.get(partition)
 
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int

@@ -9,6 +9,9 @@ from typing import NamedTuple
 LATEST_OFFSET = -2
 #: What a member reports for a task whose offsets it doesn't know (``UNKNOWN_OFFSET_SUM``).
 UNKNOWN_OFFSET_SUM = -3
+#: How far a coordinator's clock and ours may differ before a commit counts as older than a look
+#: at the log's end, in ms. Taking a fresh commit for an old one would show the whole log as lag.
+CLOCK_ALLOWANCE_MS = 10_000
 #: Java's ``Long.MAX_VALUE``, where Kafka's sums stop when they overflow.
 LONG_MAX = (1 << 63) - 1
 
@@ -31,30 +34,50 @@ class EndOffsets:
 
 
 class PartitionLag(NamedTuple):
-    """How far a group is behind on a partition, in offsets, in both views."""
+    """How far a group is behind on a partition, in offsets, in both views.
+
+    ``out_of_range``: the commit lies beyond the log, so the group's reset policy decides where
+    it goes on (Kafka's ``OFFSET_OUT_OF_RANGE``).
+    """
 
     lag: int
     lag_committed_view: int
     has_commit: bool
+    out_of_range: bool = False
 
 
-def partition_lag(committed: int | None, ends: EndOffsets) -> PartitionLag:
+def partition_lag(
+    committed: int | None, ends: EndOffsets, commit_timestamp_ms: int | None = None
+) -> PartitionLag:
     """Tell how far a group is behind.
 
     ``lag`` is what a read_committed reader has yet to read, up to the last stable offset, but
     not the transaction markers at its end as far as they are known;
     ``lag_committed_view`` counts to the log end, open transactions included, as most tools do.
     Without a commit the backlog is counted from the log start. A commit before the log start
-    counts from the log start too, since nothing before it can be read. Never negative: a
-    commit can be newer than the end offsets it is compared with.
+    counts from the log start too, since nothing before it can be read.
+
+    Never negative: a commit can be newer than the end offsets it is compared with. But where
+    ``commit_timestamp_ms`` says that it is older, a commit beyond the log end is one on a log
+    that was recreated or lost its tail; it is out of range, and counts as no commit does.
     """
-    position = ends.start_offset if committed is None else max(committed, ends.start_offset)
+    out_of_range = (
+        committed is not None
+        and committed > ends.end_offset
+        and commit_timestamp_ms is not None
+        and commit_timestamp_ms + CLOCK_ALLOWANCE_MS < ends.as_of_ms
+    )
+    if committed is None or out_of_range:
+        position = ends.start_offset
+    else:
+        position = max(committed, ends.start_offset)
     readable = ends.readable_end_offset
     last = ends.last_stable_offset if readable is None else readable
     return PartitionLag(
         lag=max(0, last - position),
         lag_committed_view=max(0, ends.end_offset - position),
         has_commit=committed is not None,
+        out_of_range=out_of_range,
     )
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.end_offsets import SAMPLES_KEPT, EndOffsetHistory, EndOffsetTable
+from caughtup.models.end_offsets import (
+    DENSE_LOOKS,
+    SAMPLES_KEPT,
+    EndOffsetHistory,
+    EndOffsetTable,
+)
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
 
@@ -74,10 +79,65 @@ def test_an_idle_partition_keeps_one_entry_however_often_it_is_looked_at() -> No
     assert history.at_or_after(SAMPLES_KEPT * 3) is None
 
 
-def test_the_oldest_samples_are_dropped_and_bounds_stay_true() -> None:
-    ends = table(*((at_ms, at_ms) for at_ms in range(SAMPLES_KEPT + 10)))
-    assert ends.bounds(PARTITION, 5, 5) == (0, 10)
-    assert ends.bounds(PARTITION, SAMPLES_KEPT, SAMPLES_KEPT) == (SAMPLES_KEPT, SAMPLES_KEPT)
+def test_old_samples_are_thinned_and_bounds_stay_true() -> None:
+    last = SAMPLES_KEPT * 5
+    ends = table(*((at_ms, at_ms) for at_ms in range(last + 1)))
+    for moment in range(last - DENSE_LOOKS + 1, last + 1):
+        assert ends.bounds(PARTITION, moment, moment) == (moment, moment)
+    for moment in range(last):
+        bounds = ends.bounds(PARTITION, moment, moment)
+        assert bounds is not None
+        assert bounds[0] <= moment <= bounds[1]
+    assert ends.bounds(PARTITION, 0, 0) == (0, 0)
+
+
+def test_a_history_is_bounded_and_reaches_back_for_hours() -> None:
+    """A look a second for five hours: some forty stay, and tell a moment to a share of its age."""
+    history = EndOffsetHistory(sample(0, 0))
+    now = 5 * 3_600
+    for second in range(1, now + 1):
+        history.add(sample(second, second * 1_000))
+        assert len(history) <= SAMPLES_KEPT
+    assert now - 4 * 3_600 - 3_600 <= history.first.at_ms / 1_000 <= now - 2 * 3_600
+    for age in (10, 60, 300, 900, 1_800, 3_600):
+        before, after = history.around(now - age)
+        assert before is not None
+        assert after is not None
+        assert before.end_offset <= now - age < after.end_offset
+        assert after.at_ms - before.at_ms <= 800 * age
+
+
+def test_a_record_was_appended_between_the_two_looks_around_its_offset() -> None:
+    history = EndOffsetHistory(sample(10, 100))
+    for end, at_ms in ((10, 200), (20, 300), (20, 400), (30, 500)):
+        history.add(sample(end, at_ms))
+    assert history.around(9) == (None, (10, 100))
+    assert history.around(10) == history.around(19) == ((10, 200), (20, 300))
+    assert history.around(20) == history.around(29) == ((20, 400), (30, 500))
+    assert history.around(30) == ((30, 500), None)
+
+
+def test_the_end_is_interpolated_between_looks_and_never_beyond_them() -> None:
+    history = EndOffsetHistory(sample(10, 100))
+    history.add(sample(20, 200))
+    assert [history.end_at(ms) for ms in (99, 100, 150, 200, 201)] == [None, 10, 15, 20, None]
+
+
+def test_the_finest_time_that_a_history_tells_is_that_between_its_newest_looks_that_differ() -> (
+    None
+):
+    history = EndOffsetHistory(sample(10, 100))
+    assert history.spacing_ms == 0
+    history.add(sample(10, 900))
+    assert history.spacing_ms == 0
+    history.add(sample(20, 1_000))
+    history.add(sample(20, 5_000))
+    assert history.spacing_ms == 100
+
+
+def test_two_samples_of_one_moment_count_as_the_later_one() -> None:
+    ends = table((10, 100), (20, 100))
+    assert ends.bounds(PARTITION, 100, 100) == (20, 20)
 
 
 def test_the_latest_sample_has_all_three_offsets_of_its_look() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.lag import (
+    CLOCK_ALLOWANCE_MS,
     LATEST_OFFSET,
     LONG_MAX,
     UNKNOWN_OFFSET_SUM,
@@ -53,6 +54,14 @@ def test_a_partition_that_was_never_committed_lags_from_the_log_start() -> None:
 
 def test_a_commit_of_0_is_a_commit() -> None:
     assert partition_lag(0, EndOffsets(0, 5, 5, 0)) == PartitionLag(5, 5, True)
+
+
+def test_a_commit_beyond_the_log_end_is_out_of_range_only_if_it_is_older_than_the_look() -> None:
+    ends = EndOffsets(start_offset=20, last_stable_offset=90, end_offset=100, as_of_ms=60_000)
+    older = 60_000 - CLOCK_ALLOWANCE_MS - 1
+    assert partition_lag(101, ends, older) == PartitionLag(70, 80, True, out_of_range=True)
+    assert partition_lag(101, ends, older + 1) == PartitionLag(0, 0, True)
+    assert partition_lag(100, ends, older) == PartitionLag(0, 0, True)
 
 
 @settings(print_blob=True, deadline=None)

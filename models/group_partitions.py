@@ -1,0 +1,127 @@
+"""The committed offsets of every group, small enough for a million group-partitions.
+
+About half a kilobyte for a group-partition with a full history, a quarter for one that hardly
+moves; ``tests/models/test_group_partitions.py`` holds it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, KeysView, Mapping
+from types import MappingProxyType
+
+from caughtup.models.commit_history import CommitHistory
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_offsets import OffsetCommit
+
+_NONE: Mapping[TopicPartition, CommitHistory] = MappingProxyType({})
+
+
+class GroupPartitions:
+    """What each group committed where: group → partition → its history of commits.
+
+    Keys and topic ids are kept once however many groups have commits on a partition. Commits in
+    the log name the same partition with an object of their own each time.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[TopicPartition, CommitHistory]] = {}
+        self._topic_ids: dict[str, bytes] = {}
+        self._keys: dict[TopicPartition, TopicPartition] = {}
+        self._sweep_at = 1_024
+
+    def apply(
+        self,
+        group: str,
+        partition: TopicPartition,
+        commit: OffsetCommit | None,
+        ends: EndOffsetTable,
+    ) -> None:
+        """Take a commit, or None when it was deleted; the last of a group's takes the group along.
+
+        A commit on a topic with another id is on another topic of the same name: its history
+        starts again. ``ends`` tells since when the group had something to read.
+        """
+        if commit is None:
+            self._delete(group, partition)
+            return
+        table = self._groups.setdefault(group, {})
+        known = table.get(partition)
+        topic_id = self._topic_id(partition.topic, commit.topic_id)
+        if known is not None and known.topic_id is None:
+            known.topic_id = topic_id
+        if known is None or topic_id not in (None, known.topic_id):
+            table[self._key(partition)] = CommitHistory(
+                commit.offset, commit.commit_timestamp_ms, topic_id
+            )
+            return
+        unread_since_ms = None
+        if commit.offset > known.committed:
+            history = ends.history(partition)
+            if history is not None:
+                unread, _ = history.around(known.committed)
+                unread_since_ms = None if unread is None else unread.at_ms
+        known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms)
+
+    def _delete(self, group: str, partition: TopicPartition) -> None:
+        table = self._groups.get(group)
+        if table is not None:
+            table.pop(partition, None)
+            if not table:
+                del self._groups[group]
+
+    def _key(self, partition: TopicPartition) -> TopicPartition:
+        """Give the one object that stands for a partition.
+
+        Those that no group has commits on any more are swept out when there are twice as many as
+        after the last time.
+        """
+        key = self._keys.get(partition)
+        if key is None:
+            if len(self._keys) >= self._sweep_at:
+                self._keys = {key: key for table in self._groups.values() for key in table}
+                topics = {key.topic for key in self._keys}
+                self._topic_ids = {t: i for t, i in self._topic_ids.items() if t in topics}
+                self._sweep_at = max(1_024, 2 * len(self._keys))
+            key = self._keys[partition] = partition
+        return key
+
+    def _topic_id(self, topic: str, topic_id: bytes | None) -> bytes | None:
+        """Give the one object that stands for a topic's id."""
+        known = self._topic_ids.get(topic)
+        if topic_id is not None and known != topic_id:
+            self._topic_ids[topic] = topic_id
+            return topic_id
+        return known if topic_id is not None else None
+
+    def drop(self, group: str) -> None:
+        """Forget a group with all its commits."""
+        self._groups.pop(group, None)
+
+    def of(self, group: str) -> Mapping[TopicPartition, CommitHistory]:
+        """Give a group's partitions with their histories; empty for a group without commits."""
+        return self._groups.get(group, _NONE)
+
+    def interval_ms(self, group: str) -> int | None:
+        """Tell the longest of the intervals in which a group commits on its partitions, in ms.
+
+        It stands in for a partition that has none of its own yet; None if there is none at all.
+        """
+        intervals = [history.interval_ms for history in self.of(group).values()]
+        return max((known for known in intervals if known is not None), default=None)
+
+    def topics(self) -> set[str]:
+        """Name the topics that any group has commits on."""
+        return {partition.topic for table in self._groups.values() for partition in table}
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that have commits."""
+        return self._groups.keys()
+
+    def __iter__(self) -> Iterator[tuple[str, TopicPartition, CommitHistory]]:
+        for group in sorted(self._groups):
+            for partition in sorted(self._groups[group]):
+                yield group, partition, self._groups[group][partition]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups.values()))

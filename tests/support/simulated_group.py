@@ -1,0 +1,107 @@
+"""A partition, its producer and a group that reads it, on a clock that only the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.group_partitions import GroupPartitions
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.lag_figures import LagFigures, lag_figures
+from caughtup.models.lag_verdict import Verdict, partition_verdict
+from caughtup.models.wire.consumer_offsets import OffsetCommit
+
+GROUP = "billing"
+PARTITION = TopicPartition("orders", 0)
+#: The clock starts here, in ms since the epoch.
+START_MS = 1_790_000_000_000
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+
+
+class SimulatedGroup:
+    """One group-partition; all times are ms since ``START_MS``.
+
+    ``produced`` tells the log end at a moment. The group reads ``read_rate`` records a second, as
+    far as there are any, and commits every ``commit_ms``; None for one that doesn't run.
+    """
+
+    def __init__(self, produced: Callable[[int], int], look_ms: int = SECOND) -> None:
+        self.produced = produced
+        self.look_ms = look_ms
+        self.ends = EndOffsetTable()
+        self.commits = GroupPartitions()
+        self.now = 0
+        self.position = 0.0
+        self.start_offset = 0
+        self.markers = 0
+        self.readable_known = True
+        self.commit_ms: int | None = None
+        self.read_rate = 0.0
+        self.read_until: Callable[[int], int] = produced
+
+    def consume(self, read_rate: float, commit_ms: int | None) -> None:
+        """From now on read so many records a second and commit so often (ms)."""
+        self.read_rate, self.commit_ms = read_rate, commit_ms
+
+    def run(self, duration_ms: int) -> None:
+        """Let time pass in steps of a tenth of a second."""
+        for now in range(self.now + 100, self.now + duration_ms + 1, 100):
+            self.now = now
+            readable = self.produced(now)
+            self.position = min(readable, self.position + self.read_rate / 10)
+            if self.commit_ms is not None and now % self.commit_ms == 0:
+                self.commit(int(self.position))
+            if now % self.look_ms == 0:
+                self.look()
+
+    def look(self) -> None:
+        """List the end offsets. ``markers`` of them, at the end, are transaction markers."""
+        readable = self.produced(self.now)
+        end = readable + self.markers
+        self.ends.apply(
+            PARTITION,
+            EndOffsets(
+                self.start_offset,
+                end,
+                end,
+                START_MS + self.now,
+                readable if self.readable_known else None,
+            ),
+        )
+
+    def commit(self, offset: int, partition: TopicPartition = PARTITION) -> None:
+        """Commit an offset now."""
+        commit = OffsetCommit(offset, -1, "", START_MS + self.now, -1, None)
+        self.commits.apply(GROUP, partition, commit, self.ends)
+
+    def figures(self) -> LagFigures:
+        """Give the figures as of now."""
+        looks = self.ends.history(PARTITION)
+        assert looks is not None
+        commits = self.commits.of(GROUP).get(PARTITION)
+        return lag_figures(commits, looks, START_MS + self.now, self.commits.interval_ms(GROUP))
+
+    def verdict(self) -> Verdict:
+        """Judge it as of now."""
+        return partition_verdict(self.figures())
+
+    def verdicts_during(self, duration_ms: int, every_ms: int = SECOND) -> set[str]:
+        """Let time pass and collect every verdict on the way."""
+        found = set()
+        for _ in range(duration_ms // every_ms):
+            self.run(every_ms)
+            found.add(self.verdict().verdict)
+        return found
+
+
+def steadily(rate: float) -> Callable[[int], int]:
+    """Produce so many records a second, evenly."""
+    return lambda now: int(rate * now / 1000)
+
+
+def until(stop_ms: int, produced: Callable[[int], int]) -> Callable[[int], int]:
+    """Produce like another producer, and nothing from a moment on."""
+    return lambda now: produced(min(now, stop_ms))
