@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install java prometheus demo test lint types check lock clean
+SCENARIOS ?= 100000
+SEED ?= 1000000
+
+.PHONY: help install java prometheus demo test proof lint types check lock clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,6 +30,9 @@ demo: java install  ## Embedded Kafka, a Streams application, the service, Spark
 
 test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
+
+proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000, against Kafka's jars
+	@$(BIN)/python -m tests.oracle.prove $(SCENARIOS) $(SEED)
 
 lint: install
 	@$(BIN)/ruff check .
