@@ -24,16 +24,14 @@ def assert_same_decisions(oracle: AssignorOracle, scenarios: Iterable[dict[str, 
     for scenario in scenarios:
         ours, theirs = _here(scenario), _there(oracle, scenario)
         if ours != theirs or "exception" in theirs:
-            pytest.fail(_report(oracle, scenario, ours, theirs), pytrace=False)
+            raised = "exception" in ours, "exception" in theirs
+            pytest.fail(_report(oracle, scenario, raised), pytrace=False)
         count += 1
     return count
 
 
-def _report(
-    oracle: AssignorOracle, scenario: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]
-) -> str:
-    """Say how the decisions differ, and how those of a smaller scenario do that fails alike."""
-    raised = "exception" in ours, "exception" in theirs
+def _report(oracle: AssignorOracle, scenario: dict[str, Any], raised: tuple[bool, bool]) -> str:
+    """Name the scenario, and tell the decisions about the least part of it that fails alike."""
 
     def fails_alike(smaller: dict[str, Any]) -> bool:
         here, there = _here(smaller), _there(oracle, smaller)
@@ -41,8 +39,7 @@ def _report(
 
     least = shrink(scenario, fails_alike)
     return (
-        f"{scenario['name']}\nours: {json.dumps(ours)}\nKafka's: {json.dumps(theirs)}\n"
-        f"the least of it that differs: {json.dumps(least)}\n"
+        f"{scenario['name']} is decided otherwise; the least of it that is:\n{json.dumps(least)}\n"
         f"ours: {json.dumps(_here(least))}\nKafka's: {json.dumps(_there(oracle, least))}"
     )
 

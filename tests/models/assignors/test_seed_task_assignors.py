@@ -151,3 +151,17 @@ def test_high_availability_does_not_wait_where_nobody_is_caught_up(begin: Begin)
     generation = group.rebalance()
     assert (generation.active, generation.standby) == ({"m2": "t1"}, {})
     assert not generation.probing
+
+
+def test_high_availability_has_the_client_that_lags_least_serve_where_nobody_is_caught_up(
+    begin: Begin,
+) -> None:
+    group = begin("high_availability", stateful="t1", names=T1)
+    group.join("m2", process=1)
+    group.join("m3", process=2)
+    group.lag("m3", "t1", 50_000)
+    generation = group.rebalance()
+    assert (generation.active, generation.warmup) == ({"m3": "t1"}, {"m2": "t1"})
+    assert generation.probing
+    group.catch_up()
+    assert group.rebalance().active == {"m2": "t1"}
