@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.java_hash_order import ClientHashOrder
 from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
-from caughtup.models.ids import ProcessId
-
-_WORD = (1 << 32) - 1
 
 
 class ConstrainedPrioritySet:
@@ -24,7 +22,7 @@ class ConstrainedPrioritySet:
     def __init__(self, clients: Sequence[ClientState]) -> None:
         self._clients = clients
         self._ranks = [(client.task_load(), place) for place, client in enumerate(clients)]
-        self._hashes = [_spread_hash(client.process_id) for client in clients]
+        self._order = ClientHashOrder([client.process_id for client in clients], 0)
         self._queue = JavaPriorityQueue[int](self._ranks.__getitem__)
         self._queued: set[int] = set()
         for place in range(len(clients)):
@@ -41,7 +39,7 @@ class ConstrainedPrioritySet:
                 found = place
                 break
             passed_over.append(place)
-        for place in self.in_hash_order(passed_over):
+        for place in self._order.of(passed_over):
             self._offer(place)
         return found
 
@@ -57,18 +55,3 @@ class ConstrainedPrioritySet:
             self._queue.remove(place)
         self._queued.add(place)
         self._queue.offer(place)
-
-    def in_hash_order(self, places: list[int]) -> list[int]:
-        """Sort as a HashSet filled in this order iterates: by bucket, then as inserted."""
-        table = 16
-        while len(places) > table * 3 // 4:
-            table *= 2
-        hashes, mask = self._hashes, table - 1
-        return sorted(places, key=lambda place: hashes[place] & mask)
-
-
-def _spread_hash(process_id: ProcessId) -> int:
-    """Give UUID.hashCode as HashMap spreads it. Buckets of over 8 clients aren't reproduced."""
-    both = process_id.most ^ process_id.least
-    folded = (both >> 32 ^ both) & _WORD
-    return folded ^ folded >> 16

@@ -13,8 +13,9 @@ from caughtup.models.ids import TaskId
 class StickyHistory:
     """The tasks that clients had, clients being named by their places.
 
-    The last client by process id counts where several say that they ran a task. Tasks that the
-    topology no longer has are kept: they take room in the hash table, and so change its order.
+    Where several say that they ran a task, the last one counts in the order in which ``order``
+    has everyone. Tasks that the topology no longer has are kept: they take room in the hash
+    table, and so change its order.
 
     Source: LegacyStickyTaskAssignor.mapPreviousTaskAssignment.
     """
@@ -24,7 +25,8 @@ class StickyHistory:
         self._owners: dict[TaskId, int] = {}
         self._standbys: dict[TaskId, list[int]] = {}
         self._copies: dict[TaskId, list[int]] = {}
-        for place, client in enumerate(clients):
+        for place in order.everyone:
+            client = clients[place]
             for task in sorted(client.previous_active):
                 self._owners[task] = place
             for task in client.previous_standby:

@@ -1,18 +1,13 @@
-"""The Java collections whose order decides: PriorityQueue and HashSet, against Java's own."""
+"""The Java collection whose order decides movements: PriorityQueue, against Java's own."""
 
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.constrained_priority_set import ConstrainedPrioritySet
 from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
-from caughtup.models.assignors.scenario import Client
-from caughtup.models.ids import ProcessId
 
 # Letters that differ in case only are equal to the queue but can be told apart.
 LETTERS = st.sampled_from("aAbBcCdD")
@@ -40,17 +35,3 @@ def test_equal_elements_leave_the_queue_in_javas_order(
             assert theirs.remove(step)
             left.remove(step)
     assert [ours.poll() for _ in range(len(ours))] == [theirs.poll() for _ in range(len(left))]
-
-
-@settings(max_examples=40, deadline=None, print_blob=True)
-@given(st.sets(st.uuids(), min_size=1, max_size=60))
-def test_clients_passed_over_return_in_the_order_of_a_java_hash_set(
-    jvm: Any, drawn: set[UUID]
-) -> None:
-    ids = sorted(ProcessId.of(one.int) for one in drawn)
-    theirs = jvm.java.util.HashSet()
-    for one in ids:
-        theirs.add(jvm.java.util.UUID(one.most, one.least))
-    states = [ClientState(Client(one, 1, frozenset(), frozenset(), {})) for one in ids]
-    returned = ConstrainedPrioritySet(states).in_hash_order(list(range(len(ids))))
-    assert [str(ids[place]) for place in returned] == [one.toString() for one in theirs.toArray()]

@@ -45,6 +45,28 @@ def test_a_set_and_its_copy_are_walked_in_javas_orders(jvm: Any, ids: list[Proce
     assert names(ids, order.of_copy(ours)) == jvm.java.util.HashSet(theirs).toString()
 
 
+@settings(max_examples=60, deadline=None, print_blob=True)
+@given(IDS, st.data())
+def test_a_set_of_some_is_walked_in_javas_order_however_it_was_filled(
+    jvm: Any, ids: list[ProcessId], data: st.DataObject
+) -> None:
+    some = data.draw(st.lists(st.sampled_from(range(len(ids))), unique=True))
+    theirs = java_set(jvm, [ids[place] for place in some])
+    assert names(ids, ClientHashOrder(ids, 0).of(some)) == theirs.toString()
+
+
+@settings(max_examples=40, deadline=None, print_blob=True)
+@given(IDS, st.data())
+def test_a_set_of_all_but_a_few_is_walked_in_javas_order_when_all_came_in_another(
+    jvm: Any, ids: list[ProcessId], data: st.DataObject
+) -> None:
+    everyone = data.draw(st.permutations(range(len(ids))))
+    excluded = set(data.draw(st.lists(st.integers(0, len(ids) - 1), max_size=4)))
+    rest = [ids[place] for place in everyone if place not in excluded]
+    ours = ClientHashOrder(ids, 4, everyone).of_all_but(excluded)
+    assert names(ids, ours) == java_set(jvm, rest).toString()
+
+
 @settings(max_examples=40, deadline=None, print_blob=True)
 @given(IDS, st.data())
 def test_a_set_of_all_but_a_few_is_walked_in_javas_order(

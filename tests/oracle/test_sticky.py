@@ -111,7 +111,7 @@ def _unordered(self: ClientHashOrder, places: list[int]) -> list[int]:
 
 
 def _all_but_unordered(self: ClientHashOrder, excluded: set[int]) -> list[int]:
-    return [place for place in self._everyone if place not in excluded]
+    return [place for place in self.everyone if place not in excluded]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def _all_but_unordered(self: ClientHashOrder, excluded: set[int]) -> list[int]:
         (ClientHashOrder, "of", _unordered),
         (ClientHashOrder, "of_copy", _unordered),
         (ClientHashOrder, "of_all_but", _all_but_unordered),
-        (ClientHashOrder, "_buckets_may_crowd", lambda self, excluded: False),
+        (ClientHashOrder, "_crowds", lambda self, places, table, excluded=0: False),
         (java_hash_order, "copied_table", lambda size: 16),
         (sticky, "copied_table", java_hash_map.grown_table),
         (java_hash_map, "_TREE_FROM", 1_000_000),
