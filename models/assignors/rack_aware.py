@@ -42,7 +42,7 @@ class Costs(NamedTuple):
         return (total + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-_STATELESS = Costs(1, 0)
+STATELESS_COSTS = Costs(1, 0)
 
 
 class RackAwareAssignor:
@@ -70,7 +70,7 @@ class RackAwareAssignor:
 
     def optimise_stateless(self) -> None:
         """Exchange the actives without state, whose moves cost nothing whatever the configs say."""
-        self._optimise_actives(self._scenario.stateless, _STATELESS)
+        self._optimise_actives(self._scenario.stateless, STATELESS_COSTS)
 
     def optimise_standbys(self, may_move: MayMove) -> None:
         """Let each two clients in different racks exchange standbys, for as long as any moves.
@@ -103,7 +103,7 @@ class RackAwareAssignor:
         owner_of = {t: place for place, client in enumerate(self._clients) for t in client.active}
         owners = [owner_of[task] for task in tasks]
         partitions = [self._racks.of_sources(task) for task in tasks]
-        table = _table(costs, partitions, self._racks.clients, owners)
+        table = tabulate(costs, partitions, self._racks.clients, owners)
         reassign = STRATEGIES[self._scenario.configs.rack_aware_assignment_strategy]
         changed = reassign(owners, table, [task.subtopology for task in tasks])
         for task, source, destination in zip(tasks, owners, changed, strict=True):
@@ -132,7 +132,7 @@ class RackAwareAssignor:
             owner_of |= dict.fromkeys(movable, owner)
         tasks = sorted(owner_of)
         owners = [owner_of[task] for task in tasks]
-        table = _table(self._costs, [restored_from[task] for task in tasks], racks, owners)
+        table = tabulate(self._costs, [restored_from[task] for task in tasks], racks, owners)
         changed = reassign_for_min_traffic(owners, table, [task.subtopology for task in tasks])
         for task, source, destination in zip(tasks, owners, changed, strict=True):
             clients[source].standby.remove(task)
@@ -140,10 +140,10 @@ class RackAwareAssignor:
         return changed != owners
 
 
-def _table(
+def tabulate(
     costs: Costs, tasks: Sequence[PartitionRacks], racks: Sequence[str], owners: Sequence[int]
 ) -> list[list[int]]:
-    """Tabulate what each task, by what it reads, costs on each client."""
+    """Tabulate what each task, by what it reads, costs in each rack; ``owners`` are places there."""
     return [
         [costs.of(task, rack, stays=place == owner) for place, rack in enumerate(racks)]
         for task, owner in zip(tasks, owners, strict=True)

@@ -49,6 +49,12 @@ public final class AssignorOracle {
     }
 
     private static ObjectNode decide(final JsonNode scenario) {
+        final AssignmentConfigs configs = configs(scenario.get("config"));
+        if (scenario.get("assignor").asText().equals("public_sticky")) {
+            final ObjectNode answer = JSON.createObjectNode();
+            PublicSticky.decide(scenario, configs, AssignorOracle::client, answer);
+            return answer;
+        }
         final Set<TaskId> tasks = new TreeSet<>();
         final Set<TaskId> stateful = new TreeSet<>();
         for (final Map.Entry<String, JsonNode> task : scenario.get("tasks").properties()) {
@@ -59,10 +65,8 @@ public final class AssignorOracle {
         }
         final Map<ProcessId, ClientState> clients = new TreeMap<>();
         for (final Map.Entry<String, JsonNode> client : scenario.get("clients").properties()) {
-            final ProcessId process = new ProcessId(UUID.fromString(client.getKey()));
-            clients.put(process, client(process, client.getValue()));
+            clients.put(new ProcessId(UUID.fromString(client.getKey())), client(client));
         }
-        final AssignmentConfigs configs = configs(scenario.get("config"));
         final long start = System.nanoTime();
         final boolean probing = assignor(scenario.get("assignor").asText())
             .assign(clients, tasks, stateful, Racks.of(scenario, configs), configs);
@@ -88,7 +92,8 @@ public final class AssignorOracle {
         }
     }
 
-    private static ClientState client(final ProcessId process, final JsonNode client) {
+    private static ClientState client(final Map.Entry<String, JsonNode> entry) {
+        final JsonNode client = entry.getValue();
         final Map<TaskId, Long> lags = new TreeMap<>();
         client.get("lags").properties()
             .forEach(lag -> lags.put(TaskId.parse(lag.getKey()), lag.getValue().asLong()));
@@ -98,7 +103,7 @@ public final class AssignorOracle {
             lags,
             tags(client.path("tags")),
             client.get("capacity").asInt(),
-            process);
+            new ProcessId(UUID.fromString(entry.getKey())));
     }
 
     private static AssignmentConfigs configs(final JsonNode config) {

@@ -44,6 +44,10 @@ final class Racks {
         }
     }
 
+    static Racks of(final JsonNode scenario) {
+        return new Racks(scenario);
+    }
+
     static RackAwareTaskAssignor of(final JsonNode scenario, final AssignmentConfigs configs) {
         final Racks racks = new Racks(scenario);
         final Map<TaskId, Set<TopicPartition>> sources = new HashMap<>();
@@ -68,7 +72,7 @@ final class Racks {
             Time.SYSTEM);
     }
 
-    private static Set<TopicPartition> partitions(final JsonNode pairs) {
+    static Set<TopicPartition> partitions(final JsonNode pairs) {
         final Set<TopicPartition> partitions = new TreeSet<>(
             (one, other) -> one.toString().compareTo(other.toString()));
         pairs.forEach(
@@ -84,7 +88,7 @@ final class Racks {
         return new Node(id, "broker", 9092, text(brokers.path(Integer.toString(id))));
     }
 
-    private Cluster cluster() {
+    Cluster cluster() {
         final List<PartitionInfo> partitions = new ArrayList<>();
         replicas.forEach((partition, nodes) -> partitions.add(
             new PartitionInfo(partition.topic(), partition.partition(), null, nodes, nodes)));
@@ -92,7 +96,7 @@ final class Racks {
     }
 
     /** Describes topics from the scenario, as an admin client would from the cluster. */
-    private InternalTopicManager topics() {
+    InternalTopicManager topics() {
         return new InternalTopicManager(Time.SYSTEM, null, CONFIG) {
             @Override
             public Map<String, List<TopicPartitionInfo>> getTopicPartitionInfo(
