@@ -30,7 +30,8 @@ _PIECE = 1024 * 1024
 def assign(repeats: int | None) -> None:
     """Decide assignments: scenarios as JSON lines in, decisions as JSON lines out.
 
-    A scenario that cannot be decided gives an error on its line; the exit status is then 1.
+    A scenario that cannot be decided gives an error on its line, as do an empty line and one
+    longer than 64 MiB; the next line is served all the same, and the exit status is then 1.
     """
     failed = False
     out = click.get_binary_stream("stdout")

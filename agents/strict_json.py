@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from caughtup.models.errors import CaughtupError
 
-#: No number of Kafka's has more digits, and Python takes its time with thousands of them.
-_MOST_DIGITS = 25
 #: Half of a surrogate pair, escaped; most lines have no such thing and need no closer look.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -54,7 +52,7 @@ def decode(line: bytes) -> Decoded:
     except ValueError:
         return _look_closely(line)
     if suspicions or _HALF.search(line):
-        return _look_closely(line)
+        return Decoded(value, _look_closely(line).fault)
     return Decoded(value, None)
 
 
@@ -86,9 +84,11 @@ def _constant(text: str) -> _Odd:
 
 
 def _integer(digits: str) -> int | _Odd:
-    if len(digits) > _MOST_DIGITS:
+    try:
+        return int(digits)
+    except ValueError:
+        # Python reads 4,300 digits and no more, because of the time that they take.
         return _Odd(f"a number of {len(digits):,} digits is too long")
-    return int(digits)
 
 
 def _search(value: Any, place: str) -> CaughtupError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -29,7 +30,9 @@ def integer(value: object, place: str, least: int, greatest: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ScenarioError("bad_field", f"{place}: is not an integer")
     if not least <= value <= greatest:
-        raise ScenarioError("bad_field", f"{place}: {value} is not from {least} to {greatest}")
+        raise ScenarioError(
+            "bad_field", f"{place}: {reprlib.repr(value)} is not from {least} to {greatest}"
+        )
     return value
 
 

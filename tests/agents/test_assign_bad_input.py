@@ -129,6 +129,11 @@ BAD = {
         "bad_field",
         f"clients.{ONE}.capacity: -1 is not from 1 to",
     ),
+    "more threads than Java's numbers go": (
+        GOOD.replace('"capacity": 1', '"capacity": ' + "9" * 4_000, 1).encode(),
+        "bad_field",
+        f"clients.{ONE}.capacity: 99999999",
+    ),
     "a task id without a partition": (
         instead('"tasks": {"0_0"', '"tasks": {"0"'),
         "bad_field",
