@@ -34,7 +34,7 @@ class LagFigures:
     the group is in its rhythm. ``unmoved_seconds``: for how long at least it has had something to
     read and made no step. ``silent_seconds``: since its last commit, be it a repeated one.
     ``arrived``: for a partition without a commit, the age of the oldest record that came since
-    the first look.
+    the first look and is still there.
     """
 
     lag: PartitionLag
@@ -85,13 +85,13 @@ def lag_figures(
     rates = trend = arrived = None
     unmoved = certain
     if commits is None:
-        first = looks.first.end_offset
-        arrived = lag_seconds(first, ends.end_offset - first, looks, now_ms)
+        first = max(looks.first.end_offset, position)
+        arrived = lag_seconds(first, position + lag.lag - first, looks, now_ms)
     else:
         unmoved = min(certain, _since(commits.step_ms, now_ms))
         if interval_ms is not None and usable is not None:
             rates = progress(commits, looks, now_ms, interval_ms)
-            if certain > allowed:
+            if age is not None and age.seconds > allowed:
                 trend = progress(commits, looks, now_ms, interval_ms, whole=True)
     return LagFigures(
         lag=lag,

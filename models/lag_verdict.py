@@ -3,8 +3,8 @@
 What is normal is the group's own rhythm: its *interval*, the time from one step of its commit to
 the next while there is something to read (``CommitHistory.interval_ms``; a partition that has
 none yet goes by the group's longest). The *allowance* is three intervals. *Behind* means that
-the oldest unread record is certainly older than the allowance; how many records that are, and
-how many commits, doesn't matter. Of these, from the top, the first that holds is the verdict:
+the oldest unread record is older than the allowance, and nobody is called stopped or stalled
+unless it is so for certain; how many records or commits that are doesn't matter. Of these, from the top, the first that holds is the verdict:
 
 ==========  ===================================================================================
 rewound     the commit lies beyond the log's end: the log was recreated or lost its tail
@@ -113,7 +113,7 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
             f"went back from {figures.rewound_from} and is at {figures.committed}; "
             f"{_catch_up(figures)}"
         )
-    if age.certain_seconds <= figures.allowed_seconds:
+    if age.seconds <= figures.allowed_seconds:
         return _in_rhythm(figures)
     behind = f"{lag.lag:,} to read, the oldest for {_age(figures)}, {_rhythm(figures)}"
     if _diverges(figures):

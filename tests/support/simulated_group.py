@@ -40,7 +40,9 @@ class SimulatedGroup:
         self.readable_known = True
         self.commit_ms: int | None = None
         self.read_rate = 0.0
-        self.read_until: Callable[[int], int] = produced
+        #: Every commit: its offset, when it was made, and the lag at the look before it.
+        self.committed: list[tuple[int, int, int]] = []
+        self.ends_seen: list[int] = []
 
     def consume(self, read_rate: float, commit_ms: int | None) -> None:
         """From now on read so many records a second and commit so often (ms)."""
@@ -61,6 +63,7 @@ class SimulatedGroup:
         """List the end offsets. ``markers`` of them, at the end, are transaction markers."""
         readable = self.produced(self.now)
         end = readable + self.markers
+        self.ends_seen.append(end)
         self.ends.apply(
             PARTITION,
             EndOffsets(
@@ -74,6 +77,8 @@ class SimulatedGroup:
 
     def commit(self, offset: int, partition: TopicPartition = PARTITION) -> None:
         """Commit an offset now."""
+        seen = self.ends_seen[-1] if self.ends_seen else offset
+        self.committed.append((offset, self.now, max(0, seen - offset)))
         commit = OffsetCommit(offset, -1, "", START_MS + self.now, -1, None)
         self.commits.apply(GROUP, partition, commit, self.ends)
 
