@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
@@ -43,6 +43,28 @@ def list_end_offsets(
         if partition in starts and partition in stable
     }
     return found, {TopicPartition(p.topic, p.partition) for p in partitions}
+
+
+def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:
+    """Ask for the ids of topics, 16 bytes each; a topic that is gone or hidden is left out.
+
+    Blocks.
+    """
+    if not topics:
+        return {}
+    futures = admin.describe_topics(
+        TopicCollection(sorted(topics)), request_timeout=_TIMEOUT_SECONDS
+    )
+    found = {}
+    for topic, future in futures.items():
+        try:
+            topic_id = future.result().topic_id
+        except KafkaException as error:
+            log.debug("topic %s: %s", topic, error.args[0].str())
+            continue
+        halves = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
+        found[topic] = b"".join(half.to_bytes(8, signed=True) for half in halves)
+    return found
 
 
 def _list(

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.end_offset_listing import list_end_offsets
+from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.readable_ends import ReadableEnds
@@ -45,6 +45,8 @@ class EndOffsetsRecord(msgspec.Struct):
     end_offset: int
     as_of_ms: int
     readable_end_offset: int | None = None
+    #: 32 hexadecimal digits, where somebody has to know.
+    topic_id: str | None = None
 
 
 _decode = msgspec.json.Decoder(EndOffsetsRecord).decode
@@ -68,13 +70,14 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) ->
     try:
         if value is None:
             topic, _, partition = (key or b"").decode().rpartition("-")
-            state.ends.apply(TopicPartition(topic, int(partition)), None)
+            state.apply_ends(TopicPartition(topic, int(partition)), None)
             return
         record = _decode(value)
+        topic_id = bytes.fromhex(record.topic_id) if record.topic_id else None
     except (msgspec.MsgspecError, ValueError) as error:
         log.warning("skipped a record of end offsets, key %r: %s", key, error)
         return
-    state.ends.apply(
+    state.apply_ends(
         TopicPartition(record.topic, record.partition),
         EndOffsets(
             record.start_offset,
@@ -83,6 +86,7 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) ->
             record.as_of_ms,
             record.readable_end_offset,
         ),
+        topic_id,
     )
 
 
@@ -113,6 +117,7 @@ class EndOffsetsProbe(Service):
         self._topic = topic
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
+        self._topic_ids: dict[str, bytes] = {}
 
     @Service.task
     async def _run(self) -> None:
@@ -135,15 +140,18 @@ class EndOffsetsProbe(Service):
         suspects = self._readable.suspects(listed)
         await asyncio.to_thread(self._readable.read, suspects, listed)
         found = self._readable.complete(listed)
+        named = await asyncio.to_thread(topic_ids, self._admin, self._state.unnamed_topics())
+        self._topic_ids |= named
         awaited = self._state.awaited_groups()
         for partition, ends in sorted(found.items()):
             awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
-            if awaits or self._is_news(partition, ends):
+            if awaits or partition.topic in named or self._is_news(partition, ends):
                 self._published[partition] = ends
                 await self._send(partition, ends)
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         for partition in sorted(known_partitions - present):
             self._published.pop(partition, None)
+            self._topic_ids.pop(partition.topic, None)
             await self._send(partition, None)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
@@ -162,6 +170,7 @@ class EndOffsetsProbe(Service):
 
     async def _send(self, partition: TopicPartition, ends: EndOffsets | None) -> None:
         value = None
+        topic_id = self._topic_ids.get(partition.topic)
         if ends is not None:
             record = EndOffsetsRecord(
                 SCHEMA,
@@ -172,6 +181,7 @@ class EndOffsetsProbe(Service):
                 ends.end_offset,
                 ends.as_of_ms,
                 ends.readable_end_offset,
+                topic_id.hex() if topic_id else None,
             )
             value = msgspec.json.encode(record)
         await self._topic.send(key=str(partition).encode(), value=value)

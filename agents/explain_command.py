@@ -32,7 +32,9 @@ def explain(group: str, output: str, **connection: Any) -> None:
     if application is None or application.decided is None:
         if application is not None:
             what = "is just being rebalanced: try again in some seconds"
-        elif group in state.groups:
+        elif group in state.groups.streams:
+            what = "is assigned its tasks by the broker (KIP-1071): no leader decides there"
+        elif group in state.group_names():
             what = "has no members that run Kafka Streams"
         else:
             what = "is not known on this cluster"

@@ -92,25 +92,25 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
 
 
 def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    metadata = state.groups.get(group)
-    if metadata is None:
+    membership = state.groups.membership(group)
+    if membership is None:
         return
     owned: dict[str, list[tuple[str, int]]] = {}
-    for partition, member in sorted(state.assigned.get(group, {}).items()):
+    for partition, member in sorted(membership.owners.items()):
         owned.setdefault(member.member_id, []).append(tuple(partition))
     application = state.applications.get(group)
     processes = (
         {m.member_id: str(m.process) for m in application.newest.members()} if application else {}
     )
-    for member in sorted(metadata.members, key=lambda m: m.member_id):
+    for member in membership.members:
         yield present(
             kind="member",
             group=group,
-            group_type=state.group_type(group),
+            group_type=membership.group_type,
             member=member.member_id,
             client_id=member.client_id,
-            host=member.client_host,
-            process=processes.get(member.member_id),
+            host=member.host,
+            process=member.process or processes.get(member.member_id),
             assigned=owned.get(member.member_id, []),
         )
 

@@ -49,10 +49,10 @@ class StateCollector(Collector):
         members = _gauge("group_members", "Members of the group", (*_GROUP, "group_type"))
         state = self._state
         for group in state.group_names():
-            metadata = state.groups.get(group)
-            if metadata is not None:
-                kind = state.group_type(group) or ""
-                members.add_metric([state.cluster, group, kind], len(metadata.members))
+            membership = state.groups.membership(group)
+            if membership is not None:
+                labels = [state.cluster, group, membership.group_type]
+                members.add_metric(labels, len(membership.members))
             for row in state.partition_rows(group):
                 labels = [state.cluster, group, row.partition.topic, str(row.partition.partition)]
                 has_commit.add_metric(labels, row.committed is not None)

@@ -49,14 +49,14 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
     """Sum a group up; its lag is absent if that of any partition is unknown."""
     rows = state.partition_rows(group)
     lags = [row.lag.lag for row in rows if row.lag is not None]
-    metadata = state.groups.get(group)
+    membership = state.groups.membership(group)
     return present(
         group=group,
         group_type=state.group_type(group),
-        members=len(metadata.members) if metadata else None,
+        members=len(membership.members) if membership else None,
         partitions=len(rows),
         lag=sum(lags) if len(lags) == len(rows) else None,
-        generation=metadata.generation if metadata and metadata.members else None,
+        generation=membership.generation if membership and membership.members else None,
     )
 
 

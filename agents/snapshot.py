@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.connection import bad_property, connect, unreachable
-from caughtup.agents.end_offset_listing import list_end_offsets
+from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.progress import Progress
@@ -60,10 +60,11 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
             batch.clear()
     state.apply_batch(decode_batch(batch), now_ms())
     found, _ = list_end_offsets(admin, state.wanted_topics())
+    named = topic_ids(admin, state.unnamed_topics())
     readable = ReadableEnds(settings, state)
     readable.read(readable.suspects(found, at_once=True), found)
     for partition, ends in sorted(readable.complete(found).items()):
-        state.ends.apply(partition, ends)
+        state.apply_ends(partition, ends, named.get(partition.topic))
     state.leave_the_past()
     for _ in state.decide(now_ms()):
         pass  # a snapshot publishes nothing; what was decided is in the state

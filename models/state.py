@@ -11,16 +11,20 @@ from typing import Any
 from caughtup.models.application import Application
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import CaughtupError, DecodeError
-from caughtup.models.groups import group_type, read_streams_generation
+from caughtup.models.group_partitions import GroupPartitions
+from caughtup.models.group_table import GroupTable
+from caughtup.models.groups import read_streams_generation
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
+from caughtup.models.membership import Member
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.reassignment import ReassignmentTracker
 from caughtup.models.task_table import TaskCopy, task_table
+from caughtup.models.topic_names import TopicNames, TopicReaders
 from caughtup.models.wire.batch import Batch
-from caughtup.models.wire.consumer_offsets import OffsetCommit
-from caughtup.models.wire.consumer_protocol import decode_assignment
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+from caughtup.models.wire.group_metadata import GroupMetadata
+from caughtup.models.wire.record_keys import RecordType
 
 
 @dataclass(slots=True)
@@ -40,7 +44,7 @@ class PartitionRow:
     committed: int | None
     ends: EndOffsets | None
     lag: PartitionLag | None
-    member: GroupMember | None
+    member: Member | None
 
 
 class ClusterState:
@@ -51,13 +55,16 @@ class ClusterState:
         self.ends = EndOffsetTable()
         self.reassignments = ReassignmentTracker()
         self.counts = ReaderCounts()
-        self.commits: dict[str, dict[TopicPartition, OffsetCommit]] = {}
-        self.groups: dict[str, GroupMetadata] = {}
-        self.assigned: dict[str, dict[TopicPartition, GroupMember]] = {}
+        self.commits = GroupPartitions()
+        self.topics = TopicNames()
+        self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
         self.applications: dict[str, Application] = {}
+        self._readers = TopicReaders()
         self._parameters = parameters
         self._published: dict[str, Mapping[str, Any]] = {}
-        self._readers: dict[str, set[str]] = {}
+
+    def _unreadable(self, error: DecodeError) -> None:
+        self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
 
     def parameters(self, group: str) -> ApplicationParameters:
         """Give what the settings say of an application, or nothing but Kafka's defaults."""
@@ -73,29 +80,42 @@ class ClusterState:
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
         for key, commit in batch.commits.items():
-            partition = TopicPartition(key.topic, key.partition)
-            if commit is not None:
-                self.commits.setdefault(key.group, {})[partition] = commit
-                self._readers.setdefault(key.topic, set()).add(key.group)
-            elif (known := self.commits.get(key.group)) is not None:
-                known.pop(partition, None)
-                if not known:
-                    del self.commits[key.group]
-        for group in sorted(batch.groups):
-            self._apply_group(group, batch.groups[group], seen_ms)
+            self._apply_commit(key, commit)
+        self.groups.apply(batch)
+        for group, metadata in sorted(batch.groups.items()):
+            self._apply_generation(group, metadata, seen_ms)
 
-    def _apply_group(self, group: str, metadata: GroupMetadata | None, seen_ms: int) -> None:
-        if metadata is None:
-            for table in (self.groups, self.assigned, self.applications):
-                table.pop(group, None)
+    def apply_ends(
+        self, partition: TopicPartition, ends: EndOffsets | None, topic_id: bytes | None = None
+    ) -> None:
+        """Take a partition's end offsets, or None when it is gone; its topic's id where known."""
+        before = self.ends.latest(partition)
+        self.ends.apply(partition, ends)
+        if ends is None:
+            self.topics.forget(partition.topic)
+        renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id)
+        if renamed or (before is None) != (ends is None):
+            self.groups.forget_owners()
+
+    def _apply_commit(self, key: OffsetKey, commit: OffsetCommit | None) -> None:
+        partition = TopicPartition(key.topic, key.partition)
+        is_known = partition in self.commits.of(key.group)
+        self.commits.apply(key.group, partition, commit, self.ends)
+        if commit is None:
+            if is_known:
+                self._readers.remove(key.topic, key.group)
             return
-        self.groups[group] = metadata
-        self.assigned[group] = self._owners(metadata)
+        if not is_known:
+            self._readers.add(key.topic, key.group)
+        if commit.topic_id is not None and self.topics.learn(key.topic, commit.topic_id):
+            self.groups.forget_owners()
+
+    def _apply_generation(self, group: str, metadata: GroupMetadata | None, seen_ms: int) -> None:
         known = self.applications.get(group)
-        generation = read_streams_generation(
+        generation = metadata and read_streams_generation(
             group, metadata, known.newest.source_topics if known else {}
         )
-        if generation is None:
+        if not generation:
             self.applications.pop(group, None)
             return
         if known is None:
@@ -114,20 +134,6 @@ class ClusterState:
         elif known.holds(published):
             with suppress(CaughtupError):  # somebody else's record: decide for ourselves
                 known.restore(published)
-
-    def _owners(self, metadata: GroupMetadata) -> dict[TopicPartition, GroupMember]:
-        if metadata.protocol_type != "consumer":
-            return {}
-        owners: dict[TopicPartition, GroupMember] = {}
-        for member in metadata.members:
-            if member.assignment:
-                try:
-                    assignment = decode_assignment(member.assignment)
-                except DecodeError as error:
-                    self.counts.errors[2, error.code] += 1
-                    continue
-                owners.update(dict.fromkeys(assignment.partitions, member))
-        return owners
 
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
         """Decide every generation that is due, and yield the records that are to be published."""
@@ -155,8 +161,10 @@ class ClusterState:
 
         The test holds on to nothing of the state: another thread may call it while events come.
         """
-        topics = {p.topic for table in self.commits.values() for p in table}
-        topics.update(p.topic for table in self.assigned.values() for p in table)
+        topics = self._readers.topics()
+        for group in self.groups.names():
+            if (membership := self.groups.membership(group)) is not None:
+                topics |= membership.topics
         for group in self.applications:
             told = self.parameters(group).changelogs or {}
             topics.update(topic for changelogs in told.values() for topic in changelogs)
@@ -165,35 +173,49 @@ class ClusterState:
 
     def nearest_commit(self, partition: TopicPartition, end: int) -> int | None:
         """Give the last offset before ``end`` that any group committed of a partition."""
-        commits = (
-            commit.offset
-            for group in self._readers.get(partition.topic, ())
-            if (commit := self.commits.get(group, {}).get(partition)) is not None
+        offsets = (
+            commits.committed
+            for group in self._readers.groups(partition.topic)
+            if (commits := self.commits.of(group).get(partition)) is not None
         )
-        return max((offset for offset in commits if offset < end), default=None)
+        return max((offset for offset in offsets if offset < end), default=None)
+
+    def unnamed_topics(self) -> set[str]:
+        """Name topics of groups on the new protocol whose ids aren't known.
+
+        Their assignments name topics by ids only.
+        """
+        topics: set[str] = set()
+        for group in self.groups.consumer.values():
+            topics |= group.topics()
+        return self.topics.unknown(topics)
 
     def group_names(self) -> list[str]:
         """Every group that has members or commits, sorted."""
-        return sorted(self.commits.keys() | self.groups.keys())
+        return sorted(self.commits.groups() | self.groups.names())
 
     def group_type(self, group: str) -> str | None:
         """Name the kind of a group; None when only its commits are known."""
-        metadata = self.groups.get(group)
-        return None if metadata is None else group_type(metadata)
+        membership = self.groups.membership(group)
+        return None if membership is None else membership.group_type
 
     def partition_rows(self, group: str) -> list[PartitionRow]:
         """Every partition that a group committed or was assigned, sorted, with its lag.
 
         A commit on a partition of a topic that no longer exists has no end offsets and no lag.
         """
-        commits = self.commits.get(group, {})
-        owners = self.assigned.get(group, {})
+        commits = self.commits.of(group)
+        membership = self.groups.membership(group)
+        owners = {} if membership is None else membership.owners
         rows = []
         for partition in sorted(commits.keys() | owners.keys()):
-            commit = commits.get(partition)
-            committed = None if commit is None else commit.offset
+            known = commits.get(partition)
             ends = self.ends.latest(partition)
-            lag = None if ends is None else partition_lag(committed, ends)
+            committed = at_ms = lag = None
+            if known is not None:
+                committed, at_ms = known.committed, known.commit_timestamp_ms
+            if ends is not None:
+                lag = partition_lag(committed, ends, at_ms)
             rows.append(PartitionRow(partition, committed, ends, lag, owners.get(partition)))
         return rows
 
@@ -203,13 +225,13 @@ class ClusterState:
         if application is None or application.decided is None:
             return []
         decided = application.decided
-        commits = self.commits.get(group, {})
+        commits = self.commits.of(group)
 
         def processed_since(task: TaskId) -> bool:
             return any(
-                commit.commit_timestamp_ms > decided.generation.as_of_ms
+                known.commit_timestamp_ms > decided.generation.as_of_ms
                 for partition in decided.generation.sources(task)
-                if (commit := commits.get(partition)) is not None
+                if (known := commits.get(partition)) is not None
             )
 
         trusted = decided.exact.decision if decided.exact.result == "match" else None

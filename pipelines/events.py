@@ -36,7 +36,8 @@ class Event(NamedTuple):
 
     ``log_partition`` and ``log_offset`` tell where the record stands in its own topic. The time
     is when the commit was made or the end offsets were seen; of a tombstone, its record's.
-    ``present`` is False for a tombstone. What doesn't apply to the kind is "" or 0.
+    ``present`` is False for a tombstone. What doesn't apply to the kind is "" or 0;
+    where the last readable record ends is None where nobody looked.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Event(NamedTuple):
     start_offset: int = 0
     last_stable_offset: int = 0
     end_offset: int = 0
+    readable_end_offset: int | None = None
 
 
 class Undecodable(NamedTuple):
@@ -76,6 +78,7 @@ class _EndOffsetRecord(msgspec.Struct):
     last_stable_offset: _Offset
     end_offset: _Offset
     as_of_ms: _Offset
+    readable_end_offset: _Offset | None = None
 
 
 _decode_end_offset = msgspec.json.Decoder(_EndOffsetRecord).decode
@@ -155,6 +158,7 @@ def _end_offset_event(record: Record) -> Event:
         start_offset=ends.start_offset,
         last_stable_offset=ends.last_stable_offset,
         end_offset=ends.end_offset,
+        readable_end_offset=ends.readable_end_offset,
     )
 
 

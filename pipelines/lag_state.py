@@ -79,7 +79,11 @@ class PartitionState:
             self.ends = None
             return
         seen = EndOffsets(
-            event.start_offset, event.last_stable_offset, event.end_offset, event.time_ms
+            event.start_offset,
+            event.last_stable_offset,
+            event.end_offset,
+            event.time_ms,
+            event.readable_end_offset,
         )
         before = self.ends
         if before is not None and seen.as_of_ms < before.as_of_ms:
@@ -105,16 +109,18 @@ class PartitionState:
     def _row(
         self, group: str, commit: Commit | None, ends: EndOffsets, time_ms: int, source: str
     ) -> LagRow:
-        committed = None if commit is None else commit.offset
-        lag = partition_lag(committed, ends)
+        committed = commit_time_ms = None
+        if commit is not None:
+            committed, commit_time_ms = commit
+        lag = partition_lag(committed, ends, commit_time_ms)
         return LagRow(
-            as_of_ms=max(time_ms, ends.as_of_ms, 0 if commit is None else commit.time_ms),
+            as_of_ms=max(time_ms, ends.as_of_ms, commit_time_ms or 0),
             group=group,
             topic=self.topic,
             partition=self.partition,
             committed=committed,
             has_commit=lag.has_commit,
-            commit_time_ms=None if commit is None else commit.time_ms,
+            commit_time_ms=commit_time_ms,
             end_offset=ends.end_offset,
             last_stable_offset=ends.last_stable_offset,
             start_offset=ends.start_offset,

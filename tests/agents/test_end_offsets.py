@@ -23,6 +23,8 @@ FIELDS: dict[str, Any] = {
     "last_stable_offset": 90,
     "end_offset": 100,
     "as_of_ms": 1_000,
+    "readable_end_offset": 88,
+    "topic_id": "00112233445566778899aabbccddeeff",
 }
 
 
@@ -33,7 +35,8 @@ def encoded(**changes: Any) -> bytes:
 def test_a_record_is_taken_whole() -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded())
-    assert state.ends.latest(PARTITION) == EndOffsets(5, 90, 100, 1_000)
+    assert state.ends.latest(PARTITION) == EndOffsets(5, 90, 100, 1_000, 88)
+    assert state.topics.names == {bytes.fromhex(FIELDS["topic_id"]): "orders-in"}
     assert state.ends.partition_counts() == {"orders-in": 1}
 
 

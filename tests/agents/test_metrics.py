@@ -183,8 +183,7 @@ def test_a_hostile_name_is_a_label_and_nothing_else(
     series: dict[str, dict[Labels, float]],
 ) -> None:
     assert series["caughtup_group_lag_records"][HOSTILE, "clicks", "0"] == 70
-    benign = everything()
-    benign.commits["benign"] = benign.commits.pop(HOSTILE)
+    benign = everything(hostile="benign")
     assert scrape(benign).keys() == series.keys() - {"caughtup_snapshot_age_seconds"}
 
 

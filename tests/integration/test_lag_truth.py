@@ -216,3 +216,27 @@ def test_partitions_that_were_added_count_once_they_are_assigned(
     fill(cluster, topic, 1, 5)
     service.wait_total(5, "group_lag_records", group=group)
     consumer.close()
+
+
+def test_a_group_on_the_new_protocol_is_seen_whole_and_goes_whole(
+    cluster: EmbeddedCluster, service: Service, make_topic: MakeTopic, group: str, tmp_path: Path
+) -> None:
+    topic = make_topic(partitions=4)
+    for partition in range(4):
+        fill(cluster, topic, partition, 1_000)
+    consumer = member(cluster, group, topic, **{"group.protocol": "consumer"})
+    wait_assigned(consumer, 4)
+    consumer.commit(offsets=[TopicPartition(topic, 0, 1_000)], asynchronous=False)
+    service.wait_total(3_000, "group_lag_records", group=group)
+    service.wait_value(1, "group_members", group=group, group_type="consumer")
+    assert lag_of(cluster, group, tmp_path) == 3_000
+    arguments = ["--bootstrap-servers", cluster.bootstrap_servers, "--format", "json"]
+    lines = caughtup("lag", group, *arguments, directory=tmp_path).lines
+    (who,) = [line for line in lines if line["kind"] == "member"]
+    assert (who["group_type"], who["assigned"]) == ("consumer", [[topic, p] for p in range(4)])
+    assert {line["client_id"] for line in lines if line["kind"] == "partition"} == {"rdkafka"}
+    consumer.close()
+    admin = AdminClient(cluster.client_config())
+    wait_for("it is empty", lambda: not _members(admin, group))
+    admin.delete_consumer_groups([group])[group].result(30)
+    wait_for("it is gone", lambda: not [s for s in service.metrics() if group in str(s.labels)])

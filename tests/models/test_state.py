@@ -51,7 +51,7 @@ def test_lag_follows_the_end_offsets_and_the_commits() -> None:
     state = cluster_state()
     read(state, commit(0, 40))
     assert lags(state) == {"orders-in-0": None}
-    state.ends.apply(ZERO, EndOffsets(20, 90, 100, START_MS))
+    state.apply_ends(ZERO, EndOffsets(20, 90, 100, START_MS))
     assert lags(state) == {"orders-in-0": PartitionLag(50, 60, True)}
     read(state, commit(0, 95))
     assert lags(state) == {"orders-in-0": PartitionLag(0, 5, True)}
@@ -85,7 +85,7 @@ def test_the_commit_nearest_to_an_end_is_that_of_any_group() -> None:
 def test_lag_ends_at_the_last_readable_record_where_it_is_known() -> None:
     state = cluster_state()
     read(state, commit(0, 98))
-    state.ends.apply(ZERO, EndOffsets(0, 100, 103, START_MS, readable_end_offset=98))
+    state.apply_ends(ZERO, EndOffsets(0, 100, 103, START_MS, readable_end_offset=98))
     assert lags(state) == {"orders-in-0": PartitionLag(0, 5, True)}
 
 
@@ -166,7 +166,7 @@ def test_damaged_records_are_counted_and_harm_no_other() -> None:
     key, _ = commit(0, 5)
     truncated = (wire.group_key("broken"), b"\x00\x03\x00")
     read(state, (key, b"\x00"), truncated, (wire.number("h", 15), b""), commit(1, 5))
-    assert list(state.commits[GROUP]) == [ONE]
+    assert list(state.commits.of(GROUP)) == [ONE]
     assert state.counts.records == {1: 2, 2: 1, 15: 1}
     assert state.counts.skipped == {15: 1}
     assert {key_type for key_type, _ in state.counts.errors} == {1, 2}

@@ -62,6 +62,12 @@ def test_a_commit_waits_for_the_first_end_offsets_and_is_not_lost() -> None:
     assert seen(list(state.observe([ends(5, 100)]))) == [(5, "billing", 20, 80, END_OFFSET)]
 
 
+def test_markers_at_the_end_are_no_lag_where_the_service_found_them() -> None:
+    event = ends(1, 100)._replace(readable_end_offset=98)
+    (row,) = observe([event, commit(2, 98)])
+    assert (row.lag, row.lag_committed_view) == (0, 2)
+
+
 def test_a_commit_is_measured_against_the_end_offsets_of_its_time() -> None:
     rows = observe([ends(1, 100), commit(2, 10), ends(3, 200), commit(4, 150)])
     assert seen(rows) == [
@@ -167,9 +173,13 @@ def test_each_log_keeps_its_order(events) -> None:
 def test_a_row_is_the_models_lag_and_no_row_repeats_the_groups_last(events) -> None:
     last: dict[str, LagRow] = {}
     for row in observe(events):
-        known = EndOffsets(row.start_offset, row.last_stable_offset, row.end_offset, 0)
-        lag = partition_lag(row.committed, known)
-        assert lag == (row.lag, row.lag_committed_view, row.has_commit)
+        known = EndOffsets(row.start_offset, row.last_stable_offset, row.end_offset, row.as_of_ms)
+        lag = partition_lag(row.committed, known, row.commit_time_ms)
+        assert (lag.lag, lag.lag_committed_view, lag.has_commit) == (
+            row.lag,
+            row.lag_committed_view,
+            row.has_commit,
+        )
         before = last.get(row.group)
         if before is not None and row.source == COMMIT:
             assert row.committed != before.committed or row.end_offset != before.end_offset

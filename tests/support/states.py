@@ -23,11 +23,11 @@ HOSTILE = '"><script>alert(1)</script>\\\n{x="y"}\r\ndata: é\u2028'
 NOW_MS = START_MS + 10_000
 
 
-def everything() -> ClusterState:
+def everything(hostile: str = HOSTILE) -> ClusterState:
     """A Streams application that warms up, plain groups, and partitions in movement.
 
     ``plain``: partition 0 committed behind an open transaction, 1 never; ``gone``: a commit on a
-    topic that no longer exists; ``HOSTILE``: a name that no output may take for its own syntax.
+    topic that no longer exists; ``hostile``: a name that no output may take for its own syntax.
     """
     state = cluster_state()
     known_ends(state)
@@ -39,12 +39,12 @@ def everything() -> ClusterState:
         commit(0, 40, topic="clicks", group="plain"),
         consumer_generation(3, {"c1": partitions[:1], "c2": partitions[1:]}, group="plain"),
         commit(0, 5, topic="deleted", group="gone"),
-        commit(0, 9, topic="clicks", group=HOSTILE),
+        commit(0, 9, topic="clicks", group=hostile),
         (b"\x00\x0f", b"a share group's record"),
         (b"\x00\x01\x00", b"a key cut short"),
     )
     for partition in partitions:
-        state.ends.apply(partition, EndOffsets(20, 90, 100, START_MS))
+        state.apply_ends(partition, EndOffsets(20, 90, 100, START_MS))
     moving = PartitionMovement(
         partition=TopicPartition(SOURCE, 0),
         replicas=(3, 1, 2),

@@ -192,7 +192,7 @@ def list_ends(
     """List the end offsets of a topic's partitions (partition → log end offset) at a moment."""
     for partition, end in ends.items():
         sample = EndOffsets(0, end, end, at_ms)
-        state.ends.apply(TopicPartition(topic, partition), sample)
+        state.apply_ends(TopicPartition(topic, partition), sample)
 
 
 # An instance joins the one that runs everything: it warms up, takes over, and then has it.

@@ -1,0 +1,61 @@
+"""Who is in a group and reads what, whichever protocol the group is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.groups import group_type
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_protocol import decode_assignment
+from caughtup.models.wire.group_metadata import GroupMetadata
+
+
+class Member(NamedTuple):
+    """A member of a group; ``process`` where the protocol names one."""
+
+    member_id: str
+    client_id: str
+    host: str
+    process: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A group's members, and which partition each of them reads.
+
+    ``group_type`` is ``classic``, ``streams``, ``connect``, ``consumer`` or ``share``;
+    ``generation`` the group's generation or epoch. ``topics`` names what the group reads, be it
+    assigned or not.
+    """
+
+    group_type: str
+    generation: int
+    members: tuple[Member, ...]
+    owners: Mapping[TopicPartition, Member]
+    topics: frozenset[str]
+
+
+def classic_membership(
+    metadata: GroupMetadata, on_error: Callable[[DecodeError], None]
+) -> Membership:
+    """Tell the members of a group on the classic protocol.
+
+    ``on_error`` is told of each member whose assignment can't be read; the others stay.
+    """
+    members, owners = [], {}
+    for read in sorted(metadata.members, key=lambda m: m.member_id):
+        member = Member(read.member_id, read.client_id, read.client_host)
+        members.append(member)
+        if metadata.protocol_type != "consumer" or not read.assignment:
+            continue
+        try:
+            partitions = decode_assignment(read.assignment).partitions
+        except DecodeError as error:
+            on_error(error)
+            continue
+        owners.update(dict.fromkeys(partitions, member))
+    topics = frozenset(partition.topic for partition in owners)
+    return Membership(group_type(metadata), metadata.generation, tuple(members), owners, topics)
