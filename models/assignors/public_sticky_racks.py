@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.placement import Placement
+from caughtup.models.assignors.public_sticky_placement import (
+    PublicRacks,
+    TaskRacks,
+    find_public_racks,
+)
 from caughtup.models.assignors.rack_aware import (
     MOST_ROUNDS,
     STATELESS_COSTS,
@@ -15,19 +18,16 @@ from caughtup.models.assignors.rack_aware import (
     Costs,
     tabulate,
 )
-from caughtup.models.assignors.racks import PartitionRacks
 from caughtup.models.assignors.scenario import Scenario
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import TaskId
 
 
 class PublicRackAwareness:
     """Optimises what was assigned to ``clients``, if Kafka would.
 
-    These rules are not those of KIP-925. Nothing is optimised unless both costs are configured,
-    although they have defaults. A partition counts as placed as soon as one replica has a rack.
-    Actives cost what they read from their changelogs, too. Standbys are exchanged by the strategy
-    that is configured. Client tags never keep a standby from being exchanged: Kafka compares the
-    source's tags with themselves there, up to 4.3.1 at least.
+    Other than inside of Kafka, actives cost what they read from their changelogs, too, and
+    standbys are exchanged by the strategy that is configured. Client tags never keep a standby
+    from being exchanged: Kafka compares the source's tags with themselves there, in 4.3.1 still.
 
     ``everyone`` has the places of the clients in the order in which Kafka meets them.
     Source: TaskAssignmentUtils.optimizeRackAwareActiveTasks, optimizeRackAwareStandbyTasks.
@@ -39,134 +39,77 @@ class PublicRackAwareness:
         self._scenario = scenario
         self._clients = clients
         self._everyone = everyone
-        self._costs: Costs | None = None
-        self._racks = [client.rack for client in scenario.clients if client.rack is not None]
-        self._active: Mapping[TaskId, PartitionRacks] | None = None
-        self._standby: Mapping[TaskId, PartitionRacks] | None = None
-        configs = scenario.configs
-        traffic = configs.rack_aware_assignment_traffic_cost
-        non_overlap = configs.rack_aware_assignment_non_overlap_cost
-        placement = scenario.placement
-        if placement is None or traffic is None or non_overlap is None:
-            return
-        if len(self._racks) < len(clients):
-            return
-        self._costs = Costs(traffic, non_overlap)
-        self._reassign = STRATEGIES[configs.rack_aware_assignment_strategy]
-        self._active, self._standby = _find_racks(scenario, placement)
+        self._racks = find_public_racks(scenario)
 
     def optimise_stateful(self) -> None:
         """Exchange the actives with state, all of which have been assigned."""
-        if self._costs is not None:
-            self._optimise_actives(self._scenario.stateful, self._costs)
+        if self._racks is not None:
+            self._optimise_actives(self._scenario.stateful, self._racks, self._racks.costs)
 
     def optimise_stateless(self) -> None:
         """Exchange the actives without state, whose moves cost nothing whatever the configs say."""
-        if self._costs is not None:
-            self._optimise_actives(self._scenario.stateless, STATELESS_COSTS)
+        if self._racks is not None:
+            self._optimise_actives(self._scenario.stateless, self._racks, STATELESS_COSTS)
 
     def optimise_standbys(self) -> None:
         """Let each two clients in different racks exchange standbys, for as long as any moves."""
-        if self._costs is None or self._standby is None:
+        if self._racks is None or self._racks.standbys is None:
             return
+        racks = self._racks.clients
         pairs = [
             tuple(sorted(pair))
             for pair in combinations(self._everyone, 2)
-            if self._racks[pair[0]] != self._racks[pair[1]]
+            if racks[pair[0]] != racks[pair[1]]
         ]
         for _ in range(MOST_ROUNDS):
-            moved = [self._exchange_standbys(pair, self._costs, self._standby) for pair in pairs]
+            moved = [
+                self._exchange_standbys(pair, self._racks, self._racks.standbys) for pair in pairs
+            ]
             if not any(moved):
                 break
 
-    def _optimise_actives(self, tasks: Sequence[TaskId], costs: Costs) -> None:
-        if self._active is None or not tasks:
+    def _optimise_actives(self, tasks: Sequence[TaskId], racks: PublicRacks, costs: Costs) -> None:
+        if racks.actives is None or not tasks:
             return
         owner_of = {
             task: turn
             for turn, place in enumerate(self._everyone)
             for task in self._clients[place].active
         }
+        clients = [self._clients[place] for place in self._everyone]
+        names = [racks.clients[place] for place in self._everyone]
         owners = [owner_of[task] for task in tasks]
-        racks = [self._racks[place] for place in self._everyone]
-        table = tabulate(costs, [self._active[task] for task in tasks], racks, owners)
-        changed = self._reassign(owners, table, [task.subtopology for task in tasks])
+        changed = self._reassign(tasks, owners, names, racks.actives, costs)
         for task, source, destination in zip(tasks, owners, changed, strict=True):
-            self._clients[self._everyone[source]].active.remove(task)
-            self._clients[self._everyone[destination]].active.add(task)
+            clients[source].active.remove(task)
+            clients[destination].active.add(task)
 
-    def _exchange_standbys(
-        self, pair: Sequence[int], costs: Costs, standby: Mapping[TaskId, PartitionRacks]
-    ) -> bool:
+    def _exchange_standbys(self, pair: Sequence[int], racks: PublicRacks, read: TaskRacks) -> bool:
         """Exchange the standbys that either client could have, and tell whether any was moved."""
-        one, other = (self._clients[place] for place in pair)
+        one, other = clients = [self._clients[place] for place in pair]
         owner_of = dict.fromkeys((task for task in one.standby if not other.has(task)), 0)
-        given_back = dict.fromkeys((task for task in other.standby if not one.has(task)), 1)
-        if not owner_of or not given_back:
+        others = dict.fromkeys((task for task in other.standby if not one.has(task)), 1)
+        if not owner_of or not others:
             return False
-        owner_of |= given_back
+        owner_of |= others
         tasks = sorted(owner_of)
         owners = [owner_of[task] for task in tasks]
-        racks = [self._racks[place] for place in pair]
-        table = tabulate(costs, [standby[task] for task in tasks], racks, owners)
-        changed = self._reassign(owners, table, [task.subtopology for task in tasks])
+        names = [racks.clients[place] for place in pair]
+        changed = self._reassign(tasks, owners, names, read, racks.costs)
         for task, source, destination in zip(tasks, owners, changed, strict=True):
-            (one, other)[source].standby.remove(task)
-            (one, other)[destination].standby.add(task)
+            clients[source].standby.remove(task)
+            clients[destination].standby.add(task)
         return changed != owners
 
-
-def _find_racks(
-    scenario: Scenario, placement: Placement
-) -> tuple[Mapping[TaskId, PartitionRacks] | None, Mapping[TaskId, PartitionRacks] | None]:
-    """Find the racks of all that actives read, and of what standbys do; None if one is missing.
-
-    Source: RackUtils.annotateTopicPartitionsWithRackInfo, TaskAssignmentUtils.
-    """
-    changelogs = {task: placement.changelogs[task] for task in scenario.stateful}
-    roles = dict(_roles(scenario, placement))
-    known = {
-        partition: racks
-        for partition, replicas in placement.replicas.items()
-        if (racks := frozenset(rack for rack in replicas if rack is not None))
-    }
-    shared = {
-        role
-        for role, tasks in Counter(role for own in roles.values() for role in own).items()
-        if tasks > 1
-    }
-
-    def racks_of(
-        tasks: Mapping[TaskId, Sequence[_Role]],
-    ) -> Mapping[TaskId, PartitionRacks] | None:
-        """Look all of it up. Kafka forgets the racks where two tasks read a partition alike."""
-        for own in tasks.values():
-            if any(role in shared or role[0] not in known for role in own):
-                return None
-        return {
-            task: tuple(known[partition] for partition, *_ in own) for task, own in tasks.items()
-        }
-
-    standby = {task: [role for role in roles[task] if role[2]] for task in changelogs}
-    if not all(standby.values()):
-        # A changelog that the scenario doesn't name is on brokers that it doesn't name either.
-        return None, None
-    return racks_of(roles), racks_of(standby)
-
-
-#: A partition that a task reads, whether as a source, and whether as a changelog.
-_Role = tuple[TopicPartition, bool, bool]
-
-
-def _roles(scenario: Scenario, placement: Placement) -> Iterator[tuple[TaskId, list[_Role]]]:
-    stateful = frozenset(scenario.stateful)
-    for task in (*scenario.stateful, *scenario.stateless):
-        sources = frozenset(placement.sources[task])
-        changelogs = frozenset(placement.changelogs[task] if task in stateful else ())
-        yield (
-            task,
-            [
-                (partition, partition in sources, partition in changelogs)
-                for partition in sorted(sources | changelogs)
-            ],
-        )
+    def _reassign(
+        self,
+        tasks: Sequence[TaskId],
+        owners: Sequence[int],
+        racks: Sequence[str],
+        read: TaskRacks,
+        costs: Costs,
+    ) -> list[int]:
+        """Give the tasks' new owners; owners are named by their places in ``racks``."""
+        table = tabulate(costs, [read[task] for task in tasks], racks, owners)
+        strategy = STRATEGIES[self._scenario.configs.rack_aware_assignment_strategy]
+        return strategy(owners, table, [task.subtopology for task in tasks])
