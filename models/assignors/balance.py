@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.ids import TaskId
 
 
 def balance_over_threads(
@@ -21,21 +22,26 @@ def balance_over_threads(
     Source: HighAvailabilityTaskAssignor.balanceTasksOverThreads.
     """
     raised = [_raised(client) for client in clients]
+    least = min(raised)
     moved = True
     while moved:
         moved = False
         for place, source in enumerate(clients):
             lowered = _lowered(source)
-            if lowered < min(raised):
+            if lowered < least:
                 continue
+            movable = sorted(source.active if role == "active" else source.standby)
             for other, destination in enumerate(clients):
                 if lowered < raised[other] or other == place or not may_move(place, other):
                     continue
-                if _move(source, destination, role):
+                given = _move(movable, source, destination, role)
+                if given:
                     moved = True
+                    movable = [task for task in movable if task not in given]
                     lowered = _lowered(source)
                     raised[other] = _raised(destination)
             raised[place] = _raised(source)
+            least = min(raised)
 
 
 def _lowered(client: ClientState) -> float:
@@ -49,17 +55,20 @@ def _raised(client: ClientState) -> float:
 
 
 def _move(
-    source: ClientState, destination: ClientState, role: Literal["active", "standby"]
-) -> bool:
-    """Move tasks from one client to another while that helps, and tell whether any was moved."""
+    movable: Sequence[TaskId],
+    source: ClientState,
+    destination: ClientState,
+    role: Literal["active", "standby"],
+) -> set[TaskId]:
+    """Move tasks, in this order, from one client to another while that helps, and name them."""
     own = source.active if role == "active" else source.standby
     others = destination.active if role == "active" else destination.standby
-    moved = False
-    for task in sorted(own):
+    given: set[TaskId] = set()
+    for task in movable:
         if _lowered(source) < _raised(destination):
             break
         if not destination.has(task):
             own.remove(task)
             others.add(task)
-            moved = True
-    return moved
+            given.add(task)
+    return given

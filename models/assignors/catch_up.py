@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from caughtup.models.assignors.client_state import ClientState
 from caughtup.models.ids import TaskId
@@ -24,45 +24,58 @@ def is_caught_up(lag: int, acceptable: int) -> bool:
 
 
 class CatchUp:
-    """The lags of every task on every client, which stay as they are during a decision."""
+    """The lags of every task on every client, which stay as they are during a decision.
 
-    def __init__(self, clients: Sequence[ClientState], acceptable: int) -> None:
-        self._clients = clients
+    Who is caught up on a task, and who is next, is worked out when it is asked first: in most
+    groups few tasks wait for anything.
+    """
+
+    def __init__(
+        self, clients: Sequence[ClientState], tasks: Sequence[TaskId], acceptable: int
+    ) -> None:
+        by_client = [map(client.lags.__getitem__, tasks) for client in clients]
+        self._lags = dict(zip(tasks, zip(*by_client, strict=True), strict=True))
+        self._least = {task: min(lags) for task, lags in self._lags.items()}
         self._acceptable = acceptable
         self._caught_up: dict[TaskId, frozenset[int]] = {}
-        self._least: dict[TaskId, int] = {}
+        self._by_lag: dict[TaskId, list[int]] = {}
 
     def caught_up(self, task: TaskId) -> frozenset[int]:
         """Name the clients, by their places, that are caught up on the task."""
         known = self._caught_up.get(task)
         if known is None:
-            known = self._caught_up[task] = frozenset(
-                place
-                for place, client in enumerate(self._clients)
-                if is_caught_up(client.lags[task], self._acceptable)
-            )
+            lags = self._lags[task]
+            # Many clients have the same lag, most often that of having nothing.
+            good = {lag for lag in set(lags) if is_caught_up(lag, self._acceptable)}
+            places = [place for place, lag in enumerate(lags) if lag in good] if good else ()
+            known = self._caught_up[task] = frozenset(places)
         return known
 
-    def should_wait(self, task: TaskId, place: int) -> bool:
-        """Tell whether this client is not caught up on the task while another one lags less.
+    def waiting(self, place: int, tasks: Iterable[TaskId]) -> list[TaskId]:
+        """Pick the tasks that this client is not caught up on while another one lags less.
 
         An unknown lag (-3) counts as less than any other. Source:
         TaskMovement.taskIsNotCaughtUpOnClientAndOtherMoreCaughtUpClientsExist.
         """
-        lag = self._clients[place].lags[task]
-        if is_caught_up(lag, self._acceptable):
-            return False
-        least = self._least.get(task)
-        if least is None:
-            least = self._least[task] = min(client.lags[task] for client in self._clients)
-        return least < lag
+        lags, least, acceptable = self._lags, self._least, self._acceptable
+        return [
+            task
+            for task in tasks
+            if (lag := lags[task][place]) > least[task] and not is_caught_up(lag, acceptable)
+        ]
 
-    def most_caught_up(self, task: TaskId, before: int, eligible: Iterable[int]) -> int | None:
-        """Find the eligible client first in (lag, process id) among those before client ``before``.
+    def most_caught_up(self, task: TaskId, before: int, holders: Container[int]) -> int | None:
+        """Find the first client in (lag, process id), up to client ``before``, not in ``holders``.
 
         Source: TaskMovement.mostCaughtUpEligibleClient.
         """
-        clients = self._clients
-        own = (clients[before].lags[task], before)
-        nearer = [rank for c in eligible if (rank := (clients[c].lags[task], c)) < own]
-        return min(nearer)[1] if nearer else None
+        by_lag = self._by_lag.get(task)
+        if by_lag is None:
+            lags = self._lags[task]
+            by_lag = self._by_lag[task] = sorted(range(len(lags)), key=lags.__getitem__)
+        for place in by_lag:
+            if place == before:
+                return None
+            if place not in holders:
+                return place
+        return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from caughtup.models.ids import ProcessId, TaskId
@@ -70,13 +71,22 @@ class ClientDecision:
     warmup: tuple[TaskId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Decision:
-    """What an assignor decides: clients in ProcessId order, movements in TaskId order."""
+    """What an assignor decides: clients in ProcessId order.
+
+    ``explain`` lists the movements; it is asked when they are, since a group that starts has one
+    for every copy and a sentence for each of them.
+    """
 
     probing_rebalance_needed: bool
     clients: Mapping[ProcessId, ClientDecision]
-    movements: tuple[Movement, ...]
+    explain: Callable[[], tuple[Movement, ...]] = field(repr=False, compare=False)
+
+    @cached_property
+    def movements(self) -> tuple[Movement, ...]:
+        """What has to move, in TaskId order, and why."""
+        return self.explain()
 
     def to_dict(self) -> dict[str, Any]:
         """Write the decision as ``caughtup assign`` prints it, but for the scenario's name."""

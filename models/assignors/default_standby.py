@@ -14,10 +14,16 @@ def assign_default_standbys(
 ) -> None:
     """Give each task, in order, up to ``replicas`` standbys on clients without a copy of it.
 
-    The least loaded client by (task load, process id) comes first; with too few clients a task
-    gets fewer standbys. ``clients`` are in the order of their process ids.
+    Each has its active already. The least loaded client by (task load, process id) comes first;
+    with too few clients a task gets fewer standbys. ``clients`` are in the order of their process
+    ids.
     Source: DefaultStandbyTaskAssignor.
     """
+    if replicas >= len(clients) - 1:
+        everything = frozenset(tasks)
+        for client in clients:
+            client.standby |= everything - client.active
+        return
     queue = [(client.task_load(), place) for place, client in enumerate(clients)]
     heapify(queue)
     for task in tasks:
@@ -27,7 +33,7 @@ def assign_default_standbys(
         while remaining and queue:
             load, place = heappop(queue)
             client = clients[place]
-            if not client.has(task):
+            if task not in client.active:
                 client.standby.add(task)
                 remaining -= 1
                 load = client.task_load()

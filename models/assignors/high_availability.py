@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapreplace
 
 from caughtup.models.assignors.balance import balance_over_threads
@@ -13,8 +13,8 @@ from caughtup.models.assignors.explanation import explain
 from caughtup.models.assignors.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.assignors.standby_assignor import choose_standby_assignor
-from caughtup.models.assignors.task_movement import WarmUps, move_actives, move_standbys
-from caughtup.models.ids import TaskId
+from caughtup.models.assignors.task_movement import Deferral, WarmUps, move_actives, move_standbys
+from caughtup.models.ids import ProcessId, TaskId
 
 _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
 
@@ -41,33 +41,25 @@ def decide_high_availability(scenario: Scenario) -> Decision:
         balance_over_threads(clients, "standby", standby_assignor.may_move)
         rack_aware.optimise_standbys(standby_assignor.may_exchange)
 
-    catch_up = CatchUp(clients, configs.acceptable_recovery_lag)
+    catch_up = CatchUp(clients, scenario.stateful, configs.acceptable_recovery_lag)
     warm_ups = WarmUps(configs.max_warmup_replicas)
     actives = move_actives(clients, catch_up, warm_ups)
     warming = {(d.destination, d.task) for d in actives if d.warm_up is not None}
     standbys = move_standbys(clients, catch_up, warm_ups, warming)
-    warming |= {(d.destination, d.task) for d in standbys if d.warm_up is not None}
+    deferrals = [*actives, *standbys]
 
     _assign_stateless(clients, scenario.stateless)
     rack_aware.optimise_stateless()
-    deferrals = [*actives, *standbys]
     return Decision(
         probing_rebalance_needed=bool(deferrals),
-        clients={
-            client.process_id: ClientDecision(
-                active=tuple(sorted(client.active)),
-                standby=tuple(sorted(client.standby)),
-                warmup=tuple(sorted(task for task in client.standby if (place, task) in warming)),
-            )
-            for place, client in enumerate(clients)
-        },
-        movements=explain(scenario, clients, deferrals),
+        clients=_given(scenario, clients, deferrals),
+        explain=lambda: explain(scenario, clients, deferrals),
     )
 
 
 def _deal_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
-    for turn, task in enumerate(tasks):
-        clients[turn % len(clients)].active.add(task)
+    for place, client in enumerate(clients):
+        client.active.update(tasks[place :: len(clients)])
 
 
 def _assign_stateless(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
@@ -77,3 +69,24 @@ def _assign_stateless(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -
         _, place = queue[0]
         clients[place].active.add(task)
         heapreplace(queue, (clients[place].active_load(), place))
+
+
+def _given(
+    scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
+) -> dict[ProcessId, ClientDecision]:
+    """Write down what each client has, and which of it are warm-ups."""
+    warming: list[list[TaskId]] = [[] for _ in clients]
+    for deferral in deferrals:
+        if deferral.warm_up is not None:
+            warming[deferral.destination].append(deferral.task)
+    order = {task: n for n, task in enumerate(sorted((*scenario.stateful, *scenario.stateless)))}
+
+    def in_order(tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
+        return tuple(sorted(tasks, key=order.__getitem__))
+
+    return {
+        client.process_id: ClientDecision(
+            in_order(client.active), in_order(client.standby), in_order(warm_ups)
+        )
+        for client, warm_ups in zip(clients, warming, strict=True)
+    }

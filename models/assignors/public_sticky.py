@@ -76,7 +76,7 @@ def decide_public_sticky(
             )
             for client in clients
         },
-        movements=explain_sticky(scenario, clients, history, dealt),
+        explain=lambda: explain_sticky(scenario, clients, history, dealt),
     )
 
 

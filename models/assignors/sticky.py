@@ -72,7 +72,7 @@ def _decide(
             )
             for client in clients
         },
-        movements=explain_sticky(scenario, clients, history, dealt),
+        explain=lambda: explain_sticky(scenario, clients, history, dealt),
     )
 
 

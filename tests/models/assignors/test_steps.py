@@ -79,6 +79,17 @@ def test_a_task_gets_fewer_standbys_when_there_are_too_few_clients() -> None:
     assert [client.task_count() for client in clients] == [1, 1]
 
 
+@given(st.integers(1, 4), st.integers(0, 5))
+def test_as_many_standbys_as_other_clients_go_to_all_of_them(count: int, more: int) -> None:
+    clients = states(*range(1, count + 1))
+    tasks = [TaskId(0, partition) for partition in range(7)]
+    for turn, task in enumerate(tasks):
+        clients[turn % count].active.add(task)
+    assign_default_standbys(clients, tasks, count - 1 + more)
+    assert [client.active | client.standby for client in clients] == [set(tasks)] * count
+    assert [client.active & client.standby for client in clients] == [set()] * count
+
+
 @pytest.mark.parametrize(
     ("lag", "acceptable", "caught_up"),
     [
@@ -99,26 +110,32 @@ def test_caught_up_means_running_or_within_the_acceptable_lag(
     assert is_caught_up(lag, acceptable) is caught_up
 
 
+def catching_up(*lags: int) -> CatchUp:
+    return CatchUp(lagging(*lags), [TASK], 100)
+
+
 def test_a_copy_waits_only_where_another_client_lags_less() -> None:
-    catch_up = CatchUp(lagging(500, 400, 50), 100)
+    catch_up = catching_up(500, 400, 50)
     assert catch_up.caught_up(TASK) == {2}
-    assert [catch_up.should_wait(TASK, place) for place in range(3)] == [True, True, False]
-    level = CatchUp(lagging(500, 500), 100)
-    assert [level.should_wait(TASK, place) for place in range(2)] == [False, False]
+    assert [catch_up.waiting(place, [TASK]) for place in range(3)] == [[TASK], [TASK], []]
+    level = catching_up(500, 500)
+    assert [level.waiting(place, [TASK]) for place in range(2)] == [[], []]
+    all_there = catching_up(100, 50)
+    assert [all_there.waiting(place, [TASK]) for place in range(2)] == [[], []]
 
 
 def test_an_unknown_lag_sorts_before_a_running_active_as_it_does_in_kafka() -> None:
-    catch_up = CatchUp(lagging(500, -2, -3), 100)
-    assert catch_up.most_caught_up(TASK, 0, range(3)) == 2
-    assert catch_up.most_caught_up(TASK, 0, [0, 1]) == 1
-    assert not catch_up.should_wait(TASK, 2)
+    catch_up = catching_up(500, -2, -3)
+    assert catch_up.most_caught_up(TASK, 0, ()) == 2
+    assert catch_up.most_caught_up(TASK, 0, {2}) == 1
+    assert catch_up.waiting(2, [TASK]) == []
 
 
 def test_of_equal_lags_the_first_process_serves_and_never_one_after_the_destination() -> None:
-    catch_up = CatchUp(lagging(400, 400, 500), 100)
-    assert catch_up.most_caught_up(TASK, 2, range(3)) == 0
-    assert catch_up.most_caught_up(TASK, 1, range(3)) == 0
-    assert catch_up.most_caught_up(TASK, 0, range(3)) is None
+    catch_up = catching_up(400, 400, 500)
+    assert catch_up.most_caught_up(TASK, 2, ()) == 0
+    assert catch_up.most_caught_up(TASK, 1, ()) == 0
+    assert catch_up.most_caught_up(TASK, 0, ()) is None
 
 
 def test_the_least_loaded_eligible_client_is_taken_and_the_others_stay() -> None:
