@@ -1,7 +1,7 @@
 """What a group committed on one partition over time: bounded, and small enough for a million.
 
-A point is a step: the committed offset changed. Commits that repeat an offset only move the
-time of the last commit.
+A point is a step: the committed offset changed. Of commits that repeat an offset only the time of
+the last one is kept, and the longest time between two.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ SPARSE_STEPS = 8
 HORIZON_MS = 6 * 3_600_000
 #: Steps after which a history is thinned.
 STEPS_KEPT = 16
+#: With fewer waits than these there is no rhythm yet; with fewer than those, the longest is it. A
+#: wait that began with a record's coming may be any part of the group's interval.
+FEWEST_WAITS = 2
+ENOUGH_WAITS = 5
 
 _COLUMNS = 3
 _UNKNOWN = -1
@@ -32,7 +36,7 @@ class CommitHistory:
     """
 
     # Three numbers a step, one step after the other: the offset, when it was committed (ms), and
-    # how long the group had waited with that step while it had something to read (ms, or -1).
+    # how long the group waited with that step, or later with a commit that repeats it (ms, or -1).
     __slots__ = ("_steps", "commit_timestamp_ms", "rewound_from", "topic_id")
 
     def __init__(self, offset: int, timestamp_ms: int, topic_id: bytes | None = None) -> None:
@@ -48,10 +52,11 @@ class CommitHistory:
         a group that waits for a producer isn't slow to commit. None if no such moment is known.
         Commits come in the order of their log, whatever the coordinators' clocks say.
         """
-        self.commit_timestamp_ms = timestamp_ms
         steps = self._steps
         committed, step_ms = steps[-3], steps[-2]
+        before_ms, self.commit_timestamp_ms = self.commit_timestamp_ms, timestamp_ms
         if offset == committed:
+            steps[-1] = max(steps[-1], timestamp_ms - before_ms)
             return
         if offset < committed:
             self._rewind(offset, timestamp_ms)
@@ -110,11 +115,13 @@ class CommitHistory:
         """How long this group takes from one step to the next when there is something to read.
 
         The second longest such time in the history, in ms: one outage doesn't make a rhythm, and
-        a rhythm of bursts with long pauses is one of long pauses. The only one if there is only
-        one; None after a single step.
+        a rhythm of bursts with long pauses is one of long pauses. The longest while few are
+        known; None while it is fewer than two.
         """
         waits = sorted(wait for wait in self._steps[2::_COLUMNS] if wait != _UNKNOWN)
-        return waits[-2:][0] if waits else None
+        if len(waits) < FEWEST_WAITS:
+            return None
+        return waits[-1] if len(waits) < ENOUGH_WAITS else waits[-2]
 
     def resumed_ms(self, wait_ms: int) -> int | None:
         """Give when the group last made a step after a wait longer than ``wait_ms``, else None."""

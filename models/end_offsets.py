@@ -2,7 +2,7 @@
 
 A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
 But end offsets only grow, so the look before and the look after a moment bound them. The same
-looks tell, the other way round, when the log passed an offset: the age of an unread record.
+looks tell, the other way round, since when a record could be read: the age of an unread one.
 
 A history is bounded: the newest looks all stay, which is what decisions need, and older ones
 get sparser with age, so that some forty looks reach back for hours. Leaving out looks between
@@ -31,23 +31,25 @@ SAMPLES_KEPT = DENSE_LOOKS + SPARSE_LOOKS + 8
 
 
 class Look(NamedTuple):
-    """A log end offset, and when it was listed in ms since the epoch."""
+    """Where a read_committed reader's records ended, and when that was seen (ms)."""
 
-    end_offset: int
+    readable_end: int
     at_ms: int
 
 
 class EndOffsetHistory:
     """The looks at one partition, oldest first; a log that stood still is two looks.
 
-    ``latest`` is all that the newest look showed.
+    ``latest`` is all that the newest look showed. The readable end is the last stable offset,
+    less the transaction markers before it once somebody has seen that they are some.
     """
 
-    __slots__ = ("_ends", "_times_ms", "latest")
+    __slots__ = ("_ends", "_readable", "_times_ms", "latest")
 
     def __init__(self, first: EndOffsets) -> None:
         self.latest = first
         self._ends = array("q", (first.end_offset,))
+        self._readable = array("q", (_readable_end(first),))
         self._times_ms = array("q", (first.as_of_ms,))
 
     def add(self, sample: EndOffsets) -> None:
@@ -56,25 +58,33 @@ class EndOffsetHistory:
         A log that went backwards was recreated, or lost its tail with its leader. Which records
         have other offsets now is not known, so its history starts again.
         """
-        ends, times_ms = self._ends, self._times_ms
+        ends, readable, times_ms = self._ends, self._readable, self._times_ms
         if sample.as_of_ms < times_ms[-1]:
             return
         self.latest = sample
-        end = sample.end_offset
+        end, readable_end = sample.end_offset, _readable_end(sample)
         if end < ends[-1]:
-            del ends[:], times_ms[:]
-        elif sample.as_of_ms == times_ms[-1]:
-            ends[-1] = end
+            del ends[:], readable[:], times_ms[:]
+        # What turns out to be no record now was none before.
+        for index in range(bisect_right(readable, readable_end), len(readable)):
+            readable[index] = readable_end
+        if ends and sample.as_of_ms == times_ms[-1]:
+            ends[-1], readable[-1] = end, readable_end
             return
-        elif len(ends) > 1 and end == ends[-1] == ends[-2]:
-            times_ms[-1] = sample.as_of_ms
+        if len(ends) > 1 and end == ends[-2] and readable_end == readable[-2]:
+            ends[-1], readable[-1], times_ms[-1] = end, readable_end, sample.as_of_ms
             return
         ends.append(end)
+        readable.append(readable_end)
         times_ms.append(sample.as_of_ms)
         if len(ends) > SAMPLES_KEPT:
-            kept = kept_points(times_ms, DENSE_LOOKS, SPARSE_LOOKS, HORIZON_MS)
-            self._ends = array("q", [ends[index] for index in kept])
-            self._times_ms = array("q", [times_ms[index] for index in kept])
+            self._thin()
+
+    def _thin(self) -> None:
+        kept = kept_points(self._times_ms, DENSE_LOOKS, SPARSE_LOOKS, HORIZON_MS)
+        self._ends = array("q", [self._ends[index] for index in kept])
+        self._readable = array("q", [self._readable[index] for index in kept])
+        self._times_ms = array("q", [self._times_ms[index] for index in kept])
 
     def at_or_before(self, moment_ms: int) -> int | None:
         """Give the log end offset last seen at or before a moment; None if it was not seen yet."""
@@ -87,34 +97,36 @@ class EndOffsetHistory:
         return self._ends[index] if index < len(self._ends) else None
 
     def around(self, offset: int) -> tuple[Look | None, Look | None]:
-        """Give the looks between which the log passed an offset: the record at it was appended.
+        """Give the looks between which a reader at an offset got something to read.
 
-        The first is the last look at which the log ended at or before the offset, None if it was
-        beyond it from the start; the second the first look beyond, None if it isn't there yet.
+        The first is the last look at which there was nothing, None if there was something from
+        the start; the second the first look at which there was, None if there isn't yet.
         """
-        index = bisect_right(self._ends, offset)
+        readable, times_ms = self._readable, self._times_ms
+        index = bisect_right(readable, offset)
         return (
-            Look(self._ends[index - 1], self._times_ms[index - 1]) if index else None,
-            Look(self._ends[index], self._times_ms[index]) if index < len(self._ends) else None,
+            Look(readable[index - 1], times_ms[index - 1]) if index else None,
+            Look(readable[index], times_ms[index]) if index < len(readable) else None,
         )
 
-    def end_at(self, moment_ms: int) -> float | None:
-        """Interpolate the log end at a moment; None before the first look or after the last."""
-        index = bisect_left(self._times_ms, moment_ms)
-        if index == len(self._times_ms):
+    def readable_end_at(self, moment_ms: int) -> float | None:
+        """Interpolate the readable end at a moment; None outside of what was looked at."""
+        readable, times_ms = self._readable, self._times_ms
+        index = bisect_left(times_ms, moment_ms)
+        if index == len(times_ms):
             return None
-        later = self._times_ms[index]
+        later = times_ms[index]
         if later == moment_ms:
-            return self._ends[index]
+            return readable[index]
         if not index:
             return None
-        earlier, end = self._times_ms[index - 1], self._ends[index - 1]
-        return end + (self._ends[index] - end) * (moment_ms - earlier) / (later - earlier)
+        earlier, end = times_ms[index - 1], readable[index - 1]
+        return end + (readable[index] - end) * (moment_ms - earlier) / (later - earlier)
 
     @property
     def first(self) -> Look:
         """The oldest look that is still known."""
-        return Look(self._ends[0], self._times_ms[0])
+        return Look(self._readable[0], self._times_ms[0])
 
     @property
     def last_ms(self) -> int:
@@ -127,8 +139,8 @@ class EndOffsetHistory:
 
         0 for a log that never moved.
         """
-        ends, times_ms = self._ends, self._times_ms
-        index = bisect_left(ends, ends[-1])
+        readable, times_ms = self._readable, self._times_ms
+        index = bisect_left(readable, readable[-1])
         return times_ms[index] - times_ms[index - 1] if index else 0
 
     def __len__(self) -> int:
@@ -193,3 +205,8 @@ class EndOffsetTable:
 
     def __len__(self) -> int:
         return len(self._histories)
+
+
+def _readable_end(sample: EndOffsets) -> int:
+    readable = sample.readable_end_offset
+    return sample.last_stable_offset if readable is None else readable

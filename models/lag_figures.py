@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetHistory
@@ -22,8 +22,7 @@ from caughtup.models.progress import (
 MAX_POLL_INTERVAL_MS = 300_000
 
 
-@dataclass(frozen=True, slots=True)
-class LagFigures:
+class LagFigures(NamedTuple):
     """A group's lag on a partition at one moment, and what a verdict on it rests on.
 
     Offsets in ``lag``, ``rates`` and ``records_lost``; the rest in seconds. None = unknown.
@@ -85,7 +84,7 @@ def lag_figures(
     rates = trend = arrived = None
     unmoved = certain
     if commits is None:
-        first = max(looks.first.end_offset, position)
+        first = max(looks.first.readable_end, position)
         arrived = lag_seconds(first, position + lag.lag - first, looks, now_ms)
     else:
         unmoved = min(certain, _since(commits.step_ms, now_ms))

@@ -1,7 +1,8 @@
-"""Lag in seconds: how long the oldest record that a group has yet to read has been in the log.
+"""Lag in seconds: for how long a group could have read the oldest record that it has yet to read.
 
-The moment at which the log passed the committed offset is looked up in our own looks at the log's
-end, so neither the rate of the producer nor that of the consumer enters the figure.
+The moment at which records came beyond the committed offset is looked up in our own looks at the
+log, so neither the rate of the producer nor that of the consumer enters the figure. A record in a
+transaction counts from when the transaction ended; before that it can't be read.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ class LagSeconds(NamedTuple):
     """An age in seconds, how far it may be off, and how it was had.
 
     ``caught_up``: nothing is unread as of the last look; a record may have come since, so the
-    error is the age of that look. ``interpolated``: the log passed the committed offset between
+    error is the age of that look. ``interpolated``: the record came between
     two looks, and records are taken to have come evenly between them; the truth is no further
     away than ``error_seconds``, which is never more than lies between the looks. ``at_least``:
-    the log was beyond the offset at the oldest look, so the record is that old or older by an
-    unknown time, and ``error_seconds`` is None. Nothing is extrapolated: a rate from before
+    the record was there at the oldest look, so it is that old or older by an unknown time, and
+    ``error_seconds`` is None. Nothing is extrapolated: a rate from before
     the oldest look is nobody's knowledge.
     """
 
@@ -43,8 +44,7 @@ def lag_seconds(
     ``position`` is the offset from which the group has yet to read: its commit, or the log start
     if that is later. ``lag`` is the number of offsets it lags, as ``partition_lag`` counts them;
     with none, the age is 0 however long ago the last record came. ``now_ms`` is the clock's
-    value. A log that was looked at once tells nothing of its past. The record at ``position`` may
-    be a transaction marker with a younger record behind it; the age is then the marker's.
+    value. A log that was looked at once tells nothing of its past.
     """
     if lag <= 0:
         return LagSeconds(0.0, max(0, now_ms - history.last_ms) / 1000, "caught_up")
@@ -56,7 +56,7 @@ def lag_seconds(
     if before is None:
         return LagSeconds(max(0, now_ms - history.first.at_ms) / 1000, None, "at_least")
     # The records between two looks are spread evenly, each in the middle of its share of time.
-    share = (position - before.end_offset + 0.5) / (after.end_offset - before.end_offset)
+    share = (position - before.readable_end + 0.5) / (after.readable_end - before.readable_end)
     elapsed = (after.at_ms - before.at_ms) * share
     error = max(elapsed, after.at_ms - before.at_ms - elapsed)
     age = max(0.0, now_ms - before.at_ms - elapsed)

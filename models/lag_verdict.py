@@ -4,7 +4,8 @@ What is normal is the group's own rhythm: its *interval*, the time from one step
 the next while there is something to read (``CommitHistory.interval_ms``; a partition that has
 none yet goes by the group's longest). The *allowance* is three intervals. *Behind* means that
 the oldest unread record is older than the allowance, and nobody is called stopped or stalled
-unless it is so for certain; how many records or commits that are doesn't matter. Of these, from the top, the first that holds is the verdict:
+unless it is so for certain; how many records or commits that are doesn't matter. Of these, from
+the top, the first that holds is the verdict:
 
 ==========  ===================================================================================
 rewound     the commit lies beyond the log's end: the log was recreated or lost its tail

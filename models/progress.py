@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetHistory
@@ -19,8 +19,7 @@ INTERVALS_A_SPAN = 4
 INTERVALS_ALLOWED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """A group's and a producer's rates over one span, in offsets a second.
 
     ``span_seconds`` is the length of the span from which both were taken.
@@ -67,7 +66,7 @@ def progress(
         from_ms = max(from_ms, to_ms - span_ms, commits.resumed_ms(overdue_ms) or 0)
     if to_ms - from_ms < max(1, interval_ms):
         return None
-    start, end = looks.end_at(from_ms), looks.end_at(to_ms)
+    start, end = looks.readable_end_at(from_ms), looks.readable_end_at(to_ms)
     was_at, is_at = commits.position_at(from_ms), commits.position_at(to_ms)
     if start is None or end is None or was_at is None or is_at is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.commit_history import STEPS_KEPT, CommitHistory
+from caughtup.models.commit_history import ENOUGH_WAITS, STEPS_KEPT, CommitHistory
 
 
 def history(*commits: tuple[int, int]) -> CommitHistory:
@@ -37,8 +37,23 @@ def test_positions_between_steps_are_interpolated_and_stay_after_the_last() -> N
 
 
 def test_the_interval_is_the_second_longest_so_that_one_outage_makes_no_rhythm() -> None:
-    assert history((0, 0), (1, 5)).interval_ms == 5_000
-    assert history((0, 0), (1, 5), (2, 11), (3, 3_611), (4, 3_616)).interval_ms == 6_000
+    steps = [(0, 0), (1, 5), (2, 11), (3, 3_611), (4, 3_616), (5, 3_620)]
+    assert history(*steps).interval_ms == 6_000
+
+
+def test_the_interval_is_the_longest_of_few_and_unknown_of_fewer_than_two() -> None:
+    steps = [(0, 0), (1, 5), (2, 7), (3, 14), (4, 17), (5, 18)]
+    assert [history(*steps[:count]).interval_ms for count in range(1, 7)] == [
+        *(None, None, 5_000, 7_000, 7_000, 5_000)
+    ]
+
+
+def test_commits_that_repeat_an_offset_show_the_rhythm_too() -> None:
+    """It commits every five seconds; each time a record comes, that is a second before."""
+    made = CommitHistory(0, 0)
+    for second in range(5, 3_600, 5):
+        made.add(second // 600, second * 1_000, unread_since_ms=second * 1_000 - 1_000)
+    assert made.interval_ms == 5_000
 
 
 def test_bursts_with_pauses_have_the_rhythm_of_their_pauses_however_long_the_bursts() -> None:
@@ -61,12 +76,15 @@ def test_time_without_anything_to_read_is_not_part_of_the_rhythm() -> None:
 def test_a_group_that_is_behind_anyway_waits_from_step_to_step() -> None:
     made = CommitHistory(0, 100_000)
     made.add(1, 107_000, unread_since_ms=3)
+    made.add(2, 111_000, unread_since_ms=103_000)
     assert made.interval_ms == 7_000
 
 
 def test_commits_that_go_back_start_again_and_keep_the_rhythm() -> None:
     made = history((0, 0), (100, 5), (200, 10), (50, 12))
-    assert (made.committed, made.rewound_from, made.interval_ms, len(made)) == (50, 200, 5_000, 1)
+    assert (made.committed, made.rewound_from, len(made)) == (50, 200, 1)
+    made.add(60, 13_000)
+    assert made.interval_ms == 5_000
     made.add(20, 14_000)
     assert (made.committed, made.rewound_from) == (20, 200)
     made.add(199, 16_000)
@@ -125,8 +143,8 @@ def test_thinning_loses_no_wait_but_may_take_two_for_one(waits: list[int]) -> No
     *_, second, longest = sorted(waits)
     interval = made.interval_ms
     assert interval is not None
-    assert interval <= second <= longest
+    assert interval <= longest
     assert made.resumed_ms(longest - 1) is not None
     assert made.resumed_ms(longest) is None
     if len(waits) < STEPS_KEPT:
-        assert interval == second
+        assert interval == (longest if len(waits) < ENOUGH_WAITS else second)

@@ -103,7 +103,7 @@ def test_a_history_is_bounded_and_reaches_back_for_hours() -> None:
         before, after = history.around(now - age)
         assert before is not None
         assert after is not None
-        assert before.end_offset <= now - age < after.end_offset
+        assert before.readable_end <= now - age < after.readable_end
         assert after.at_ms - before.at_ms <= 800 * age
 
 
@@ -120,7 +120,13 @@ def test_a_record_was_appended_between_the_two_looks_around_its_offset() -> None
 def test_the_end_is_interpolated_between_looks_and_never_beyond_them() -> None:
     history = EndOffsetHistory(sample(10, 100))
     history.add(sample(20, 200))
-    assert [history.end_at(ms) for ms in (99, 100, 150, 200, 201)] == [None, 10, 15, 20, None]
+    assert [history.readable_end_at(ms) for ms in (99, 100, 150, 200, 201)] == [
+        None,
+        10,
+        15,
+        20,
+        None,
+    ]
 
 
 def test_the_finest_time_that_a_history_tells_is_that_between_its_newest_looks_that_differ() -> (
@@ -133,6 +139,28 @@ def test_the_finest_time_that_a_history_tells_is_that_between_its_newest_looks_t
     history.add(sample(20, 1_000))
     history.add(sample(20, 5_000))
     assert history.spacing_ms == 100
+
+
+def test_what_a_reader_may_read_ends_with_the_last_stable_offset_while_nobody_looked_closer() -> (
+    None
+):
+    history = EndOffsetHistory(EndOffsets(0, 10, 90, 100))
+    history.add(EndOffsets(0, 80, 90, 200))
+    assert history.around(10) == ((10, 100), (80, 200))
+    assert history.at_or_before(100) == history.at_or_after(200) == 90
+
+
+def test_markers_that_turn_out_to_be_some_were_never_readable() -> None:
+    history = EndOffsetHistory(EndOffsets(0, 5, 5, 100))
+    for at_ms in (200, 300, 400):
+        history.add(EndOffsets(0, 11, 11, at_ms))
+    assert history.around(10) == ((5, 100), (11, 200))
+    history.add(EndOffsets(0, 11, 11, 500, readable_end_offset=10))
+    history.add(EndOffsets(0, 11, 11, 600, readable_end_offset=10))
+    assert history.around(9) == ((5, 100), (10, 200))
+    assert history.around(10) == ((10, 600), None)
+    history.add(EndOffsets(0, 13, 13, 700))
+    assert history.around(10) == ((10, 600), (13, 700))
 
 
 def test_two_samples_of_one_moment_count_as_the_later_one() -> None:

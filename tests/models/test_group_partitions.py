@@ -127,8 +127,10 @@ def test_the_longest_interval_of_a_groups_partitions_is_the_groups() -> None:
     made = table(
         ("a", ONE, commit(1, 1_000)),
         ("a", ONE, commit(2, 8_000)),
+        ("a", ONE, commit(3, 9_000)),
         ("a", TWO, commit(1, 1_000)),
         ("a", TWO, commit(2, 2_000)),
+        ("a", TWO, commit(3, 3_000)),
         ("b", ONE, commit(1, 1_000)),
     )
     assert (made.interval_ms("a"), made.interval_ms("b"), made.interval_ms("c")) == (
