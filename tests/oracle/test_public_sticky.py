@@ -26,6 +26,7 @@ from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.sticky_history import StickyHistory
 from caughtup.models.assignors.task_pairs import TaskPairs
 from caughtup.models.ids import ProcessId, TaskId
+from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_public_sticky import (
     generate_public_sticky,
@@ -39,18 +40,11 @@ STANDBYS = "num.standby.replicas"
 
 def hold_alike(oracle: AssignorOracle, scenarios: Iterable[dict[str, Any]]) -> int:
     """Fail with the first scenario that is decided otherwise here; count them."""
-    count = 0
-    for scenario in scenarios:
-        theirs = oracle.decide(scenario)
-        assert "exception" not in theirs, f"{scenario['name']}: {theirs}"
-        ours = decide_in_its_order(scenario, theirs["standby_order"])
-        if ours != placed(theirs):
-            pytest.fail(
-                f"{scenario['name']}\nours: {json.dumps(ours)}\nKafka's: {json.dumps(theirs)}",
-                pytrace=False,
-            )
-        count += 1
-    return count
+    return assert_same_decisions(
+        oracle,
+        scenarios,
+        lambda scenario, theirs: decide_in_its_order(scenario, theirs["standby_order"]),
+    )
 
 
 def decide_in_its_order(scenario: dict[str, Any], standby_order: list[str]) -> dict[str, Any]:
