@@ -12,9 +12,16 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import LONG_MAX
 from caughtup.models.wire.reader import Reader
 
-#: The versions read here; their layout is one, save for the task ids' tail.
-VERSIONS = range(7, 12)
+#: The versions read here, which is all: Kafka Streams has written 11 since 3.2.
+VERSIONS = range(1, 12)
 
+_UNKNOWN_VERSION = -1
+_FIRST_WITH_COMMON_VERSION = 3
+_FIRST_WITH_HOSTS = 2
+_FIRST_WITH_ERROR_CODE = 4
+_FIRST_WITH_TOPIC_INDEXES = 5
+_FIRST_WITH_STANDBY_HOSTS = 6
+_FIRST_WITH_NEXT_REBALANCE = 7
 _FIRST_WITH_TOPOLOGY_NAMES = 10
 _TASK_ID = struct.Struct(">ii")
 _NAMED_TASK_ID = struct.Struct(">iii")  # and the length of its topology's name
@@ -39,7 +46,8 @@ class AssignmentInfo:
     ``active`` stands in the order of the member's partitions sorted by topic and partition.
     ``standby`` holds every standby task, warm-ups included, with its source partitions.
     ``next_rebalance_ms`` is when this member has to ask for the next rebalance, by its leader's
-    clock in milliseconds since the epoch: 0 for at once, None for not at all.
+    clock in milliseconds since the epoch: 0 for at once, None for not at all. What a version lacks
+    is -1 (``commonly_supported_version``), 0 (``error_code``), None or empty.
     """
 
     version: int
@@ -53,7 +61,7 @@ class AssignmentInfo:
 
 
 def decode_assignment_info(data: bytes) -> AssignmentInfo:
-    """Read a member's assignment, versions 7 to 11.
+    """Read a member's assignment, versions 1 to 11.
 
     Raises DecodeError: ``unknown_version`` for another version, ``named_topology`` for tasks of
     a named topology, ``bad_reference`` for a topic that the dictionary lacks. Source: Kafka
@@ -64,16 +72,18 @@ def decode_assignment_info(data: bytes) -> AssignmentInfo:
     if version not in VERSIONS:
         raise DecodeError("unknown_version", f"Kafka Streams assignment version {version}")
     task_id = _NAMED_TASK_ID if version >= _FIRST_WITH_TOPOLOGY_NAMES else _TASK_ID
-    commonly_supported_version = reader.int32()
+    commonly_supported_version = (
+        reader.int32() if version >= _FIRST_WITH_COMMON_VERSION else _UNKNOWN_VERSION
+    )
     active = tuple(_task(fields) for fields in reader.rows(task_id))
     standby = _standby(reader, task_id)
-    topics = {
-        reader.int32(): reader.modified_utf() for _ in range(reader.array_length(_TOPIC_BYTES))
-    }
-    active_by_host = _partitions_by_host(reader, topics)
-    standby_by_host = _partitions_by_host(reader, topics)
-    error_code = reader.int32()
-    next_rebalance_ms = reader.int64()
+    topics = _topics(reader) if version >= _FIRST_WITH_TOPIC_INDEXES else None
+    active_by_host = _partitions_by_host(reader, topics) if version >= _FIRST_WITH_HOSTS else {}
+    standby_by_host = (
+        _partitions_by_host(reader, topics) if version >= _FIRST_WITH_STANDBY_HOSTS else {}
+    )
+    error_code = reader.int32() if version >= _FIRST_WITH_ERROR_CODE else 0
+    next_rebalance_ms = reader.int64() if version >= _FIRST_WITH_NEXT_REBALANCE else LONG_MAX
     return AssignmentInfo(
         version=version,
         commonly_supported_version=commonly_supported_version,
@@ -103,17 +113,27 @@ def _named_partitions(reader: Reader) -> Iterator[TopicPartition]:
         yield TopicPartition(reader.modified_utf(), reader.int32())
 
 
+def _topics(reader: Reader) -> dict[int, str]:
+    count = reader.array_length(_TOPIC_BYTES)
+    return {reader.int32(): reader.modified_utf() for _ in range(count)}
+
+
 def _partitions_by_host(
-    reader: Reader, topics: dict[int, str]
+    reader: Reader, topics: dict[int, str] | None
 ) -> dict[HostInfo, tuple[TopicPartition, ...]]:
+    """Read each host's partitions, of topics named by index, or by name without ``topics``."""
     hosts: dict[HostInfo, tuple[TopicPartition, ...]] = {}
     for _ in range(reader.array_length(_HOST_BYTES)):
         host = HostInfo(reader.modified_utf(), reader.int32())
-        try:
-            hosts[host] = tuple(
-                TopicPartition(topics[index], partition)
-                for index, partition in reader.rows(_INDEXED_PARTITION)
-            )
-        except KeyError as missing:
-            raise DecodeError("bad_reference", f"no topic has index {missing}") from None
+        partitions = (
+            _named_partitions(reader) if topics is None else _indexed_partitions(reader, topics)
+        )
+        hosts[host] = tuple(partitions)
     return hosts
+
+
+def _indexed_partitions(reader: Reader, topics: dict[int, str]) -> Iterator[TopicPartition]:
+    for index, partition in reader.rows(_INDEXED_PARTITION):
+        if index not in topics:
+            raise DecodeError("bad_reference", f"no topic has index {index}")
+        yield TopicPartition(topics[index], partition)

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.wire.consumer_group_records import (
+    ConsumerGroupRecord,
+    decode_consumer_group_record,
+)
 from caughtup.models.wire.consumer_offsets import (
-    GROUP_METADATA_TYPE,
-    OFFSET_COMMIT_TYPES,
     GroupKey,
     OffsetCommit,
     OffsetKey,
@@ -20,6 +22,18 @@ from caughtup.models.wire.consumer_offsets import (
     decode_offset_commit,
 )
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
+from caughtup.models.wire.record_keys import (
+    ConsumerGroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegularExpressionKey,
+    RecordType,
+    StreamsGroupKey,
+    StreamsGroupMemberKey,
+)
+from caughtup.models.wire.streams_group_records import (
+    StreamsGroupRecord,
+    decode_streams_group_record,
+)
 
 #: A record's key and value, as they stand in the log.
 Record = tuple[bytes | None, bytes | None]
@@ -28,23 +42,34 @@ _SAMPLES = 5
 _KEY_TYPE_BYTES = 2
 _LEGACY_OFFSET_COMMIT = b"\x00\x00"
 _OFFSET_COMMIT = b"\x00\x01"
-_TYPES_READ = frozenset((*OFFSET_COMMIT_TYPES, GROUP_METADATA_TYPE))
+# Share groups don't concern us: their records are known, but only counted.
+_TYPES_READ = frozenset(t for t in RecordType if not t.name.startswith("SHARE_GROUP"))
 _PREFIXES_READ = frozenset(t.to_bytes(_KEY_TYPE_BYTES) for t in _TYPES_READ)
+_CONSUMER_GROUP_KEYS = (ConsumerGroupKey, ConsumerGroupMemberKey, ConsumerGroupRegularExpressionKey)
+_STREAMS_GROUP_KEYS = (StreamsGroupKey, StreamsGroupMemberKey)
 
 
 @dataclass(slots=True)
 class Batch:
     """What a batch of records changed.
 
-    ``commits`` and ``groups`` hold the last readable value of each key, None for a tombstone.
-    ``records`` counts, by key type, every record whose key type could be read; ``skipped`` those
-    of them whose type isn't read here. ``errors`` counts by key type (None where even that could
-    not be read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of
-    a key's values only the last is looked at, and earlier ones only while that can't be read.
+    ``commits``, ``groups`` (classic ones), ``consumer_group_records`` and ``streams_group_records``
+    hold the last readable value of each key, None for a tombstone. ``records`` counts, by key type,
+    every record whose key type could be read; ``skipped`` those of them whose type isn't read here:
+    share groups' and unknown ones. ``errors`` counts by key type (None where even that could not be
+    read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of a key's
+    values only the last is looked at, and earlier ones only while that can't be read.
     """
 
     commits: dict[OffsetKey, OffsetCommit | None] = field(default_factory=dict)
     groups: dict[str, GroupMetadata | None] = field(default_factory=dict)
+    consumer_group_records: dict[
+        ConsumerGroupKey | ConsumerGroupMemberKey | ConsumerGroupRegularExpressionKey,
+        ConsumerGroupRecord | None,
+    ] = field(default_factory=dict)
+    streams_group_records: dict[
+        StreamsGroupKey | StreamsGroupMemberKey, StreamsGroupRecord | None
+    ] = field(default_factory=dict)
     records: dict[int, int] = field(default_factory=dict)
     skipped: dict[int, int] = field(default_factory=dict)
     errors: dict[tuple[int | None, str], int] = field(default_factory=dict)
@@ -105,6 +130,14 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
         elif isinstance(decoded, GroupKey):
             metadata = None if value is None else decode_group_metadata(value)
             batch.groups[decoded.group] = metadata
+        elif isinstance(decoded, _CONSUMER_GROUP_KEYS):
+            batch.consumer_group_records[decoded] = (
+                None if value is None else decode_consumer_group_record(decoded.record_type, value)
+            )
+        elif isinstance(decoded, _STREAMS_GROUP_KEYS):
+            batch.streams_group_records[decoded] = (
+                None if value is None else decode_streams_group_record(decoded.record_type, value)
+            )
     except DecodeError as error:
         key_type = int.from_bytes(key[:_KEY_TYPE_BYTES], signed=True)
         _count_error(batch, key_type, error, 1, subject)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.reader import Reader
+from caughtup.models.wire.record_keys import NewGroupKey, RecordType, read_new_group_key
 
-#: Key types of a committed offset (``LEGACY_OFFSET_COMMIT``, ``OFFSET_COMMIT``).
-OFFSET_COMMIT_TYPES = (0, 1)
-#: Key type of a classic group's metadata (``GROUP_METADATA``).
-GROUP_METADATA_TYPE = 2
+#: Key types of a committed offset; plain numbers, which are quicker to compare.
+OFFSET_COMMIT_TYPES = (int(RecordType.LEGACY_OFFSET_COMMIT), int(RecordType.OFFSET_COMMIT))
 
 _NEWEST_OFFSET_COMMIT = 4
 _FIRST_FLEXIBLE = 4
@@ -47,7 +46,7 @@ class GroupKey(NamedTuple):
 
 
 class OtherKey(NamedTuple):
-    """A key of a type that isn't read here: new-protocol groups, share groups, the future."""
+    """A key of a type that isn't known here."""
 
     key_type: int
 
@@ -67,7 +66,10 @@ class OffsetCommit(NamedTuple):
     topic_id: bytes | None
 
 
-def decode_key(data: bytes) -> OffsetKey | GroupKey | OtherKey:
+Key = OffsetKey | GroupKey | NewGroupKey | OtherKey
+
+
+def decode_key(data: bytes) -> Key:
     """Read a record's key.
 
     A key has one form: bytes left over are refused, so that equal keys have equal bytes (save
@@ -101,15 +103,17 @@ def _quick_offset_key(data: bytes) -> OffsetKey | None:
     return OffsetKey(sys.intern(group), sys.intern(topic), partition)
 
 
-def _any_key(data: bytes) -> OffsetKey | GroupKey | OtherKey:
+def _any_key(data: bytes) -> Key:
     reader = Reader(data)
     key_type = reader.int16()
-    key: OffsetKey | GroupKey
+    key: Key | None
     if key_type in OFFSET_COMMIT_TYPES:
         key = OffsetKey(sys.intern(reader.string()), sys.intern(reader.string()), reader.int32())
-    elif key_type == GROUP_METADATA_TYPE:
+    elif key_type == RecordType.GROUP_METADATA:
         key = GroupKey(sys.intern(reader.string()))
     else:
+        key = read_new_group_key(reader, key_type)
+    if key is None:
         return OtherKey(key_type)
     reader.expect_end()
     return key

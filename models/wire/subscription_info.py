@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.reader import Reader
 
-#: The versions read here: 7 brought the offset sums (Kafka Streams 2.6), 11 is today's.
-VERSIONS = range(7, 12)
+#: The versions read here: 1 is the oldest, 7 brought the offset sums (Kafka Streams 2.6), 11 is today's.
+VERSIONS = range(1, 12)
+
+_FIRST_WITH_OFFSET_SUMS = 7
+_UNKNOWN_VERSION = -1
 
 _PROCESS_ID = struct.Struct(">qq")
+_TASK = struct.Struct(">ii")  # subtopology, partition
 _OFFSET_SUM = struct.Struct(">iq")  # partition, sum; versions 7 to 9, grouped by subtopology
 _TASK_OFFSET_SUM = struct.Struct(">iiqh")  # subtopology, partition, sum, topology's name length
 _SUBTOPOLOGY_BYTES = 8  # its number and a count
@@ -25,9 +30,12 @@ class SubscriptionInfo:
     """A Kafka Streams member's user data.
 
     ``offset_sums``: per task that the process has state of, the sum of its stores' offsets, each
-    plus one; -2 for a running active task, -3 for unknown (models/lag.py). ``user_end_point`` is
-    ``application.server``, empty without one. ``unique_field`` changes with every join;
-    ``error_code`` is 0 before version 9, ``client_tags`` empty before version 11.
+    plus one; -2 for a running active task, -3 for unknown (models/lag.py). Before version 7 members
+    only named their active and their other tasks, which are given -2 and -3 here, as Kafka does.
+    ``user_end_point`` is ``application.server``, empty without one (and before version 2).
+    ``latest_supported_version`` is -1 before version 3. ``unique_field`` changes with every join,
+    and is 0 before version 8; ``error_code`` is 0 before version 9, ``client_tags`` empty before
+    version 11.
     """
 
     version: int
@@ -41,7 +49,7 @@ class SubscriptionInfo:
 
 
 def decode_subscription_info(data: bytes) -> SubscriptionInfo:
-    """Read a member's user data, versions 7 to 11.
+    """Read a member's user data, versions 1 to 11.
 
     Raises DecodeError: ``unknown_version`` for another version (a newer member says then only
     who it is), ``named_topology`` for tasks of a named topology, whose ids TaskId can't hold.
@@ -51,17 +59,29 @@ def decode_subscription_info(data: bytes) -> SubscriptionInfo:
     version = reader.int32()
     if version not in VERSIONS:
         raise DecodeError("unknown_version", f"Kafka Streams subscription version {version}")
+    latest_supported_version = reader.int32() if version >= 3 else _UNKNOWN_VERSION
+    process_id = ProcessId(*reader.unpack(_PROCESS_ID))
+    with_offset_sums = version >= _FIRST_WITH_OFFSET_SUMS
+    offset_sums = {} if with_offset_sums else _sums_of_named_tasks(reader)
+    user_end_point = _text(reader) if version >= 2 else ""
+    if with_offset_sums:
+        offset_sums.update(_task_offset_sums(reader) if version >= 10 else _offset_sums(reader))
     # Keyword arguments are evaluated as written, and that is the order on the wire.
     return SubscriptionInfo(
         version=version,
-        latest_supported_version=reader.int32(),
-        process_id=ProcessId(*reader.unpack(_PROCESS_ID)),
-        user_end_point=_text(reader),
-        offset_sums=dict(_task_offset_sums(reader) if version >= 10 else _offset_sums(reader)),
+        latest_supported_version=latest_supported_version,
+        process_id=process_id,
+        user_end_point=user_end_point,
+        offset_sums=offset_sums,
         unique_field=reader.int8() if version >= 8 else 0,
         error_code=reader.int32() if version >= 9 else 0,
         client_tags=_client_tags(reader) if version >= 11 else {},
     )
+
+
+def _sums_of_named_tasks(reader: Reader) -> dict[TaskId, int]:
+    active = {TaskId(*fields): LATEST_OFFSET for fields in reader.rows(_TASK)}
+    return active | {TaskId(*fields): UNKNOWN_OFFSET_SUM for fields in reader.rows(_TASK)}
 
 
 def _offset_sums(reader: Reader) -> Iterator[tuple[TaskId, int]]:

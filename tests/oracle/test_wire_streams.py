@@ -120,7 +120,7 @@ def test_members_user_data_is_read_as_kafka_streams_writes_it(jvm, info):
 
 
 @thorough
-@given(strategies.assignment_infos)
+@given(strategies.assignment_infos())
 def test_members_assignments_are_read_as_kafka_streams_writes_them(jvm, info):
     def by_host(hosts: dict[HostInfo, tuple[TopicPartition, ...]]) -> Any:
         host_info = jvm.org.apache.kafka.streams.state.HostInfo

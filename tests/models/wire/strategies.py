@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag import LONG_MAX
+from caughtup.models.lag import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
@@ -90,15 +90,20 @@ def subscriptions(draw: st.DrawFn) -> ConsumerSubscription:
 assignments = st.builds(ConsumerAssignment, st.integers(0, 3), by_topic, st.none() | raw_bytes)
 
 
+# All that a member said of a task before version 7: that it ran it, or that it didn't.
+sentinels = st.sampled_from((LATEST_OFFSET, UNKNOWN_OFFSET_SUM))
+
+
 @st.composite
 def subscription_infos(draw: st.DrawFn) -> SubscriptionInfo:
-    version = draw(st.integers(7, 11))
+    version = draw(st.integers(1, 11))
+    sums = sentinels | int64 if version >= 7 else sentinels
     return SubscriptionInfo(
         version=version,
-        latest_supported_version=draw(st.integers(version, 20)),
+        latest_supported_version=draw(st.integers(version, 20)) if version >= 3 else -1,
         process_id=draw(st.builds(ProcessId, int64, int64)),
-        user_end_point=draw(names),
-        offset_sums=draw(st.dictionaries(tasks, st.sampled_from((-2, -3)) | int64, max_size=6)),
+        user_end_point=draw(names) if version >= 2 else "",
+        offset_sums=draw(st.dictionaries(tasks, sums, max_size=6)),
         unique_field=draw(int8) if version >= 8 else 0,
         error_code=draw(int32) if version >= 9 else 0,
         client_tags=draw(st.dictionaries(names, names, max_size=3)) if version >= 11 else {},
@@ -108,14 +113,19 @@ def subscription_infos(draw: st.DrawFn) -> SubscriptionInfo:
 by_host = st.dictionaries(
     st.builds(HostInfo, names, st.integers(0, 65535)), distinct_partitions, max_size=3
 )
-assignment_infos = st.builds(
-    AssignmentInfo,
-    version=st.integers(7, 11),
-    commonly_supported_version=st.integers(7, 11),
-    active=st.lists(tasks, max_size=5).map(tuple),
-    standby=st.dictionaries(tasks, distinct_partitions, max_size=4),
-    active_by_host=by_host,
-    standby_by_host=by_host,
-    error_code=st.integers(0, 4),
-    next_rebalance_ms=st.none() | st.integers(0, LONG_MAX - 1),
-)
+
+
+@st.composite
+def assignment_infos(draw: st.DrawFn) -> AssignmentInfo:
+    version = draw(st.integers(1, 11))
+    next_times = st.none() | st.integers(0, LONG_MAX - 1)
+    return AssignmentInfo(
+        version=version,
+        commonly_supported_version=draw(st.integers(1, 11)) if version >= 3 else -1,
+        active=tuple(draw(st.lists(tasks, max_size=5))),
+        standby=draw(st.dictionaries(tasks, distinct_partitions, max_size=4)),
+        active_by_host=draw(by_host) if version >= 2 else {},
+        standby_by_host=draw(by_host) if version >= 6 else {},
+        error_code=draw(st.integers(0, 4)) if version >= 4 else 0,
+        next_rebalance_ms=draw(next_times) if version >= 7 else None,
+    )

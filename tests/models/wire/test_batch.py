@@ -3,7 +3,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
@@ -15,7 +16,19 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
+from caughtup.models.wire.group_metadata import (
+    GroupMember,
+    GroupMetadata,
+    decode_group_metadata,
+)
+from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey
+from caughtup.models.wire.streams_group_records import StreamsGroupMetadata
+from tests.models.wire.new_group_encoders import new_group_key, new_group_record
+from tests.models.wire.new_group_strategies import (
+    CONSUMER_GROUP_RECORDS,
+    NEW_GROUP_KEYS,
+    STREAMS_GROUP_RECORDS,
+)
 from tests.models.wire.strategies import thorough
 from tests.support import wire
 
@@ -62,6 +75,52 @@ def test_groups_and_commits_are_read_from_the_same_batch():
     assert batch.records == {1: 1, 2: 1}
 
 
+@pytest.mark.parametrize(
+    ("record_type", "values"), [*CONSUMER_GROUP_RECORDS.items(), *STREAMS_GROUP_RECORDS.items()]
+)
+@settings(thorough, max_examples=30)
+@given(st.data())
+def test_records_of_the_newer_protocols_are_kept_by_key_with_their_tombstones(
+    record_type, values, data
+):
+    read, other = (
+        ("consumer_group_records", "streams_group_records")
+        if record_type in CONSUMER_GROUP_RECORDS
+        else ("streams_group_records", "consumer_group_records")
+    )
+    keys = data.draw(st.lists(NEW_GROUP_KEYS[record_type], min_size=2, max_size=2, unique=True))
+    early, late = data.draw(values), data.draw(values)
+    first, second = map(new_group_key, keys)
+    written = [(first, early), (second, early), (first, late), (second, None)]
+    batch = decode_batch(
+        [(key, None if value is None else new_group_record(value)) for key, value in written]
+    )
+    assert getattr(batch, read) == {keys[0]: late, keys[1]: None}
+    assert getattr(batch, other) == {}
+    assert (batch.records, batch.skipped, batch.errors) == ({record_type: 4}, {}, {})
+
+
+def test_a_value_of_a_newer_version_leaves_its_key_with_the_last_one_that_is_known():
+    key = StreamsGroupKey(RecordType.STREAMS_GROUP_METADATA, "shop")
+    known, raw = StreamsGroupMetadata(5, 9, 1, {}, -1, -1), new_group_key(key)
+    newer = wire.number("h", 1) + bytes(20)
+    batch = decode_batch([(raw, new_group_record(known)), (raw, newer), record(ORDERS, 1)])
+    assert batch.streams_group_records == {key: known}
+    assert batch.commits == {ORDERS: commit(1)}
+    assert batch.errors == {(17, "unknown_version"): 1}
+    assert "shop" in batch.samples[0]
+
+
+def test_a_connect_groups_own_protocol_stays_bytes():
+    worker = GroupMember(
+        "connect-1", None, "c", "/127", 60_000, 10_000, b"\0\2\0\x0fhttp://w1:8083/", b"\0\2"
+    )
+    connect = GroupMetadata("connect", 3, "sessioned", "connect-1", 1_732_000_000_000, (worker,))
+    batch = decode_batch([(wire.group_key("connect"), wire.group_metadata(connect, 3))])
+    assert batch.groups == {"connect": connect}
+    assert batch.errors == {}
+
+
 def test_both_types_of_an_offset_key_are_one_key_in_log_order():
     batch = decode_batch([record(ORDERS, 1, 0), record(ORDERS, 2, 1), record(ORDERS, 3, 0)])
     assert batch.commits == {ORDERS: commit(3)}
@@ -70,10 +129,10 @@ def test_both_types_of_an_offset_key_are_one_key_in_log_order():
 
 
 def test_other_key_types_are_counted_and_skipped():
-    others = [(wire.number("h", key_type) + b"x", b"y") for key_type in (3, 17, 17, -4)]
+    others = [(wire.number("h", key_type) + b"x", b"y") for key_type in (9, 15, 15, 25, -4)]
     batch = decode_batch([*others, record(ORDERS, 1)])
-    assert batch.records == {-4: 1, 1: 1, 3: 1, 17: 2}
-    assert batch.skipped == {-4: 1, 3: 1, 17: 2}
+    assert batch.records == {-4: 1, 1: 1, 9: 1, 15: 2, 25: 1}
+    assert batch.skipped == {-4: 1, 9: 1, 15: 2, 25: 1}
     assert batch.commits == {ORDERS: commit(1)}
     assert batch.errors == {}
 

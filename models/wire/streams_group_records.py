@@ -1,0 +1,161 @@
+"""What the coordinator writes about a Kafka Streams application on the new protocol (KIP-1071).
+
+A streams group's state is the last value of each of its records: its epoch and topology, its
+members, which tasks each of them should have and which each of them has. Every value is of version
+0 and flexible.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
+from caughtup.models.wire.partition_metadata import (
+    StreamsGroupPartitionMetadata,
+    decode_streams_group_partition_metadata,
+)
+from caughtup.models.wire.record_keys import RecordType
+from caughtup.models.wire.streams_group_assignments import (
+    StreamsGroupCurrentMemberAssignment,
+    StreamsGroupTargetAssignmentMember,
+    StreamsGroupTargetAssignmentMetadata,
+    StreamsGroupTargetAssignmentResolvedTopicIds,
+    decode_current_member_assignment,
+    decode_resolved_topic_ids,
+    decode_target_assignment_member,
+    decode_target_assignment_metadata,
+)
+from caughtup.models.wire.streams_group_topology import (
+    StreamsGroupTopology,
+    decode_streams_group_topology,
+)
+
+_VALIDATED_TOPOLOGY_EPOCH_TAG = 0
+_LAST_ASSIGNMENT_CONFIGS_TAG = 1
+_STORED_DESCRIPTION_TOPOLOGY_EPOCH_TAG = 2
+_FAILED_DESCRIPTION_TOPOLOGY_EPOCH_TAG = 3
+_NO_EPOCH = -1
+_PORT = struct.Struct(">H")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupMetadata:
+    """A group (type 17).
+
+    Epochs are -1 where none was written: ``validated_topology_epoch`` is the topology's whose
+    topics were found in order, ``stored…`` and ``failed_description_topology_epoch`` what a
+    broker's plugin took or refused a description of (KIP-1331). ``last_assignment_configs`` are
+    the configs that the last target assignment was computed with, empty where unknown.
+    """
+
+    epoch: int
+    metadata_hash: int
+    validated_topology_epoch: int
+    last_assignment_configs: dict[str, str]
+    stored_description_topology_epoch: int
+    failed_description_topology_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a process answers queries (``application.server``)."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupMemberMetadata:
+    """A member: one stream thread of the process ``process_id``, a UUID's text (type 19)."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    topology_epoch: int
+    process_id: str
+    user_endpoint: Endpoint | None
+    client_tags: dict[str, str]
+
+
+StreamsGroupRecord = (
+    StreamsGroupMetadata
+    | StreamsGroupPartitionMetadata
+    | StreamsGroupMemberMetadata
+    | StreamsGroupTargetAssignmentMetadata
+    | StreamsGroupTargetAssignmentMember
+    | StreamsGroupCurrentMemberAssignment
+    | StreamsGroupTopology
+    | StreamsGroupTargetAssignmentResolvedTopicIds
+)
+
+
+def decode_streams_group_record(record_type: RecordType, data: bytes) -> StreamsGroupRecord:
+    """Read a value of types 17 to 24.
+
+    Tagged fields that aren't known, and bytes left over, are tolerated, as Kafka's coordinator
+    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0), and
+    KeyError for another type. Source: the ``StreamsGroup…Value`` messages of Kafka's group
+    coordinator.
+    """
+    return _DECODERS[record_type](data)
+
+
+def _metadata(data: bytes) -> StreamsGroupMetadata:
+    reader = open_value(data, "streams group metadata")
+    epoch, metadata_hash, fields = reader.int32(), reader.int64(), reader.tagged_fields()
+
+    def topology_epoch(tag: int) -> int:
+        value = tagged_field(fields, tag, FlexibleReader.int32)
+        return _NO_EPOCH if value is None else value
+
+    return StreamsGroupMetadata(
+        epoch=epoch,
+        metadata_hash=metadata_hash,
+        validated_topology_epoch=topology_epoch(_VALIDATED_TOPOLOGY_EPOCH_TAG),
+        last_assignment_configs=tagged_field(
+            fields, _LAST_ASSIGNMENT_CONFIGS_TAG, FlexibleReader.nullable_entries
+        )
+        or {},
+        stored_description_topology_epoch=topology_epoch(_STORED_DESCRIPTION_TOPOLOGY_EPOCH_TAG),
+        failed_description_topology_epoch=topology_epoch(_FAILED_DESCRIPTION_TOPOLOGY_EPOCH_TAG),
+    )
+
+
+def _member_metadata(data: bytes) -> StreamsGroupMemberMetadata:
+    reader = open_value(data, "streams group member metadata")
+    # Keyword arguments are evaluated as written, and that is the order on the wire.
+    member = StreamsGroupMemberMetadata(
+        instance_id=reader.nullable_string(),
+        rack_id=reader.nullable_string(),
+        client_id=reader.string(),
+        client_host=reader.string(),
+        rebalance_timeout_ms=reader.int32(),
+        topology_epoch=reader.int32(),
+        process_id=reader.string(),
+        user_endpoint=None if reader.is_null() else _endpoint(reader),
+        client_tags=reader.entries(),
+    )
+    reader.tagged_fields()
+    return member
+
+
+def _endpoint(reader: FlexibleReader) -> Endpoint:
+    endpoint = Endpoint(reader.string(), int(reader.unpack(_PORT)[0]))
+    reader.tagged_fields()
+    return endpoint
+
+
+_DECODERS: dict[RecordType, Callable[[bytes], StreamsGroupRecord]] = {
+    RecordType.STREAMS_GROUP_METADATA: _metadata,
+    RecordType.STREAMS_GROUP_PARTITION_METADATA: decode_streams_group_partition_metadata,
+    RecordType.STREAMS_GROUP_MEMBER_METADATA: _member_metadata,
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: decode_target_assignment_metadata,
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: decode_target_assignment_member,
+    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: decode_current_member_assignment,
+    RecordType.STREAMS_GROUP_TOPOLOGY: decode_streams_group_topology,
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_RESOLVED_TOPIC_IDS: decode_resolved_topic_ids,
+}
