@@ -50,10 +50,14 @@ class CommitHistory:
 
         ``unread_since_ms`` is a moment at which there was nothing to read beyond the last commit:
         a group that waits for a producer isn't slow to commit. None if no such moment is known.
-        Commits come in the order of their log, whatever the coordinators' clocks say.
+        Commits come in the order of their log, whatever the coordinators' clocks say. But one
+        that is both older and no further than the last was known before: the log is read again
+        from its start after a lost connection, and that is no rewind.
         """
         steps = self._steps
         committed, step_ms = steps[-3], steps[-2]
+        if timestamp_ms < self.commit_timestamp_ms and offset <= committed:
+            return
         before_ms, self.commit_timestamp_ms = self.commit_timestamp_ms, timestamp_ms
         if offset == committed:
             steps[-1] = max(steps[-1], timestamp_ms - before_ms)

@@ -104,6 +104,21 @@ def test_a_coordinator_whose_clock_is_behind_the_last_ones_does_no_harm() -> Non
     assert made.position_at(10_000) == 200
 
 
+def test_a_log_that_is_read_again_changes_nothing() -> None:
+    commits = [(0, 0), (100, 5), (200, 10), (200, 15), (300, 20), (400, 25), (500, 30)]
+    made, again = history(*commits), history(*commits, *commits)
+    for either in (made, again):
+        assert (either.committed, either.rewound_from, either.interval_ms) == (500, None, 5_000)
+    moments = range(0, 31_000, 500)
+    assert [made.position_at(ms) for ms in moments] == [again.position_at(ms) for ms in moments]
+
+
+def test_a_log_with_a_rewind_that_is_read_again_ends_where_it_did() -> None:
+    commits = [(0, 0), (200, 5), (50, 10), (80, 15)]
+    for made in (history(*commits), history(*commits, *commits)):
+        assert (made.committed, made.commit_timestamp_ms, made.rewound_from) == (80, 15_000, 200)
+
+
 def test_a_group_resumed_when_it_stepped_after_a_long_wait() -> None:
     made = history((0, 0), (1, 5), (2, 10), (3, 910), (4, 915))
     assert made.resumed_ms(15_000) == 910_000

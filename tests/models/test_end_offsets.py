@@ -163,6 +163,13 @@ def test_markers_that_turn_out_to_be_some_were_never_readable() -> None:
     assert history.around(10) == ((10, 600), (13, 700))
 
 
+def test_looks_that_are_read_again_change_nothing() -> None:
+    seen = [(second // 3 * 7, second * 1_000) for second in range(200)]
+    once, twice = table(*seen), table(*seen, *seen)
+    for moment in range(0, 200_000, 700):
+        assert once.bounds(PARTITION, moment, moment) == twice.bounds(PARTITION, moment, moment)
+
+
 def test_two_samples_of_one_moment_count_as_the_later_one() -> None:
     ends = table((10, 100), (20, 100))
     assert ends.bounds(PARTITION, 100, 100) == (20, 20)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import random
+from bisect import bisect_right
+from collections import Counter
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +55,43 @@ def test_a_group_that_reads_all_that_comes_is_ok_and_one_that_then_stops_is_stop
     group.run(allowance // 2 + look_ms)
     assert group.verdicts_during(10 * MINUTE, MINUTE) == {"stopped"}
     assert "no commit for" in group.verdict().reason
+
+
+@pytest.mark.parametrize("gap_seconds", [0.3, 7, 40])
+@pytest.mark.parametrize(
+    ("commit_ms", "repeats"),
+    [
+        pytest.param(5 * SECOND, True, id="auto commit"),
+        pytest.param(30 * SECOND, False, id="Kafka Streams"),
+        pytest.param(100, False, id="a commit for each poll"),
+    ],
+)
+def test_a_healthy_group_is_never_accused_whenever_its_records_come(
+    gap_seconds: float, commit_ms: int, repeats: bool
+) -> None:
+    """Records come at random, and the group has read all but those of the last second or so."""
+    chance = random.Random(f"{gap_seconds} {commit_ms}")
+    comings = list(
+        accumulate(int(chance.expovariate(1 / gap_seconds) * 1000) + 1 for _ in range(9_000))
+    )
+    group = SimulatedGroup(lambda now: bisect_right(comings, now))
+    seen: Counter[str] = Counter()
+    position = 0
+    group.look()
+    group.commit(0)
+    while group.now < 40 * MINUTE:
+        group.now += 100
+        if group.now % SECOND == 0:
+            group.look()
+        if group.now % commit_ms == 0:
+            read = max(position, group.produced(group.now - chance.randint(0, commit_ms // 4)))
+            if repeats or read > position:
+                group.commit(read)
+            position = read
+        if group.now % SECOND == 0:
+            seen[group.verdict().verdict] += 1
+    assert seen.keys() <= {"ok", "unknown"}
+    assert seen["ok"] > 0.9 * seen.total()
 
 
 def test_a_group_that_commits_the_same_offset_over_and_over_is_stalled() -> None:
