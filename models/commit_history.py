@@ -32,7 +32,7 @@ class CommitHistory:
     ``commit_timestamp_ms`` is when the last commit was made, by the coordinator's clock.
     ``topic_id`` is that of the topic committed on, None where the record has none.
     ``rewound_from`` is the greatest offset that was committed before the commits went back, until
-    they reach it again; else None.
+    they reach it or the log's end; else None.
     """
 
     # Three numbers a step, one step after the other: the offset, when it was committed (ms), and

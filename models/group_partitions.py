@@ -56,12 +56,15 @@ class GroupPartitions:
             )
             return
         unread_since_ms = None
-        if commit.offset > known.committed:
-            history = ends.history(partition)
-            if history is not None:
-                unread, _ = history.around(known.committed)
-                unread_since_ms = None if unread is None else unread.at_ms
+        looks = ends.history(partition)
+        if looks is not None and commit.offset > known.committed:
+            unread, _ = looks.around(known.committed)
+            unread_since_ms = None if unread is None else unread.at_ms
         known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms)
+        if looks is not None and known.rewound_from is not None:
+            _, more = looks.around(known.committed)
+            if more is None:
+                known.rewound_from = None  # there is no more to regain: the log is a shorter one
 
     def _delete(self, group: str, partition: TopicPartition) -> None:
         table = self._groups.get(group)

@@ -18,7 +18,7 @@ unknown     no step for longer than the allowance, but all that is left is one o
             nobody knows whether it is a transaction marker
 stopped     something to read, but no step and no commit for longer than the allowance
 stalled     the same, but it goes on committing the offset that it has
-rewound     its commits went back and haven't reached again where they were
+rewound     its commits went back and haven't reached where they were, nor the log's end
 ok          not behind
 unknown     perhaps behind: its interval or the age of the oldest unread record isn't known
 diverging   behind, and the lag grows: now, and by more than is produced in an interval over the
