@@ -26,7 +26,10 @@ _CLASSIC_PROTOCOL_BYTES = 3  # two lengths and tagged fields
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMetadata:
-    """A group (type 3). ``metadata_hash``, of its topics, is 0 where unknown (before 4.1)."""
+    """A group (type 3).
+
+    ``metadata_hash``, of its topics, is 0 where it has none or the hash is unknown (before 4.1).
+    """
 
     epoch: int
     metadata_hash: int

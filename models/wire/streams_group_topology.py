@@ -16,7 +16,7 @@ class TopicInfo:
     """An internal topic as the application asked for it.
 
     ``partitions`` is 0 where the source topics decide, as for every changelog;
-    ``replication_factor`` is 0 for the broker's default.
+    ``replication_factor`` is 0 or -1 for the broker's default.
     """
 
     name: str

@@ -19,6 +19,7 @@ from caughtup.models.wire.consumer_offsets import (
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
 from tests.models.wire import strategies
 from tests.models.wire.strategies import thorough
+from tests.oracle.wire_records import damage
 from tests.support import wire
 
 FLEXIBLE = b"\x00\x04"
@@ -111,13 +112,6 @@ def coordinator_reads(jvm: Any, key: bytes, value: bytes) -> Any | None:
         return serde.deserialize(wrap(key), wrap(value)).value().message()
     except Py4JJavaError:
         return None
-
-
-def damage(data: st.DataObject, raw: bytes) -> bytes:
-    damaged = bytearray(raw)
-    for _ in range(data.draw(st.integers(0, 2))):
-        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    return bytes(damaged[: data.draw(st.integers(len(damaged) - 3, len(damaged)))])
 
 
 @thorough
