@@ -109,6 +109,8 @@ def test_a_log_that_is_read_again_changes_nothing() -> None:
     made, again = history(*commits), history(*commits, *commits)
     for either in (made, again):
         assert (either.committed, either.rewound_from, either.interval_ms) == (500, None, 5_000)
+    again.add(400, 25_000)
+    assert (again.committed, again.commit_timestamp_ms, again.rewound_from) == (500, 30_000, None)
     moments = range(0, 31_000, 500)
     assert [made.position_at(ms) for ms in moments] == [again.position_at(ms) for ms in moments]
 

@@ -112,6 +112,33 @@ def test_a_group_that_reads_less_than_comes_diverges_however_little_less(share: 
     assert group.verdicts_during(30 * MINUTE, 30 * SECOND) == {"diverging"}
 
 
+def test_a_group_that_falls_behind_now_diverges_though_it_was_further_behind_before() -> None:
+    group = SimulatedGroup(steadily(100))
+    group.run(20 * MINUTE)
+    group.consume(1_000, 5 * SECOND)
+    group.run(10 * MINUTE)
+    assert group.verdict().verdict == "ok"
+    group.consume(50, 5 * SECOND)
+    group.run(3 * MINUTE)
+    figures = group.figures()
+    assert figures.trend is not None
+    assert figures.trend.velocity < 0
+    assert group.verdict().verdict == "diverging"
+
+
+def test_a_group_is_not_ok_because_the_log_has_not_been_looked_at_for_long() -> None:
+    """It is a minute behind, and commits every five seconds; that we see only later."""
+    group = SimulatedGroup(steadily(100), look_ms=24 * HOUR)
+    group.run(MINUTE)
+    group.consume(100, 5 * SECOND)
+    group.run(10 * MINUTE)
+    group.look_ms = SECOND
+    group.run(2 * SECOND)
+    assert group.verdicts_during(12 * SECOND) == {"unknown"}
+    group.run(10 * SECOND)
+    assert group.verdicts_during(5 * MINUTE) == {"slow"}
+
+
 def test_a_group_that_keeps_its_distance_far_behind_is_slow() -> None:
     group = SimulatedGroup(steadily(100))
     group.run(10 * MINUTE)

@@ -99,6 +99,19 @@ def test_a_group_that_goes_on_after_an_outage_is_not_measured_across_it() -> Non
     assert figures.eta_seconds == pytest.approx(figures.lag.lag / 400)
 
 
+def test_a_group_that_waited_at_the_end_was_not_on_its_way_to_its_next_commit() -> None:
+    """Ten minutes of silence, then records again: the span reaches back into the silence."""
+    before = until(5 * MINUTE, steadily(100))
+    group = SimulatedGroup(lambda now: before(now) + max(0, now - 15 * MINUTE) // 10)
+    group.consume(1_000, 5 * SECOND)
+    group.run(15 * MINUTE + 20 * SECOND)
+    rates = group.figures().rates
+    assert rates is not None
+    assert rates.span_seconds == 60
+    assert rates.consume_rate == pytest.approx(2_000 / 60)
+    assert rates.velocity == pytest.approx(0)
+
+
 def test_a_consumer_that_commits_every_ten_minutes_is_measured_over_several_commits() -> None:
     group = SimulatedGroup(steadily(10), look_ms=10 * SECOND)
     group.consume(1_000, 10 * MINUTE)
