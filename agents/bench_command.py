@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.bench_assign import assign
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
@@ -29,7 +30,10 @@ _VISIBLE_SECONDS = 30.0
 
 @click.group(short_help="Measure this installation.")
 def bench() -> None:
-    """Measure this installation, on an embedded cluster that is started for it."""
+    """Measure this installation, on a cluster or in a JVM that is started for it."""
+
+
+bench.add_command(assign)
 
 
 bench.add_command(offsets)
@@ -111,7 +115,7 @@ def _latencies(stage: Stage, commits: int, interval: float) -> Iterator[float]:
 
 def _wait_visible(stage: Stage, offset: int, deadline: float) -> None:
     sample = re.compile(
-        rf'^caughtup_group_committed_offset{{[^}}]*group="{_GROUP}"[^}}]*}} {offset}\.0$',
+        rf'^caughtup_group_committed_offset{{[^}}]*group="{_GROUP}"[^}}]*}} {offset}(?:\.0)?$',
         re.MULTILINE,
     )
     while not sample.search(stage.metrics()):

@@ -1,0 +1,127 @@
+"""Our decisions beside those of Kafka's own assignors, taking turns in one run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from caughtup.agents.bench_shapes import Shape, first_round, next_round
+from caughtup.agents.progress import Progress
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.scenario import parse_scenario
+
+if TYPE_CHECKING:
+    from caughtup.demo.published_assignor import PublishedAssignor
+
+_ROUNDS = ("starts", "goes on")
+
+
+def measure_pairs(
+    assignor: str, shapes: Sequence[Shape], repeats: int, warm_up_seconds: float
+) -> Iterator[dict[str, Any]]:
+    """Time both on each shape: on the group as it starts, and once that was carried out.
+
+    Only the decisions are timed, what they decide from is made off the clock. ``same`` tells
+    whether all the repeats had the jar's actives, standbys and need of a probing rebalance.
+    Raises CaughtupError when the jar can't be run.
+    """
+    from caughtup.demo.published_assignor import PublishedAssignor
+
+    with (
+        PublishedAssignor() as published,
+        Progress().task("Deciding", len(shapes) * len(_ROUNDS) * repeats) as advance,
+    ):
+        for shape in shapes:
+            scenario = first_round(assignor, shape)
+            for name in _ROUNDS:
+                _warm_up(published, scenario, warm_up_seconds)
+                ours: list[float] = []
+                theirs: list[float] = []
+                same = True
+                for _ in range(repeats):
+                    milliseconds, decision = decide_timed(scenario)
+                    timed = published.decide()
+                    ours.append(milliseconds)
+                    theirs.append(timed.milliseconds)
+                    same = same and _without_warm_ups(decision) == timed.decision
+                    advance(1)
+                yield {
+                    "assignor": assignor,
+                    "shape": str(shape),
+                    "group": name,
+                    "ours": summary(ours),
+                    "jar": summary(theirs),
+                    "ratio": statistics.median(ours) / statistics.median(theirs),
+                    "same": same,
+                }
+                scenario = next_round(scenario, decision)
+
+
+def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
+    """Lay the figures out for a person."""
+    table = Table(
+        title="Milliseconds for a decision: median, least to most",
+        caption="Groups: partitions × clients × threads of each × standbys. "
+        "The jar is Kafka's own, in a warm JVM.",
+    )
+    table.add_column("group", no_wrap=True)
+    table.add_column("it …")
+    for column in ("ours", "the jar's", "ratio", "decisions"):
+        table.add_column(column, justify="right")
+    for figure in figures:
+        table.add_row(
+            figure["shape"].replace("x", "×"),
+            figure["group"],
+            spread(figure["ours"]),
+            spread(figure["jar"]),
+            f"{figure['ratio']:.3f}",
+            "alike" if figure["same"] else "NOT ALIKE",
+        )
+    return table
+
+
+def decide_timed(scenario: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+    """Decide a scenario, read anew off the clock: the milliseconds, and what is decided."""
+    parsed = parse_scenario(scenario)
+    start = time.perf_counter_ns()
+    decision = decide(parsed)
+    milliseconds = (time.perf_counter_ns() - start) / 1e6
+    return milliseconds, decision.to_dict()
+
+
+def summary(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Sum repeats up, in milliseconds."""
+    return {
+        "median_ms": statistics.median(milliseconds),
+        "least_ms": min(milliseconds),
+        "most_ms": max(milliseconds),
+    }
+
+
+def spread(figures: dict[str, float]) -> str:
+    """Write a summary on two lines: the median, and the least and the most."""
+    return "{median_ms:,.1f}\n{least_ms:,.1f} – {most_ms:,.1f}".format(**figures)
+
+
+def _warm_up(published: PublishedAssignor, scenario: dict[str, Any], seconds: float) -> None:
+    """Have both decide off the record, the JVM at least twice: it compiles what runs often."""
+    decide_timed(scenario)
+    published.load(scenario)
+    end = time.monotonic() + seconds
+    for _ in range(2):
+        published.decide()
+    while time.monotonic() < end:
+        published.decide()
+
+
+def _without_warm_ups(decision: dict[str, Any]) -> dict[str, Any]:
+    """Leave out which standbys are warm-ups: Kafka's assignors don't say."""
+    clients = {
+        process_id: {"active": given["active"], "standby": given["standby"]}
+        for process_id, given in decision["clients"].items()
+    }
+    return {**decision, "clients": clients}

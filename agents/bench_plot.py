@@ -1,0 +1,111 @@
+"""Draw how decisions grow, as SVG: a panel for each round and one for memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from caughtup.agents.bench_growth import GROWTH, ROUNDS
+
+_COLOURS = dict(zip(GROWTH, ("#0072b2", "#d55e00", "#009e73"), strict=True))
+_PANEL, _HEIGHT, _MARGIN, _TOP = 300, 300, 60, 70
+_LINE = {"stroke": "#999", "stroke-width": "1"}
+_GUIDE = {**_LINE, "stroke-dasharray": "4 4"}
+
+#: A point: pairs of a task and a client, and what is measured.
+_Point = tuple[float, float]
+
+
+def plot(figures: Sequence[dict[str, Any]]) -> str:
+    """Draw what ``measure_growth`` measured. Both axes are logarithmic, and alike in all panels.
+
+    The dashed line grows as the pairs do.
+    """
+    values: dict[str, Callable[[dict[str, Any]], float]] = {
+        f"ms when the group {name}": lambda figure, name=name: figure["rounds"][name]["median_ms"]
+        for name in ROUNDS
+    }
+    values["MiB at most"] = lambda figure: figure["peak_mib"]
+    width = _PANEL * len(values) + _MARGIN
+    svg = Element(
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width} {_HEIGHT + _TOP + 50}",
+        **{"font-family": "sans-serif", "font-size": "12"},
+    )
+    ElementTree.SubElement(svg, "rect", width="100%", height="100%", fill="white")
+    for number, (family, colour) in enumerate(_COLOURS.items()):
+        _text(svg, _MARGIN + 220 * number, 20, f"● {family}", fill=colour)
+    _text(svg, _MARGIN + 220 * len(_COLOURS), 20, "- - in proportion to the pairs", fill="#666")
+    for number, (title, value) in enumerate(values.items()):
+        panel = ElementTree.SubElement(
+            svg, "g", transform=f"translate({_MARGIN + _PANEL * number},{_TOP})"
+        )
+        series = {
+            family: [(f["pairs"], value(f)) for f in figures if f["family"] == family]
+            for family in GROWTH
+        }
+        _draw(panel, title, series)
+    ElementTree.indent(svg)
+    return ElementTree.tostring(svg, encoding="unicode") + "\n"
+
+
+def _draw(panel: Element, title: str, series: dict[str, list[_Point]]) -> None:
+    """Draw one panel's axes, guide and series."""
+    points = [point for own in series.values() for point in own]
+    left, right = _decades([pairs for pairs, _ in points])
+    low, high = _decades([value for _, value in points])
+
+    def at(pairs: float, value: float) -> tuple[float, float]:
+        x = (math.log10(pairs) - left) / (right - left) * (_PANEL - _MARGIN)
+        y = (high - math.log10(value)) / (high - low) * _HEIGHT
+        return round(x, 1), round(y, 1)
+
+    _text(panel, 0, -12, title, **{"font-weight": "bold"})
+    for decade in range(left, right + 1):
+        x, _ = at(10**decade, 1)
+        _line(panel, (x, 0), (x, _HEIGHT), _LINE)
+        _text(panel, x, _HEIGHT + 18, f"{10**decade:,}", **{"text-anchor": "middle"})
+    _text(
+        panel, (_PANEL - _MARGIN) / 2, _HEIGHT + 36, "tasks × clients", **{"text-anchor": "middle"}
+    )
+    for decade in range(low, high + 1):
+        _, y = at(1, 10**decade)
+        _line(panel, (0, y), (_PANEL - _MARGIN, y), _LINE)
+        _text(panel, -6, y + 4, f"{10.0**decade:,.10g}", **{"text-anchor": "end"})
+    # From the corner, for as long as it stays inside.
+    rise = min(right - left, high - low)
+    _line(panel, at(10**left, 10.0**low), at(10 ** (left + rise), 10.0 ** (low + rise)), _GUIDE)
+    for family, own in series.items():
+        colour = _COLOURS[family]
+        places = [at(*point) for point in sorted(own)]
+        ElementTree.SubElement(
+            panel,
+            "polyline",
+            points=" ".join(f"{x},{y}" for x, y in places),
+            fill="none",
+            stroke=colour,
+            **{"stroke-width": "2"},
+        )
+        for x, y in places:
+            ElementTree.SubElement(panel, "circle", cx=str(x), cy=str(y), r="3.5", fill=colour)
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    """Find the powers of ten around the values; a little beyond the last is still at it."""
+    least, most = math.log10(min(values)), math.log10(max(values))
+    return math.floor(least + 0.05), max(math.ceil(most - 0.05), math.floor(least + 0.05) + 1)
+
+
+def _line(
+    panel: Element, start: tuple[float, float], end: tuple[float, float], style: dict[str, str]
+) -> None:
+    (x1, y1), (x2, y2) = start, end
+    ElementTree.SubElement(panel, "line", x1=str(x1), y1=str(y1), x2=str(x2), y2=str(y2), **style)
+
+
+def _text(parent: Element, x: float, y: float, words: str, **style: str) -> None:
+    ElementTree.SubElement(parent, "text", x=str(x), y=str(y), **style).text = words

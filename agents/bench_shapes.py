@@ -1,0 +1,114 @@
+"""The groups that Kafka's own scale test has assigned, as scenarios of ``caughtup assign``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from caughtup.models.assignors.catch_up import RUNNING
+from caughtup.models.ids import ProcessId
+
+#: What every changelog holds, in offsets: with nothing restored, all of it is lag.
+_END_OFFSET = 100_000
+_WRITTEN = re.compile(r"([0-9]{1,6})x([0-9]{1,6})x([0-9]{1,6})x([0-9]{1,6})")
+
+
+class Shape(NamedTuple):
+    """How large a group is: threads are each client's, standbys each task's."""
+
+    partitions: int
+    clients: int
+    threads: int
+    standbys: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shape:
+        """Read ``1000x100x1x50``. Raises ValueError on anything else, and without a client."""
+        match = _WRITTEN.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a shape such as 1000x100x1x50")
+        shape = cls(*map(int, match.groups()))
+        if not shape.partitions or not shape.clients or not shape.threads:
+            raise ValueError(f"{text!r} is without partitions, clients or threads")
+        return shape
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self))
+
+
+_STICKY = (
+    Shape(2_000, 2, 1, 1),
+    Shape(1_000, 1_000, 1, 1),
+    Shape(1_000, 100, 1, 20),
+    Shape(1_000, 10, 1_000, 1),
+)
+#: The shapes of StreamsAssignmentScaleTest, by assignor.
+SHAPES: Mapping[str, tuple[Shape, ...]] = {
+    "high_availability": (
+        Shape(6_000, 2, 1, 1),
+        Shape(1_000, 1_000, 1, 1),
+        Shape(1_000, 100, 1, 50),
+        Shape(1_000, 10, 1_000, 1),
+    ),
+    "sticky": _STICKY,
+    "fallback_prior": _STICKY,
+}
+
+
+def first_round(assignor: str, shape: Shape) -> dict[str, Any]:
+    """Make the scenario of a group that starts: nobody had anything.
+
+    Source: StreamsAssignmentScaleTest: one subtopology with a store, every other config Kafka's.
+    """
+    tasks = [f"0_{partition}" for partition in range(shape.partitions)]
+    return {
+        "name": f"{assignor} {shape}",
+        "assignor": assignor,
+        "config": {
+            "acceptable.recovery.lag": 10_000,
+            "max.warmup.replicas": 2,
+            "num.standby.replicas": shape.standbys,
+            "probing.rebalance.interval.ms": 600_000,
+        },
+        "tasks": {task: {"stateful": True} for task in tasks},
+        "clients": {
+            str(ProcessId.of(number)): {
+                "capacity": shape.threads,
+                "previous_active": [],
+                "previous_standby": [],
+                "lags": dict.fromkeys(tasks, _END_OFFSET),
+            }
+            for number in range(shape.clients)
+        },
+    }
+
+
+def next_round(scenario: dict[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the scenario that follows a decision as ``caughtup assign`` prints it.
+
+    Actives run, and standbys have restored nothing yet, as the scale test has it.
+    """
+    clients = {}
+    for process_id, client in scenario["clients"].items():
+        given = decision["clients"][process_id]
+        lags = dict.fromkeys(scenario["tasks"], _END_OFFSET)
+        clients[process_id] = {
+            "capacity": client["capacity"],
+            "previous_active": given["active"],
+            "previous_standby": given["standby"],
+            "lags": lags | dict.fromkeys(given["active"], RUNNING),
+        }
+    return {**scenario, "clients": clients}
+
+
+def one_more_client(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Let a client join, the last by process id, that has had nothing."""
+    clients = scenario["clients"]
+    joining = {
+        "capacity": max(client["capacity"] for client in clients.values()),
+        "previous_active": [],
+        "previous_standby": [],
+        "lags": dict.fromkeys(scenario["tasks"], _END_OFFSET),
+    }
+    return {**scenario, "clients": clients | {str(ProcessId.of(len(clients))): joining}}
