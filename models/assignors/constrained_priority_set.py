@@ -30,18 +30,22 @@ class ConstrainedPrioritySet:
 
     def poll(self, eligible: AbstractSet[int]) -> int | None:
         """Take out the least loaded client that is eligible; None when none is."""
+        if eligible.isdisjoint(self._queued):
+            self._turn_over()
+            return None
         passed_over: list[int] = []
-        found = None
-        while len(self._queue):
-            place = self._queue.poll()
-            self._queued.remove(place)
-            if place in eligible:
-                found = place
-                break
+        while (place := self._queue.poll()) not in eligible:
             passed_over.append(place)
-        for place in self._order.of(passed_over):
-            self._offer(place)
-        return found
+        self._queued.remove(place)
+        for other in self._order.of(passed_over):
+            self._queue.offer(other)
+        return place
+
+    def _turn_over(self) -> None:
+        """Take out all the clients, of whom none is eligible, and queue them again."""
+        places = self._queue.drain()
+        for place in self._order.of(places):
+            self._queue.offer(place)
 
     def offer_changed(self, source: int, destination: int) -> None:
         """Queue again, in this order, two clients whose loads have changed."""

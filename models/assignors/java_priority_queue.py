@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
+from operator import lt
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -41,6 +43,20 @@ class JavaPriorityQueue(Generic[T]):
         head = heap[0]
         self._sift_down(0, last)
         return head
+
+    def drain(self) -> list[T]:
+        """Take out everything, in the order in which polls would give it.
+
+        Without ties, a heap that took no harm gives it sorted, so it needn't be taken apart.
+        """
+        keys = list(map(self._key, self._heap))
+        parents = chain.from_iterable(zip(keys, keys, strict=True))
+        drained = sorted(self._heap, key=self._key)
+        ranks = list(map(self._key, drained))
+        if all(map(lt, parents, keys[1:])) and all(map(lt, ranks, ranks[1:])):
+            self._heap.clear()
+            return drained
+        return [self.poll() for _ in range(len(self._heap))]
 
     def remove(self, element: T) -> None:
         """Take out an element, wherever it is. Raises ValueError when it isn't there."""

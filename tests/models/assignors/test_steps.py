@@ -165,6 +165,21 @@ def test_a_queue_whose_keys_stand_still_hands_out_the_least(
     assert [queue.poll() for _ in range(len(queue))] == sorted(left)
 
 
+@settings(print_blob=True)
+@given(st.lists(st.integers(0, 30), max_size=40), st.data())
+def test_a_queue_is_drained_as_polls_would_empty_it_harmed_or_not(
+    keys: list[int], data: st.DataObject
+) -> None:
+    drained, polled = (JavaPriorityQueue[int](keys.__getitem__) for _ in range(2))
+    for element in range(len(keys)):
+        drained.offer(element)
+        polled.offer(element)
+    for element in data.draw(st.lists(st.sampled_from(range(len(keys))))) if keys else []:
+        keys[element] = data.draw(st.integers(0, 30))
+    assert drained.drain() == [polled.poll() for _ in range(len(keys))]
+    assert not len(drained)
+
+
 def test_taking_from_an_empty_queue_or_what_is_not_there_is_an_error() -> None:
     queue = JavaPriorityQueue[int](lambda number: number)
     with pytest.raises(IndexError):
