@@ -28,6 +28,7 @@ from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.sticky_history import StickyHistory
 from caughtup.models.assignors.task_pairs import TaskPairs
 from caughtup.models.ids import ProcessId, TaskId
+from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_public_sticky import (
     generate_public_sticky,
@@ -35,35 +36,17 @@ from tests.oracle.generated_public_sticky import (
     generate_public_sticky_tagged,
 )
 from tests.oracle.generated_racks import COSTS
-from tests.oracle.shrinking import shrink
 
 STANDBYS = "num.standby.replicas"
 
 
 def hold_alike(oracle: AssignorOracle, scenarios: Iterable[dict[str, Any]]) -> int:
-    """Fail with the first scenario that is decided otherwise here, made small; count them."""
-    count = 0
-    for scenario in scenarios:
-        if difference(oracle, scenario):
-            least = shrink(scenario, lambda smaller: bool(difference(oracle, smaller)))
-            pytest.fail(
-                f"{scenario['name']}\n{difference(oracle, scenario)}\n"
-                f"the least of it that differs: {json.dumps(least)}\n{difference(oracle, least)}",
-                pytrace=False,
-            )
-        count += 1
-    return count
-
-
-def difference(oracle: AssignorOracle, scenario: dict[str, Any]) -> str:
-    """Say what is decided otherwise; nothing if nothing is."""
-    theirs = oracle.decide(scenario)
-    if "exception" in theirs:
-        return f"Kafka's: {theirs['exception']}"
-    ours = decide_in_its_order(scenario, theirs["standby_order"])
-    if ours == placed(theirs):
-        return ""
-    return f"ours: {json.dumps(ours)}\nKafka's: {json.dumps(theirs)}"
+    """Fail with the first scenario that is decided otherwise here; count them."""
+    return assert_same_decisions(
+        oracle,
+        scenarios,
+        lambda scenario, theirs: decide_in_its_order(scenario, theirs["standby_order"]),
+    )
 
 
 def decide_in_its_order(scenario: dict[str, Any], standby_order: list[str]) -> dict[str, Any]:
