@@ -33,7 +33,6 @@ def read_placement(
 ) -> Placement | None:
     """Read the placement from a scenario as decoded from JSON; None with the strategy "none".
 
-    A broker that isn't listed has no rack, just as one that is down has none in Kafka's metadata.
     Raises ScenarioError ``bad_field``.
     """
     if configs.rack_aware_assignment_strategy == "none":
@@ -41,8 +40,30 @@ def read_placement(
     return Placement(
         {task: _partitions(task, value, "source") for task, value in tasks.items()},
         {task: _partitions(task, value, "changelog") for task, value in tasks.items()},
-        _replicas(scenario, _brokers(scenario)),
+        read_replicas(scenario),
     )
+
+
+def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequence[str | None]]:
+    """Read the racks of each partition's replicas, None for a replica without a rack.
+
+    A broker that isn't listed has no rack, just as one that is down has none in Kafka's metadata.
+    Raises ScenarioError ``bad_field``.
+    """
+    brokers = _brokers(scenario)
+    replicas: dict[TopicPartition, list[str | None]] = {}
+    for text, ids in fields.mapping(scenario.get("replicas", {}), "replicas").items():
+        topic, _, digits = text.rpartition("-")
+        number = _number(digits)
+        if not topic or number is None:
+            raise ScenarioError(
+                "bad_field", f"replicas: {text!r:.80} is not a partition such as orders-3"
+            )
+        place = f"replicas.{text}"
+        replicas[TopicPartition(topic, number)] = [
+            brokers.get(fields.integer(one, place, 0, _INT_MAX)) for one in fields.array(ids, place)
+        ]
+    return replicas
 
 
 def _partitions(task: TaskId, value: Mapping[str, Any], kind: str) -> tuple[TopicPartition, ...]:
@@ -65,25 +86,6 @@ def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:
             raise ScenarioError("bad_field", f"brokers: {text!r:.80} is not a broker id")
         brokers[number] = fields.optional_string(rack, f"brokers.{text}")
     return brokers
-
-
-def _replicas(
-    scenario: Mapping[str, Any], brokers: Mapping[int, str | None]
-) -> Mapping[TopicPartition, list[str | None]]:
-    """Give the racks of each partition's replicas, None for a replica without a rack."""
-    replicas: dict[TopicPartition, list[str | None]] = {}
-    for text, ids in fields.mapping(scenario.get("replicas", {}), "replicas").items():
-        topic, _, digits = text.rpartition("-")
-        number = _number(digits)
-        if not topic or number is None:
-            raise ScenarioError(
-                "bad_field", f"replicas: {text!r:.80} is not a partition such as orders-3"
-            )
-        place = f"replicas.{text}"
-        replicas[TopicPartition(topic, number)] = [
-            brokers.get(fields.integer(one, place, 0, _INT_MAX)) for one in fields.array(ids, place)
-        ]
-    return replicas
 
 
 def _number(text: str) -> int | None:

@@ -1,0 +1,102 @@
+"""What the leader takes from the members' subscriptions: one client for each process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from caughtup.models.errors import ScenarioError
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.lag import LATEST_OFFSET, task_lag
+from caughtup.models.partition_assignor.java_strings import in_hash_map_order, utf16
+from caughtup.models.partition_assignor.rebalance import Member
+
+_LONG, _LONG_SIGN = 1 << 64, 1 << 63
+
+
+@dataclass(slots=True)
+class Client:
+    """A process: its consumers in the order of their member ids, and what they said together.
+
+    ``owner`` names the consumer that had a source partition, and ``reported`` the tasks of which
+    each consumer gave an offset sum. ``end_point`` and ``tags`` are those of the consumer that the
+    leader met first; ``racks`` are those of all of them, in the order in which it met them.
+    """
+
+    process: ProcessId
+    end_point: tuple[str, int] | None
+    tags: Mapping[str, str]
+    consumers: list[str] = field(default_factory=list)
+    racks: list[str | None] = field(default_factory=list)
+    owner: dict[TopicPartition, str] = field(default_factory=dict)
+    offset_sums: dict[TaskId, int] = field(default_factory=dict)
+    reported: dict[str, Sequence[TaskId]] = field(default_factory=dict)
+
+    @property
+    def capacity(self) -> int:
+        """Stream threads, of which each has one consumer."""
+        return len(self.consumers)
+
+    @property
+    def rack(self) -> str | None:
+        """The rack, if all consumers name the same one."""
+        return self.racks[0] if len(set(self.racks)) == 1 else None
+
+    def previous_tasks(
+        self, readers: Mapping[TopicPartition, TaskId]
+    ) -> tuple[frozenset[TaskId], frozenset[TaskId]]:
+        """Tell which tasks the client ran, and of which others it has state.
+
+        It ran what reads the partitions that it owned (``readers``), and what it reports as
+        running. Tasks that the topology no longer has are among them if they were reported.
+        Raises ScenarioError ``bad_field`` where Kafka fails: no task reads anything that it owned.
+        Source: ClientState.initializePrevTasks.
+        """
+        active = {readers[partition] for partition in self.owner if partition in readers}
+        if self.owner and not active:
+            raise ScenarioError(
+                "bad_field", f"members: no task reads what those of process {self.process} own"
+            )
+        running = {task for task, sum_ in self.offset_sums.items() if sum_ == LATEST_OFFSET}
+        return frozenset(active | running), frozenset(self.offset_sums.keys() - active - running)
+
+    def lags(self, end_offset_sums: Mapping[TaskId, int]) -> dict[TaskId, int]:
+        """Tell the lag of every task with state, in offsets, whether the client has it or not.
+
+        Source: ClientState.computeTaskLags.
+        """
+        sums = self.offset_sums
+        return {
+            task: _as_long(task_lag(sums.get(task, 0), end))
+            for task, end in end_offset_sums.items()
+        }
+
+
+def clients_of(members: Sequence[Member]) -> dict[ProcessId, Client]:
+    """Group members by process, in the order in which the leader meets their processes.
+
+    The leader walks its members as a HashMap has them. Where consumers of a process contradict
+    each other, the last one counts for owned partitions and offset sums, and the first one for
+    the end point and tags. Source: StreamsPartitionAssignor.assign, its step zero.
+    """
+    by_id = {member.member_id: member for member in members}
+    clients: dict[ProcessId, Client] = {}
+    for member_id in in_hash_map_order(by_id):
+        member = by_id[member_id]
+        client = clients.get(member.process)
+        if client is None:
+            client = Client(member.process, member.end_point, member.tags)
+            clients[member.process] = client
+        client.consumers.append(member_id)
+        client.racks.append(member.rack)
+        client.owner.update(dict.fromkeys(member.owned, member_id))
+        client.offset_sums.update(member.offset_sums)
+        client.reported[member_id] = tuple(member.offset_sums)
+    for client in clients.values():
+        client.consumers.sort(key=utf16)
+    return clients
+
+
+def _as_long(number: int) -> int:
+    """Wrap a number around as Java's long does."""
+    return (number + _LONG_SIGN) % _LONG - _LONG_SIGN

@@ -1,0 +1,70 @@
+"""A rebalance as the leader of a Kafka Streams group sees it, before anything is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from caughtup.models.assignors.configs import Configs
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+
+#: The newest version of subscriptions that Kafka 4.3 knows (``LATEST_SUPPORTED_VERSION``).
+LATEST_VERSION = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One consumer, that is, one stream thread, and what its subscription says.
+
+    ``end_point`` is its process's ``application.server`` as host and port, None without one.
+    ``owned`` are the source partitions that it has. ``offset_sums`` has, for each task with state
+    that it found on disk or in memory, the sum of its changelog offsets, or -2 for a running
+    active and -3 where it isn't known. ``version`` is that of its subscription.
+    """
+
+    member_id: str
+    process: ProcessId
+    owned: tuple[TopicPartition, ...] = ()
+    offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
+    end_point: tuple[str, int] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
+    version: int = LATEST_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Subtopology:
+    """The topics of a subtopology. Its tasks have state if it has any kind of changelog.
+
+    ``sources`` are all topics that it reads, repartition topics too. ``changelogs`` are those of
+    its stores, and ``source_changelogs`` are sources from which stores are restored.
+    """
+
+    sources: tuple[str, ...]
+    changelogs: tuple[str, ...] = ()
+    source_changelogs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """A valid rebalance. ``members`` are in the order in which the coordinator named them.
+
+    ``now_ms`` is the leader's clock and ``leader`` the process that it belongs to. ``partitions``
+    has the number of partitions of each source topic; ``new_topics`` are changelogs that this
+    rebalance created. ``replicas`` has the rack of each replica, None for one without a rack.
+    ``end_offsets`` are those of the changelogs and ``committed`` the group's offsets in sources
+    from which stores are restored; None where Kafka couldn't be asked.
+    """
+
+    name: str | None
+    assignor: str
+    configs: Configs
+    now_ms: int
+    leader: ProcessId
+    subtopologies: Mapping[int, Subtopology]
+    partitions: Mapping[str, int]
+    new_topics: frozenset[str]
+    replicas: Mapping[TopicPartition, Sequence[str | None]]
+    end_offsets: Mapping[TopicPartition, int] | None
+    committed: Mapping[TopicPartition, int] | None
+    members: tuple[Member, ...]

@@ -1,0 +1,63 @@
+"""Which tasks there are, what each reads, and from where its state is restored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from caughtup.models.errors import ScenarioError
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.partition_assignor.rebalance import Subtopology
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPartitions:
+    """The tasks of a topology, in TaskId order, and their partitions, sorted.
+
+    ``changelogs`` has the tasks with state only.
+    """
+
+    sources: Mapping[TaskId, tuple[TopicPartition, ...]]
+    changelogs: Mapping[TaskId, tuple[TopicPartition, ...]]
+
+    @property
+    def stateful(self) -> tuple[TaskId, ...]:
+        """Name the tasks with state."""
+        return tuple(self.changelogs)
+
+    @property
+    def stateless(self) -> tuple[TaskId, ...]:
+        """Name the tasks without state."""
+        return tuple(task for task in self.sources if task not in self.changelogs)
+
+    def readers(self) -> Mapping[TopicPartition, TaskId]:
+        """Tell which task reads a source partition."""
+        return {one: task for task, partitions in self.sources.items() for one in partitions}
+
+
+def group_partitions(
+    subtopologies: Mapping[int, Subtopology], counts: Mapping[str, int]
+) -> TaskPartitions:
+    """Make the tasks of subtopologies: as many as the widest of their sources has partitions.
+
+    ``counts`` has the number of partitions of each source topic. A task's changelog partitions
+    have its number, even where a source that serves as a changelog is too narrow to have one.
+    Raises ScenarioError ``missing_field`` for a source without a count.
+    Source: PartitionGrouper.partitionGroups, ChangelogTopics.setup.
+    """
+    sources: dict[TaskId, tuple[TopicPartition, ...]] = {}
+    changelogs: dict[TaskId, tuple[TopicPartition, ...]] = {}
+    for number, subtopology in sorted(subtopologies.items()):
+        read = sorted({*subtopology.sources, *subtopology.source_changelogs})
+        for topic in read:
+            if topic not in counts:
+                raise ScenarioError("missing_field", f"partitions.{topic}: is missing")
+        logs = sorted({*subtopology.changelogs, *subtopology.source_changelogs})
+        for partition in range(max((counts[topic] for topic in read), default=0)):
+            task = TaskId(number, partition)
+            sources[task] = tuple(
+                TopicPartition(topic, partition) for topic in read if partition < counts[topic]
+            )
+            if logs:
+                changelogs[task] = tuple(TopicPartition(topic, partition) for topic in logs)
+    return TaskPartitions(sources, changelogs)

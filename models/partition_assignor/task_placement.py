@@ -1,0 +1,90 @@
+"""Which process gets which tasks: what the configured assignor decides for the clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignors.placement import Placement
+from caughtup.models.assignors.public_sticky import decide_public_sticky
+from caughtup.models.assignors.racks import find_racks
+from caughtup.models.assignors.scenario import Client as AssignorClient
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.partition_assignor.clients import Client
+from caughtup.models.partition_assignor.rebalance import Rebalance
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+
+_PUBLIC = "public_sticky"
+#: Assignors that decide without lags as well as with them.
+_NEEDS_NO_LAGS = frozenset({"sticky", _PUBLIC})
+
+
+def assignor_in_charge(rebalance: Rebalance, *, lags_known: bool) -> str:
+    """Name the assignor that decides.
+
+    Without end offsets that is the fallback, which gives clients back what they had, unless one is
+    configured that takes no notice of lags. Source: StreamsPartitionAssignor.createTaskAssignor.
+    """
+    if lags_known or rebalance.assignor in _NEEDS_NO_LAGS:
+        return rebalance.assignor
+    return "fallback_prior"
+
+
+def place_tasks(
+    rebalance: Rebalance,
+    tasks: TaskPartitions,
+    clients: Mapping[ProcessId, Client],
+    lags: Mapping[ProcessId, Mapping[TaskId, int]],
+    assignor: str,
+) -> Decision:
+    """Decide which process gets which tasks. ``clients`` are in the order in which they were met.
+
+    Raises ScenarioError as the assignors do.
+    """
+    scenario = assignor_scenario(rebalance, tasks, clients, lags, assignor)
+    arrival = tuple(clients)
+    if assignor == _PUBLIC:
+        return decide_public_sticky(scenario, arrival=arrival)
+    return decide(scenario)
+
+
+def assignor_scenario(
+    rebalance: Rebalance,
+    tasks: TaskPartitions,
+    clients: Mapping[ProcessId, Client],
+    lags: Mapping[ProcessId, Mapping[TaskId, int]],
+    assignor: str,
+) -> Scenario:
+    """Put together what an assignor is given."""
+    readers = tasks.readers()
+    given: list[AssignorClient] = []
+    for process, client in sorted(clients.items()):
+        active, standby = client.previous_tasks(readers)
+        given.append(
+            AssignorClient(
+                process_id=process,
+                capacity=client.capacity,
+                previous_active=active,
+                previous_standby=standby,
+                lags=lags[process],
+                tags=client.tags,
+                # The public interface knows of one rack for a process, Kafka itself of all.
+                rack=client.racks[0] if assignor == _PUBLIC else client.rack,
+            )
+        )
+    placement = None
+    if rebalance.configs.rack_aware_assignment_strategy != "none":
+        changelogs = {task: tasks.changelogs.get(task, ()) for task in tasks.sources}
+        placement = Placement(tasks.sources, changelogs, rebalance.replicas)
+    return Scenario(
+        name=rebalance.name,
+        assignor=assignor,
+        configs=rebalance.configs,
+        stateful=tasks.stateful,
+        stateless=tasks.stateless,
+        clients=tuple(given),
+        placement=placement,
+        racks=find_racks(placement, rebalance.configs, [client.rack for client in given]),
+    )
