@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heapreplace
 
 from caughtup.models.assignors.client_state import ClientState
@@ -18,10 +18,11 @@ class ClientLoads:
     Source: LegacyStickyTaskAssignor.findLeastLoaded, ClientState.hasMoreAvailableCapacityThan.
     """
 
-    def __init__(self, clients: Sequence[ClientState]) -> None:
+    def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
+        """Take the clients, and their places in the order in which a set of all has them."""
         self._clients = clients
         self.ranks = [_rank(client) for client in clients]
-        self._queue = [(rank, place) for place, rank in enumerate(self.ranks)]
+        self._queue = [(self.ranks[place], turn, place) for turn, place in enumerate(everyone)]
         heapify(self._queue)
 
     def changed(self, place: int) -> None:
@@ -29,12 +30,12 @@ class ClientLoads:
         self.ranks[place] = _rank(self._clients[place])
 
     def least(self) -> int:
-        """Find the client with the least rank; of equal ones, the first by process id."""
+        """Find the client with the least rank; of equal ones, the one that is met first."""
         while True:
-            rank, place = self._queue[0]
+            rank, turn, place = self._queue[0]
             if rank == self.ranks[place]:
                 return place
-            heapreplace(self._queue, (self.ranks[place], place))
+            heapreplace(self._queue, (self.ranks[place], turn, place))
 
     def should_give_way(self, place: int) -> bool:
         """Tell whether a client has a task or more for each thread while another has more room.

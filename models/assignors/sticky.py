@@ -14,6 +14,7 @@ from caughtup.models.assignors.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.assignors.sticky_explanation import explain_sticky
 from caughtup.models.assignors.sticky_history import StickyHistory
+from caughtup.models.assignors.sticky_orders import LeaderOrders, orders_of_ids
 from caughtup.models.assignors.task_pairs import TaskPairs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
@@ -22,44 +23,50 @@ _INT_MAX = (1 << 31) - 1
 _DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 
 
-def decide_sticky(scenario: Scenario) -> Decision:
+def decide_sticky(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
     """Decide as the internal sticky assignor of Kafka 3.8 to 4.3 does.
 
     Tasks stay where they were as far as the threads' shares allow. Lags, warm-ups and client tags
-    mean nothing to it, and it never asks for a probing rebalance.
+    mean nothing to it, and it never asks for a probing rebalance. ``orders`` are those of a real
+    leader's collections; if they aren't given, clients and tasks are in the order of their ids.
     Raises ScenarioError ``unsupported`` where Kafka's own counts overflow: for more than 46,341
     tasks or 2,147,483,647 stream threads.
     Source: LegacyStickyTaskAssignor.assign.
     """
-    return _decide(scenario, preserve_actives=False, probing_rebalance_needed=False)
+    return _decide(scenario, orders, preserve_actives=False, probing_rebalance_needed=False)
 
 
-def decide_fallback_prior(scenario: Scenario) -> Decision:
+def decide_fallback_prior(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
     """Decide as Kafka does when end offsets can't be had: as the sticky assignor, but stickier.
 
     A client keeps whatever it ran, however much that is, racks are ignored, and a probing
-    rebalance is always needed. Raises ScenarioError as ``decide_sticky`` does.
+    rebalance is always needed. ``orders`` and what is raised are as in ``decide_sticky``.
     Source: FallbackPriorTaskAssignor.assign.
     """
-    return _decide(scenario, preserve_actives=True, probing_rebalance_needed=True)
+    return _decide(scenario, orders, preserve_actives=True, probing_rebalance_needed=True)
 
 
 def _decide(
-    scenario: Scenario, *, preserve_actives: bool, probing_rebalance_needed: bool
+    scenario: Scenario,
+    orders: LeaderOrders | None,
+    *,
+    preserve_actives: bool,
+    probing_rebalance_needed: bool,
 ) -> Decision:
     _check_counts(scenario)
     clients = [ClientState(client) for client in scenario.clients]
-    replicas = scenario.configs.num_standby_replicas
-    order = ClientHashOrder([client.process_id for client in clients], replicas)
+    if orders is None:
+        orders = orders_of_ids(scenario)
+    order = orders.of_clients(scenario)
     history = StickyHistory(scenario.clients, order)
 
-    _assign_actives(scenario, clients, history, preserve_actives)
+    _assign_actives(scenario, clients, history, preserve_actives, order, orders.tasks)
     dealt = [frozenset(client.active) for client in clients]
     rack_aware = RackAwareAssignor(scenario, clients, _DEFAULT_COSTS)
     if not preserve_actives:
         rack_aware.optimise_stateful()
         rack_aware.optimise_stateless()
-    _assign_standbys(scenario, clients, history, order, TaskPairs(dealt, clients))
+    _assign_standbys(scenario, clients, history, order, TaskPairs(dealt, clients), orders.stateful)
     if not preserve_actives:
         rack_aware.optimise_standbys(lambda clients, source, destination, task: True)
     return Decision(
@@ -94,13 +101,14 @@ def _assign_actives(
     clients: Sequence[ClientState],
     history: StickyHistory,
     preserve: bool,
+    order: ClientHashOrder,
+    tasks: Sequence[TaskId],
 ) -> None:
     """Leave tasks with who ran them, then with who had standbys, and deal out the rest.
 
     The first two only until a client is full: has the whole tasks for each thread that an even
     spread gives. With ``preserve`` a client gets all that it ran.
     """
-    tasks = sorted((*scenario.stateful, *scenario.stateless))
     per_thread = len(tasks) // sum(client.capacity for client in clients)
 
     def is_full(client: ClientState) -> bool:
@@ -127,8 +135,8 @@ def _assign_actives(
         else:
             remaining.append(task)
 
-    loads = ClientLoads(clients)
-    everyone = range(len(clients))
+    everyone = order.everyone
+    loads = ClientLoads(clients, everyone)
 
     def least_loaded(places: Sequence[int]) -> int | None:
         if places is everyone:
@@ -147,15 +155,16 @@ def _assign_standbys(
     history: StickyHistory,
     order: ClientHashOrder,
     pairs: TaskPairs,
+    tasks: Sequence[TaskId],
 ) -> None:
     """Give each stateful task, in order, its standbys on clients without a copy of it.
 
     Clients are preferred on which the task meets one that it wasn't together with so far. With
     too few clients a task gets fewer standbys.
     """
-    loads = ClientLoads(clients)
+    loads = ClientLoads(clients, order.everyone)
     runs_on = {task: place for place, client in enumerate(clients) for task in client.active}
-    for task in scenario.stateful:
+    for task in tasks:
         holders = {runs_on[task]}
         while len(holders) <= scenario.configs.num_standby_replicas:
             candidates = order.of_all_but(holders)
