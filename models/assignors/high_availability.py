@@ -13,7 +13,8 @@ from caughtup.models.assignors.explanation import explain
 from caughtup.models.assignors.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.assignors.standby_assignor import choose_standby_assignor
-from caughtup.models.assignors.task_movement import Deferral, WarmUps, move_actives, move_standbys
+from caughtup.models.assignors.standby_movement import move_standbys
+from caughtup.models.assignors.task_movement import Deferral, WarmUps, move_actives
 from caughtup.models.ids import ProcessId, TaskId
 
 _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
