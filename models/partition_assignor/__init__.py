@@ -10,13 +10,10 @@ from caughtup.models.partition_assignor.end_offset_sums import sum_end_offsets, 
 from caughtup.models.partition_assignor.hosts import partitions_by_host
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_members
 from caughtup.models.partition_assignor.rebalance import Rebalance
+from caughtup.models.partition_assignor.task_orders import in_hash_order
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 from caughtup.models.partition_assignor.task_placement import assignor_in_charge, place_tasks
-from caughtup.models.partition_assignor.thread_assignment import (
-    ThreadAssignment,
-    ThreadTasks,
-    in_hash_set_order,
-)
+from caughtup.models.partition_assignor.thread_assignment import ThreadAssignment, ThreadTasks
 
 _LONG, _LONG_SIGN, _LONG_MAX = 1 << 64, 1 << 63, (1 << 63) - 1
 #: The first versions of assignments that say this.
@@ -74,9 +71,9 @@ def _deal(
     """Deal a client's tasks to its threads: actives with state, standbys, then all the rest."""
     stateful = [task for task in decided.active if task in tasks.changelogs]
     stateless = [task for task in decided.active if task not in tasks.changelogs]
-    active = threads.deal_stateful(in_hash_set_order(stateful))
+    active = threads.deal_stateful(in_hash_order(stateful))
     standby = threads.deal_stateful(decided.standby)
-    for consumer, own in threads.deal_stateless(in_hash_set_order(stateless)).items():
+    for consumer, own in threads.deal_stateless(in_hash_order(stateless)).items():
         active[consumer] += own
     return active, standby
 

@@ -11,14 +11,16 @@ from caughtup.models.assignors.public_sticky import decide_public_sticky
 from caughtup.models.assignors.racks import find_racks
 from caughtup.models.assignors.scenario import Client as AssignorClient
 from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignors.sticky import decide_fallback_prior, decide_sticky
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.rebalance import Rebalance
+from caughtup.models.partition_assignor.task_orders import leader_orders
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
-_PUBLIC = "public_sticky"
+PUBLIC_STICKY = "public_sticky"
 #: Assignors that decide without lags as well as with them.
-_NEEDS_NO_LAGS = frozenset({"sticky", _PUBLIC})
+_NEEDS_NO_LAGS = frozenset({"sticky", PUBLIC_STICKY})
 
 
 def assignor_in_charge(rebalance: Rebalance, *, lags_known: bool) -> str:
@@ -45,8 +47,12 @@ def place_tasks(
     """
     scenario = assignor_scenario(rebalance, tasks, clients, lags, assignor)
     arrival = tuple(clients)
-    if assignor == _PUBLIC:
+    if assignor == PUBLIC_STICKY:
         return decide_public_sticky(scenario, arrival=arrival)
+    if assignor == "sticky":
+        return decide_sticky(scenario, leader_orders(arrival, tasks))
+    if assignor == "fallback_prior":
+        return decide_fallback_prior(scenario, leader_orders(arrival, tasks))
     return decide(scenario)
 
 
@@ -71,7 +77,7 @@ def assignor_scenario(
                 lags=lags[process],
                 tags=client.tags,
                 # The public interface knows of one rack for a process, Kafka itself of all.
-                rack=client.racks[0] if assignor == _PUBLIC else client.rack,
+                rack=client.racks[0] if assignor == PUBLIC_STICKY else client.rack,
             )
         )
     placement = None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from caughtup.models.assignors.java_hash_map import JavaHashMap, task_hash_code
 from caughtup.models.ids import TaskId
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.task_queue import TaskQueue
@@ -112,11 +111,3 @@ class ThreadAssignment:
 
     def _load(self, consumer: str, given: ThreadTasks) -> int:
         return self._loads[consumer] + len(given[consumer])
-
-
-def in_hash_set_order(tasks: Iterable[TaskId]) -> list[TaskId]:
-    """Order tasks as a HashSet walks them, to which they were added like that."""
-    keys = JavaHashMap[TaskId](task_hash_code)
-    for task in tasks:
-        keys.add(task)
-    return list(keys)

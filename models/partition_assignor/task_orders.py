@@ -1,0 +1,52 @@
+"""In which orders a leader's hash tables hand out tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from caughtup.models.assignors.java_hash_map import JavaHashMap, task_hash_code
+from caughtup.models.assignors.sticky_orders import LeaderOrders
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+
+
+def in_hash_order(tasks: Iterable[TaskId]) -> list[TaskId]:
+    """Order different tasks as a HashSet or HashMap walks them, to which they came like that."""
+    keys = JavaHashMap[TaskId](task_hash_code)
+    for task in tasks:
+        keys.add(task)
+    return list(keys)
+
+
+def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> LeaderOrders:
+    """Give the orders in which a leader's sticky assignor meets clients and tasks.
+
+    ``arrival`` are the processes in the order in which the leader met them. Tasks are made one
+    subtopology after the other and kept in a HashMap; those with state go through a HashSet for
+    each subtopology, a HashMap of all of them, and one more HashSet.
+    Source: PartitionGrouper.partitionGroups, ChangelogTopics.setup,
+    StreamsPartitionAssignor.populateTasksForMaps and assignTasksToClients.
+    """
+    subtopologies = _in_hash_order_of_subtopologies({task.subtopology for task in tasks.sources})
+    made: dict[int, list[TaskId]] = {number: [] for number in subtopologies}
+    for task in tasks.sources:
+        made[task.subtopology].append(task)
+    all_tasks = in_hash_order(task for own in made.values() for task in own)
+    with_state: dict[int, list[TaskId]] = {number: [] for number in subtopologies}
+    for task in all_tasks:
+        if task in tasks.changelogs:
+            with_state[task.subtopology].append(task)
+    restored = in_hash_order(task for own in with_state.values() for task in in_hash_order(own))
+    return LeaderOrders(arrival, all_tasks, in_hash_order(restored))
+
+
+def _in_hash_order_of_subtopologies(numbers: Iterable[int]) -> list[int]:
+    keys = JavaHashMap[int](_subtopology_hash_code)
+    for number in sorted(numbers):
+        keys.add(number)
+    return list(keys)
+
+
+def _subtopology_hash_code(number: int) -> int:
+    """Give Subtopology.hashCode of one without a named topology."""
+    return 31 * 31 + 31 * number
