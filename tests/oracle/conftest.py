@@ -13,6 +13,7 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,8 @@ class AssignorOracle:
 
 
 @pytest.fixture(scope="session")
-def assignor_oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AssignorOracle]:
-    """Kafka's HighAvailabilityTaskAssignor, compiled against and run from the published jars."""
+def oracle_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the oracles are compiled to, against the published jars."""
     java = str(find_java().program)
     jars = classpath()
     classes = tmp_path_factory.mktemp("oracle-classes")
@@ -125,7 +126,28 @@ def assignor_oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assign
         [java, "-cp", jars, COMPILER, "-17", "-cp", jars, "-d", str(classes), *JAVA_SOURCES],
         check=True,
     )
-    command = [java, QUIET, "-cp", os.pathsep.join((jars, str(classes))), "AssignorOracle"]
+    return classes
+
+
+@pytest.fixture(scope="session")
+def assignor_oracle(oracle_classes: Path) -> Iterator[AssignorOracle]:
+    """Kafka's HighAvailabilityTaskAssignor and its siblings, run from the published jars."""
+    with _running("AssignorOracle", oracle_classes) as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="session")
+def partition_assignor_oracle(oracle_classes: Path) -> Iterator[AssignorOracle]:
+    """Kafka's StreamsPartitionAssignor, run from the published jars."""
+    name = "org.apache.kafka.streams.processor.internals.PartitionAssignorOracle"
+    with _running(name, oracle_classes) as oracle:
+        yield oracle
+
+
+@contextmanager
+def _running(name: str, classes: Path) -> Iterator[AssignorOracle]:
+    path = os.pathsep.join((classpath(), str(classes)))
+    command = [str(find_java().program), QUIET, "-cp", path, name]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:
