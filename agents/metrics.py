@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client.registry import Collector, CollectorRegistry
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import PROBES, Health
+from caughtup.agents.partition_series import partition_series
 from caughtup.models.exact import RESULTS
 from caughtup.models.state import ClusterState
 
 _GROUP = ("cluster", "group")
-_GROUP_PARTITION = ("cluster", "group", "topic", "partition")
 _PARTITION = ("cluster", "topic", "partition")
 
 
+def exposition(
+    state: ClusterState,
+    health: Health,
+    encode: Callable[[Collector], bytes],
+    *,
+    compatible: bool = False,
+) -> Iterator[bytes]:
+    """Give the whole of ``/metrics`` in chunks, in the format of ``encode``.
+
+    Groups only once the reader has caught up with the log: half a log would be taken for groups
+    that lag or vanished.
+    """
+    if health.ready:
+        for chunk in partition_series(state, compatible=compatible):
+            yield chunk.encode()
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(StateCollector(state, health))
+    yield encode(registry)
+
+
 class StateCollector(Collector):
-    """Turns the state into metric families. Unknown figures are absent, never 0 or -1."""
+    """Turns the state into metric families. Unknown figures are absent, never 0 or -1.
+
+    The series of groups' and topics' partitions are in agents/partition_series.py.
+    """
 
     def __init__(self, state: ClusterState, health: Health) -> None:
         self._state = state
@@ -29,46 +52,22 @@ class StateCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Give every family; groups only once the reader has caught up with the log."""
+        """Give every family, those of groups only once the reader has caught up with the log."""
         yield from self._own_health()
         yield from self._reassignments()
         if self._health.ready:
-            yield from self._groups()
-            yield from self._ends()
+            yield from self._members()
             yield from self._applications()
             yield from self._tasks()
 
-    def _groups(self) -> Iterator[Metric]:
-        lag = _gauge(
-            "group_lag_records", "Records a read_committed reader has yet to read", _GROUP_PARTITION
-        )
-        committed = _gauge("group_committed_offset", "Committed offset", _GROUP_PARTITION)
-        has_commit = _gauge(
-            "group_has_commit", "Whether the group ever committed here", _GROUP_PARTITION
-        )
+    def _members(self) -> Iterator[Metric]:
         members = _gauge("group_members", "Members of the group", (*_GROUP, "group_type"))
-        state = self._state
-        for group in state.group_names():
-            membership = state.groups.membership(group)
+        for group in self._state.group_names():
+            membership = self._state.groups.membership(group)
             if membership is not None:
-                labels = [state.cluster, group, membership.group_type]
+                labels = [self._state.cluster, group, membership.group_type]
                 members.add_metric(labels, len(membership.members))
-            for row in state.partition_rows(group):
-                labels = [state.cluster, group, row.partition.topic, str(row.partition.partition)]
-                has_commit.add_metric(labels, row.committed is not None)
-                if row.committed is not None:
-                    committed.add_metric(labels, row.committed)
-                if row.lag is not None:
-                    lag.add_metric(labels, row.lag.lag)
-        yield from (lag, committed, has_commit, members)
-
-    def _ends(self) -> Iterator[Metric]:
-        ends = _gauge("partition_end_offset", "End of the log", (*_PARTITION, "isolation"))
-        for (topic, partition), seen in self._state.ends:
-            labels = [self._state.cluster, topic, str(partition)]
-            ends.add_metric([*labels, "read_committed"], seen.last_stable_offset)
-            ends.add_metric([*labels, "read_uncommitted"], seen.end_offset)
-        yield ends
+        yield members
 
     def _applications(self) -> Iterator[Metric]:
         generation = _gauge("group_generation", "Generation of a Streams group", _GROUP)

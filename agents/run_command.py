@@ -36,11 +36,27 @@ log = logging.getLogger(__name__)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[default: info]"
 )
+@click.option(
+    "--compat-metrics",
+    is_flag=True,
+    default=None,
+    help="Serve lag under kafka_exporter's names, too.",
+)
 def run(
-    web_host: str | None, web_port: int | None, log_level: str | None, **connection: Any
+    web_host: str | None,
+    web_port: int | None,
+    log_level: str | None,
+    compat_metrics: bool | None,
+    **connection: Any,
 ) -> None:
     """Run the service beside a cluster: lag, recommendations, /metrics and the page."""
-    settings = settings_of(connection, web_host=web_host, web_port=web_port, log_level=log_level)
+    settings = settings_of(
+        connection,
+        web_host=web_host,
+        web_port=web_port,
+        log_level=log_level,
+        compat_metrics=compat_metrics,
+    )
     set_up_logging(settings.log_level)
     require_free_port(settings)
     state = prepare(settings)

@@ -48,6 +48,8 @@ class Settings(BaseSettings):
     # Seconds between two looks at end offsets, and at reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)
     reassignments_interval: float = Field(default=2.0, gt=0)
+    # Also serve lag under kafka_exporter's names, for dashboards that have them.
+    compat_metrics: bool = False
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     # Any librdkafka property, security ones above all: passed through to every client.
     kafka: dict[str, str | int | bool] = {}

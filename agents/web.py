@@ -11,12 +11,11 @@ from pathlib import PurePath
 import msgspec
 from aiohttp import web
 from mode import Service
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
-from caughtup.agents.metrics import StateCollector
+from caughtup.agents.metrics import exposition
 from caughtup.agents.page_state import page_state
 from caughtup.agents.settings import Settings
 from caughtup.models.state import ClusterState
@@ -51,8 +50,6 @@ class WebServer(Service):
         self._state = state
         self._health = health
         self._clock = clock
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(StateCollector(state, health))
         self._runner: web.AppRunner | None = None
         #: The port that is really listened on, which matters where 0 was asked for.
         self.port = settings.web_port
@@ -98,9 +95,19 @@ class WebServer(Service):
             pass  # the reader went away, or the server stops
         return response
 
-    async def _metrics(self, request: web.Request) -> web.Response:
+    async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        """Write the metrics as they are made, letting others have their turn in between."""
+        compatible = self._settings.compat_metrics
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+        response = web.StreamResponse(headers={"Content-Type": content_type})
+        await response.prepare(request)
+        try:
+            for chunk in exposition(self._state, self._health, encode, compatible=compatible):
+                await response.write(chunk)
+                await asyncio.sleep(0)  # a write that the system takes at once doesn't wait
+        except ConnectionError:
+            log.debug("a scrape was cut off")
+        return response
 
     async def _ready(self, request: web.Request) -> web.Response:
         if self._health.ready:

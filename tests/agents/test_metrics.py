@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -11,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents import metrics
 from caughtup.agents.health import Health
-from caughtup.agents.metrics import StateCollector
+from caughtup.agents.metrics import exposition
+from caughtup.agents.partition_series import CHUNK_LINES, partition_series
 from caughtup.models.state import ClusterState
 from tests.support.states import HOSTILE, NOW_MS, everything
 from tests.support.streams import (
@@ -20,6 +20,7 @@ from tests.support.streams import (
     WARMING,
     Member,
     cluster_state,
+    commit,
     generation,
     group_tombstone,
     process,
@@ -36,17 +37,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "now_ms", lambda: NOW_MS)
 
 
-def registry(state: ClusterState, health: Health | None = None) -> CollectorRegistry:
-    made = CollectorRegistry(auto_describe=False)
-    made.register(StateCollector(state, health or Health(ready=True, reader_lag=0)))
-    return made
+def text(state: ClusterState, health: Health | None = None, **options: bool) -> str:
+    chunks = exposition(
+        state, health or Health(ready=True, reader_lag=0), generate_latest, **options
+    )
+    return b"".join(chunks).decode()
 
 
 def scrape(state: ClusterState, health: Health | None = None) -> dict[str, dict[Labels, float]]:
     """Give every series: name → the values of its labels but the cluster's → value."""
     found: dict[str, dict[Labels, float]] = {}
-    text = generate_latest(registry(state, health)).decode()
-    for family in text_string_to_metric_families(text):
+    for family in text_string_to_metric_families(text(state, health)):
         for sample in family.samples:
             assert sample.labels.pop("cluster") == state.cluster
             series = found.setdefault(sample.name, {})
@@ -195,8 +196,8 @@ def test_a_threads_hostile_name_is_a_label_too() -> None:
 
 
 def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> None:
-    text = openmetrics(registry(everything())).decode()
-    families = list(parse_openmetrics(text))
+    chunks = exposition(everything(), Health(ready=True, reader_lag=0), openmetrics)
+    families = list(parse_openmetrics(b"".join(chunks).decode()))
     assert families
     for family in families:
         assert family.name.startswith("caughtup_")
@@ -205,3 +206,32 @@ def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> N
         for sample in family.samples:
             assert sample.name.endswith("_total") == (family.type == "counter")
             assert sample.value >= 0
+
+
+def test_lag_is_there_under_kafka_exporters_names_when_asked_for() -> None:
+    state = everything()
+    assert "kafka_" not in text(state)
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text(state, compatible=True))
+        for sample in family.samples
+        if sample.name.startswith("kafka_")
+    }
+    # Offsets up to the log's end, in an open transaction or not, as that exporter counts them; but
+    # a partition without a commit has its backlog.
+    assert found["kafka_consumergroup_lag", "plain", "clicks", "0"] == 60
+    assert found["kafka_consumergroup_lag", "plain", "clicks", "1"] == 80
+    assert found["kafka_consumergroup_lag_sum", "plain", "clicks"] == 140
+    assert found["kafka_consumergroup_current_offset", "plain", "clicks", "0"] == 40
+    assert ("kafka_consumergroup_current_offset", "plain", "clicks", "1") not in found
+    assert found["kafka_consumergroup_members", "plain"] == 2
+
+
+def test_a_chunk_is_never_more_than_a_few_milliseconds_work() -> None:
+    state = cluster_state()
+    read(state, *(commit(number, 5, group="wide") for number in range(3 * CHUNK_LINES)))
+    chunks = list(partition_series(state))
+    assert max(chunk.count("\n") for chunk in chunks) <= CHUNK_LINES + 1
+    lines = "".join(chunks).splitlines()
+    committed = [line for line in lines if line.startswith("caughtup_group_committed_offset{")]
+    assert len(set(committed)) == 3 * CHUNK_LINES

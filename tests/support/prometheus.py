@@ -80,7 +80,9 @@ class Prometheus:
 
     def scraped_after(self, moment: float) -> bool:
         """Tell whether a scrape that began after a moment (seconds) has gone through."""
-        stamped = self.instant('timestamp(up{job="caughtup"} == 1)', time.time())
+        # Of anything but a plain selector, timestamp() gives the moment of the question.
+        up = 'up{job="caughtup"}'
+        stamped = self.instant(f"timestamp({up}) and {up} == 1", time.time())
         return any(float(row["value"][1]) > moment for row in stamped)
 
     def _get(self, path: str) -> bytes:
