@@ -10,9 +10,13 @@ from caughtup.models.partition_assignor.end_offset_sums import sum_end_offsets, 
 from caughtup.models.partition_assignor.hosts import partitions_by_host
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_members
 from caughtup.models.partition_assignor.rebalance import Rebalance
-from caughtup.models.partition_assignor.task_orders import in_hash_order
+from caughtup.models.partition_assignor.task_orders import in_hash_map_orders, in_hash_order
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
-from caughtup.models.partition_assignor.task_placement import assignor_in_charge, place_tasks
+from caughtup.models.partition_assignor.task_placement import (
+    PUBLIC_STICKY,
+    assignor_in_charge,
+    place_tasks,
+)
 from caughtup.models.partition_assignor.thread_assignment import ThreadAssignment, ThreadTasks
 
 _LONG, _LONG_SIGN, _LONG_MAX = 1 << 64, 1 << 63, (1 << 63) - 1
@@ -40,7 +44,10 @@ def assign_partitions(rebalance: Rebalance) -> dict[str, MemberAssignment]:
     members: dict[str, MemberAssignment] = {}
     for process, client in clients.items():
         active, standby = _deal(
-            ThreadAssignment(client, lags[process]), decision.clients[process], tasks
+            ThreadAssignment(client, lags[process]),
+            decision.clients[process],
+            tasks,
+            from_hash_map=assignor == PUBLIC_STICKY,
         )
         _, was_standby = client.previous_tasks(readers)
         members |= assign_members(
@@ -66,13 +73,22 @@ def assign_partitions(rebalance: Rebalance) -> dict[str, MemberAssignment]:
 
 
 def _deal(
-    threads: ThreadAssignment, decided: ClientDecision, tasks: TaskPartitions
+    threads: ThreadAssignment,
+    decided: ClientDecision,
+    tasks: TaskPartitions,
+    *,
+    from_hash_map: bool,
 ) -> tuple[ThreadTasks, ThreadTasks]:
-    """Deal a client's tasks to its threads: actives with state, standbys, then all the rest."""
-    stateful = [task for task in decided.active if task in tasks.changelogs]
-    stateless = [task for task in decided.active if task not in tasks.changelogs]
+    """Deal a client's tasks to its threads: actives with state, standbys, then all the rest.
+
+    ``from_hash_map``: the assignor is a public one, which leaves a HashMap of tasks; Kafka's own
+    leave TreeSets. Source: StreamsPartitionAssignor.computeNewAssignment.
+    """
+    given = in_hash_map_orders(decided) if from_hash_map else (decided.active, decided.standby)
+    stateful = [task for task in given[0] if task in tasks.changelogs]
+    stateless = [task for task in given[0] if task not in tasks.changelogs]
     active = threads.deal_stateful(in_hash_order(stateful))
-    standby = threads.deal_stateful(decided.standby)
+    standby = threads.deal_stateful(given[1])
     for consumer, own in threads.deal_stateless(in_hash_order(stateless)).items():
         active[consumer] += own
     return active, standby

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from caughtup.models.assignors.decision import ClientDecision
 from caughtup.models.assignors.java_hash_map import JavaHashMap, task_hash_code
 from caughtup.models.assignors.sticky_orders import LeaderOrders
 from caughtup.models.ids import ProcessId, TaskId
@@ -16,6 +17,21 @@ def in_hash_order(tasks: Iterable[TaskId]) -> list[TaskId]:
     for task in tasks:
         keys.add(task)
     return list(keys)
+
+
+def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Sequence[TaskId]]:
+    """Order a client's actives and standbys as a public assignor's answer hands them over.
+
+    Both are in one HashMap there, and then in a HashSet each. In which order the assignor put them
+    into the map shows between tasks that share a bucket; TaskId order stands for that.
+    Source: KafkaStreamsAssignment.of, ClientState.setAssignedTasks.
+    """
+    together = in_hash_order(sorted((*decided.active, *decided.standby)))
+    active = frozenset(decided.active)
+    return (
+        in_hash_order(task for task in together if task in active),
+        in_hash_order(task for task in together if task not in active),
+    )
 
 
 def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> LeaderOrders:
