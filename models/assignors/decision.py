@@ -64,11 +64,16 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class ClientDecision:
-    """What one client gets, in TaskId order. ``standby`` has its warm-ups, too."""
+    """What one client gets, in TaskId order. ``standby`` has its warm-ups, too.
+
+    ``placed`` are the same tasks in the order in which a public assignor put them into the
+    client's map; empty for Kafka's own, which keep tasks sorted.
+    """
 
     active: tuple[TaskId, ...]
     standby: tuple[TaskId, ...]
     warmup: tuple[TaskId, ...]
+    placed: tuple[TaskId, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -59,13 +59,16 @@ def decide_public_sticky(
     dealing.assign_actives(scenario)
     dealt = [frozenset(client.active) for client in clients]
     racks.optimise_stateful()
+    dealing.note_exchanges()
     racks.optimise_stateless()
+    dealing.note_exchanges()
     dealing.assign_standbys(
         scenario.stateful if standby_order is None else standby_order,
         scenario.configs.num_standby_replicas,
         TaskPairs(dealt, clients),
     )
     racks.optimise_standbys()
+    dealing.note_exchanges()
     return Decision(
         probing_rebalance_needed=False,
         clients={
@@ -73,8 +76,9 @@ def decide_public_sticky(
                 active=tuple(sorted(client.active)),
                 standby=tuple(sorted(client.standby)),
                 warmup=(),
+                placed=tuple(placed),
             )
-            for client in clients
+            for client, placed in zip(clients, dealing.placed, strict=True)
         },
         explain=lambda: explain_sticky(scenario, clients, history, dealt),
     )
@@ -96,6 +100,7 @@ def _check_counts(scenario: Scenario) -> None:
 class _Dealing:
     """Gives tasks to clients, which are named by their places in the order of process ids.
 
+    ``placed`` has each client's tasks in the order in which it was given them.
     Source: StickyTaskAssignor.AssignmentState.
     """
 
@@ -108,6 +113,14 @@ class _Dealing:
         self._everyone = order.of_all_but(frozenset())
         self._loads = PublicLoads(clients, self._everyone)
         self._pairs: TaskPairs | None = None
+        self.placed: list[list[TaskId]] = [[] for _ in clients]
+
+    def note_exchanges(self) -> None:
+        """Note what was exchanged between clients: each was given its new tasks in TaskId order."""
+        for place, client in enumerate(self._clients):
+            tasks = client.active | client.standby
+            kept = [task for task in self.placed[place] if task in tasks]
+            self.placed[place] = kept + sorted(tasks.difference(kept))
 
     def assign_actives(self, scenario: Scenario) -> None:
         """Leave tasks with who ran them, then with who had standbys, and deal out the rest.
@@ -126,20 +139,20 @@ class _Dealing:
         unassigned = unassigned_tasks(tasks)
         for task, place in self._history.owners():
             if task in known and not is_full(place):
-                self._clients[place].active.add(task)
+                self._give_active(task, place)
                 unassigned.remove(task)
         remaining: list[TaskId] = []
         for task in unassigned:
             for place in self._history.standbys(task):
                 if not is_full(place):
-                    self._clients[place].active.add(task)
+                    self._give_active(task, place)
                     break
             else:
                 remaining.append(task)
         self._loads = PublicLoads(self._clients, self._everyone)
         for task in sorted(remaining):
             place = self._choose(task, frozenset(), self._everyone, 0)
-            self._clients[place].active.add(task)
+            self._give_active(task, place)
             self._loads.changed(place)
 
     def assign_standbys(self, tasks: Sequence[TaskId], replicas: int, pairs: TaskPairs) -> None:
@@ -159,9 +172,14 @@ class _Dealing:
                     break
                 place = self._choose(task, holders, candidates, pairs.companions(task, holders))
                 self._clients[place].standby.add(task)
+                self.placed[place].append(task)
                 pairs.add_standby(task, place)
                 self._loads.changed(place)
                 holders.add(place)
+
+    def _give_active(self, task: TaskId, place: int) -> None:
+        self._clients[place].active.add(task)
+        self.placed[place].append(task)
 
     def _choose(
         self, task: TaskId, holders: AbstractSet[int], candidates: Sequence[int], companions: int

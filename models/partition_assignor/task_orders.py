@@ -22,11 +22,10 @@ def in_hash_order(tasks: Iterable[TaskId]) -> list[TaskId]:
 def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Sequence[TaskId]]:
     """Order a client's actives and standbys as a public assignor's answer hands them over.
 
-    Both are in one HashMap there, and then in a HashSet each. In which order the assignor put them
-    into the map shows between tasks that share a bucket; TaskId order stands for that.
+    Both are in one HashMap there, and then in a HashSet each.
     Source: KafkaStreamsAssignment.of, ClientState.setAssignedTasks.
     """
-    together = in_hash_order(sorted((*decided.active, *decided.standby)))
+    together = in_hash_order(decided.placed)
     active = frozenset(decided.active)
     return (
         in_hash_order(task for task in together if task in active),
