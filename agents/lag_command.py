@@ -70,6 +70,25 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
             client_id=row.member.client_id if row.member else None,
         )
     yield from _member_lines(state, group)
+    yield from task_lines(state, group)
+
+
+def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    """Give a JSON line for each copy of each task of a Streams application."""
+    if (streams := state.groups.streams.get(group)) is not None:
+        for held in streams.copies():
+            # How far it is, only the group's coordinator knows (KIP-1071).
+            yield present(
+                kind="task",
+                group=group,
+                generation=streams.epoch,
+                process=held.member.process,
+                client_id=held.member.client_id,
+                task=str(held.task),
+                role=held.role,
+                provenance="unknown",
+            )
+        return
     application = state.applications.get(group)
     if application is None or application.decided is None:
         return
@@ -131,20 +150,13 @@ def _print_group(console: Console, state: ClusterState, group: str) -> None:
             row.member.client_id if row.member else "",
         )
     console.print(table)
-    copies = state.task_rows(group)
+    copies = list(task_lines(state, group))
     if not copies:
         return
-    clients = state.applications[group].newest.clients
     tasks = Table(title=f"{group}: copies of tasks", title_justify="left")
     for column in ("task", "client", "role", "lag", "provenance"):
         tasks.add_column(column, justify="right" if column == "lag" else "left")
     for copy in copies:
-        client = clients.get(copy.process)
-        tasks.add_row(
-            str(copy.task),
-            client.name if client else str(copy.process),
-            copy.role,
-            "" if copy.lag is None else str(copy.lag),
-            copy.provenance,
-        )
+        lag = str(copy.get("lag", ""))
+        tasks.add_row(copy["task"], copy["client_id"], copy["role"], lag, copy["provenance"])
     console.print(tasks)
