@@ -59,7 +59,7 @@ class _ShapeType(click.ParamType):
 @click.option(
     "--warm-up",
     type=click.FloatRange(min=0),
-    default=5.0,
+    default=10.0,
     show_default=True,
     metavar="SECONDS",
     help="How long the JVM decides a scenario, twice at least, before it is timed.",

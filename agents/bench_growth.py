@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from caughtup.agents.bench_pairs import decide_timed, spread, summary
+from caughtup.agents.bench_pairs import decide_timed, summary
 from caughtup.agents.bench_shapes import Shape, first_round, next_round, one_more_client
 from caughtup.agents.progress import Progress
 from caughtup.models.errors import CaughtupError
@@ -47,14 +47,14 @@ def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
 
 def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
     """Lay the figures out for a person."""
-    table = Table(title="Milliseconds for a decision when the group …: median, least to most")
+    table = Table(title="Milliseconds of CPU for a decision when the group …: median")
     for column in ("tasks × clients", "product", *(f"… {name}" for name in ROUNDS), "peak MiB"):
         table.add_column(column, justify="right")
     for figure in figures:
         table.add_row(
             f"{figure['tasks']:,} × {figure['clients']:,}",
             f"{figure['pairs']:,}",
-            *(spread(figure["rounds"][name]) for name in ROUNDS),
+            *(f"{figure['rounds'][name]['cpu_ms']:,.1f}" for name in ROUNDS),
             f"{figure['peak_mib']:,.0f}",
         )
     return table
@@ -65,11 +65,11 @@ def measure_group(assignor: str, shape: Shape, repeats: int) -> dict[str, Any]:
     scenario = first_round(assignor, shape)
     rounds = {}
     for name in ROUNDS:
-        milliseconds = []
+        timings = []
         for _ in range(repeats):
-            one, decision = decide_timed(scenario)
-            milliseconds.append(one)
-        rounds[name] = summary(milliseconds)
+            timing, decision = decide_timed(scenario)
+            timings.append(timing)
+        rounds[name] = summary(timings)
         scenario = next_round(scenario, decision)
         if name == ROUNDS[-2]:
             scenario = one_more_client(scenario)

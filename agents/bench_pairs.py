@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from caughtup.demo.published_assignor import PublishedAssignor
 
 _ROUNDS = ("starts", "goes on")
+
+
+class Timing(NamedTuple):
+    """What a decision took: by the clock, and of its thread on a processor.
+
+    On a machine that does other things, too, the latter says more.
+    """
+
+    milliseconds: float
+    cpu_milliseconds: float
 
 
 def measure_pairs(
@@ -39,23 +49,25 @@ def measure_pairs(
             scenario = first_round(assignor, shape)
             for name in _ROUNDS:
                 _warm_up(published, scenario, warm_up_seconds)
-                ours: list[float] = []
-                theirs: list[float] = []
+                timings: list[Timing] = []
+                theirs: list[Timing] = []
                 same = True
                 for _ in range(repeats):
-                    milliseconds, decision = decide_timed(scenario)
-                    timed = published.decide()
-                    ours.append(milliseconds)
-                    theirs.append(timed.milliseconds)
-                    same = same and _without_warm_ups(decision) == timed.decision
+                    timing, decision = decide_timed(scenario)
+                    answer = published.decide()
+                    timings.append(timing)
+                    theirs.append(Timing(answer.milliseconds, answer.cpu_milliseconds))
+                    same = same and _without_warm_ups(decision) == answer.decision
                     advance(1)
+                ours, jar = summary(timings), summary(theirs)
                 yield {
                     "assignor": assignor,
                     "shape": str(shape),
                     "group": name,
-                    "ours": summary(ours),
-                    "jar": summary(theirs),
-                    "ratio": statistics.median(ours) / statistics.median(theirs),
+                    "ours": ours,
+                    "jar": jar,
+                    "ratio": ours["median_ms"] / jar["median_ms"],
+                    "cpu_ratio": ours["cpu_ms"] / jar["cpu_ms"],
                     "same": same,
                 }
                 scenario = next_round(scenario, decision)
@@ -70,7 +82,7 @@ def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
     )
     table.add_column("group", no_wrap=True)
     table.add_column("it …")
-    for column in ("ours", "the jar's", "ratio", "decisions"):
+    for column in ("ours", "the jar's", "ratio", "of CPU", "decided"):
         table.add_column(column, justify="right")
     for figure in figures:
         table.add_row(
@@ -79,26 +91,30 @@ def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
             spread(figure["ours"]),
             spread(figure["jar"]),
             f"{figure['ratio']:.3f}",
+            f"{figure['cpu_ratio']:.3f}",
             "alike" if figure["same"] else "NOT ALIKE",
         )
     return table
 
 
-def decide_timed(scenario: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """Decide a scenario, read anew off the clock: the milliseconds, and what is decided."""
+def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, dict[str, Any]]:
+    """Decide a scenario, read anew off the clock: what it took, and what is decided."""
     parsed = parse_scenario(scenario)
-    start = time.perf_counter_ns()
+    start, start_of_thread = time.perf_counter_ns(), time.thread_time_ns()
     decision = decide(parsed)
-    milliseconds = (time.perf_counter_ns() - start) / 1e6
-    return milliseconds, decision.to_dict()
+    end_of_thread, end = time.thread_time_ns(), time.perf_counter_ns()
+    timing = Timing((end - start) / 1e6, (end_of_thread - start_of_thread) / 1e6)
+    return timing, decision.to_dict()
 
 
-def summary(milliseconds: Sequence[float]) -> dict[str, float]:
-    """Sum repeats up, in milliseconds."""
+def summary(timings: Sequence[Timing]) -> dict[str, float]:
+    """Sum repeats up, in milliseconds: by the clock, and the median on a processor."""
+    milliseconds = [timing.milliseconds for timing in timings]
     return {
         "median_ms": statistics.median(milliseconds),
         "least_ms": min(milliseconds),
         "most_ms": max(milliseconds),
+        "cpu_ms": statistics.median(timing.cpu_milliseconds for timing in timings),
     }
 
 

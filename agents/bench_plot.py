@@ -23,7 +23,7 @@ def plot(figures: Sequence[dict[str, Any]]) -> str:
     The dashed line grows as the pairs of a task and a client do.
     """
     values: dict[str, list[float]] = {
-        f"ms when the group {name}": [one["rounds"][name]["median_ms"] for one in figures]
+        f"CPU ms when it {name}": [one["rounds"][name]["cpu_ms"] for one in figures]
         for name in ROUNDS
     }
     values["MiB at most"] = [one["peak_mib"] for one in figures]

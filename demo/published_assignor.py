@@ -22,9 +22,13 @@ _OPTIONS = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")
 
 
 class Timed(NamedTuple):
-    """A decision as ``caughtup assign`` prints it, without warm-ups, and the ms that it took."""
+    """A decision as ``caughtup assign`` prints it, without warm-ups, and what it took.
+
+    Milliseconds by the clock, and of the deciding thread on a processor.
+    """
 
     milliseconds: float
+    cpu_milliseconds: float
     decision: dict[str, Any]
 
 
@@ -60,7 +64,7 @@ class PublishedAssignor(ClosedOnExit):
     def decide(self) -> Timed:
         """Decide the scenario that was loaded last."""
         answer = msgspec.json.decode(self._ask(b"decide"))
-        return Timed(answer["ms"], answer["decision"])
+        return Timed(answer["ms"], answer["cpu_ms"], answer["decision"])
 
     def close(self) -> None:
         """End the JVM; does nothing the second time."""

@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -29,10 +31,12 @@ import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssi
  *
  * A line with a scenario, as `caughtup assign` reads it but without racks and client tags, is kept
  * and answered with "{}". A line "decide" is answered with the decision on that scenario and the
- * milliseconds that assign() alone took; its arguments are made anew each time, off the clock.
+ * milliseconds that assign() alone took, by the clock and of its thread on a processor (without
+ * the JVM's own threads). Its arguments are made anew each time, off the clock.
  */
 public final class TimedAssignor {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static void main(final String[] arguments) throws Exception {
         final BufferedReader in =
@@ -78,11 +82,14 @@ public final class TimedAssignor {
         final LegacyTaskAssignor assignor = assignor(scenario.get("assignor").asText());
         final Set<TaskId> all = new TreeSet<>(tasks.values());
 
+        final long startOfThread = THREADS.getCurrentThreadCpuTime();
         final long start = System.nanoTime();
         final boolean probing = assignor.assign(clients, all, stateful, racks, configs);
-        final double milliseconds = (System.nanoTime() - start) / 1e6;
+        final long end = System.nanoTime();
+        final long endOfThread = THREADS.getCurrentThreadCpuTime();
 
-        final ObjectNode answer = JSON.createObjectNode().put("ms", milliseconds);
+        final ObjectNode answer = JSON.createObjectNode();
+        answer.put("ms", (end - start) / 1e6).put("cpu_ms", (endOfThread - startOfThread) / 1e6);
         final ObjectNode decision = answer.putObject("decision");
         decision.put("probing_rebalance_needed", probing);
         final ObjectNode assigned = decision.putObject("clients");

@@ -52,6 +52,7 @@ def test_both_decide_each_group_twice_and_alike(assignor: str) -> None:
     for one in shown:
         assert one["same"]
         assert one["ratio"] == one["ours"]["median_ms"] / one["jar"]["median_ms"]
+        assert one["cpu_ratio"] == one["ours"]["cpu_ms"] / one["jar"]["cpu_ms"]
         for side in ("ours", "jar"):
             times = one[side]
             assert 0 < times["least_ms"] <= times["median_ms"] <= times["most_ms"]
