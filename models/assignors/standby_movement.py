@@ -36,19 +36,17 @@ def move_standbys(
         for task in catch_up.waiting(place, client.standby)
         if (place, task) not in warming
     ]
-    if not waiting:
-        return deferrals
+    tasks = sum(len(client.active) for client in clients)
+    if not waiting or all(client.task_count() == tasks for client in clients):
+        return deferrals  # nothing to move, or, everybody having everything, nowhere to go
     holders = _holders(clients)
 
     def caught_up_without(task: TaskId) -> frozenset[int]:
         return catch_up.caught_up(task) - holders[task]
 
     def can_move(task: TaskId, place: int) -> bool:
-        if len(holders[task]) == len(clients):
-            return False
-        return bool(caught_up_without(task)) or (
-            catch_up.most_caught_up(task, place, holders[task]) is not None
-        )
+        source = catch_up.most_caught_up(task, place, holders[task])
+        return source is not None or bool(caught_up_without(task))
 
     # Most groups at rest end here: where no copy can be the first to move, none can be the next.
     if not any(can_move(task, place) for task, place in waiting):
