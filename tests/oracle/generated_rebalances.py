@@ -1,32 +1,21 @@
-"""Whole rebalances made from a seed: members, what they own and report, and the cluster's answers.
-
-A topology is built of each, so subtopologies are numbered from 0 without a gap, no topic is read by
-two of them, and internal topics are called as Kafka Streams calls them, under the application id
-``app``. A changelog has as many partitions as its subtopology has tasks.
-"""
+"""Whole rebalances made from a seed, by families; rebalance_parts.py says what is in them."""
 
 from __future__ import annotations
 
 import random
-import uuid
-from typing import Any
 
-from tests.oracle.generated_racks import LONG_MAX
-
-Json = dict[str, Any]
-RUNNING, UNKNOWN = -2, -3
-NOW_MS = 1_700_000_000_000
+from tests.oracle.rebalance_parts import RUNNING, Json, rebalance_of_random_parts
 
 
 def generate_rebalance(seed: int) -> Json:
     """Make a rebalance under HighAvailabilityTaskAssignor; the same one for the same seed."""
-    return _rebalance(random.Random(f"rebalance {seed}"), f"rebalance seed {seed}")
+    return rebalance_of_random_parts(random.Random(f"rebalance {seed}"), f"rebalance seed {seed}")
 
 
 def generate_sticky_rebalance(seed: int) -> Json:
     """Make a rebalance under the internal sticky assignor, or under FallbackPriorTaskAssignor."""
     rng = random.Random(f"sticky rebalance {seed}")
-    rebalance = _rebalance(rng, f"sticky rebalance seed {seed}")
+    rebalance = rebalance_of_random_parts(rng, f"sticky rebalance seed {seed}")
     rebalance["assignor"] = rng.choice(["sticky", "sticky", "fallback_prior"])
     return rebalance
 
@@ -34,7 +23,7 @@ def generate_sticky_rebalance(seed: int) -> Json:
 def generate_failing_rebalance(seed: int) -> Json:
     """Make a rebalance in which end offsets or committed offsets can't be had."""
     rng = random.Random(f"failing rebalance {seed}")
-    rebalance = _rebalance(rng, f"failing rebalance seed {seed}")
+    rebalance = rebalance_of_random_parts(rng, f"failing rebalance seed {seed}")
     rebalance["assignor"] = rng.choice(["high_availability", "high_availability", "sticky"])
     rebalance[rng.choice(["end_offsets", "end_offsets", "committed"])] = None
     return rebalance
@@ -43,7 +32,7 @@ def generate_failing_rebalance(seed: int) -> Json:
 def generate_tagged_rebalance(seed: int) -> Json:
     """Make a rebalance whose standbys are spread over the values of client tags."""
     rng = random.Random(f"tagged rebalance {seed}")
-    rebalance = _rebalance(rng, f"tagged rebalance seed {seed}")
+    rebalance = rebalance_of_random_parts(rng, f"tagged rebalance seed {seed}")
     keys = ["zone", "cluster", "shelf"][: rng.randint(1, 3)]
     rebalance["config"]["rack.aware.assignment.tags"] = keys
     rebalance["config"]["num.standby.replicas"] = rng.choice([1, 1, 2])
@@ -64,7 +53,7 @@ def generate_tagged_rebalance(seed: int) -> Json:
 def generate_racked_rebalance(seed: int) -> Json:
     """Make a rebalance with racks; in one of four something has none, or two consumers disagree."""
     rng = random.Random(f"racked rebalance {seed}")
-    rebalance = _rebalance(rng, f"racked rebalance seed {seed}", widest=6)
+    rebalance = rebalance_of_random_parts(rng, f"racked rebalance seed {seed}", widest=6)
     config = rebalance["config"]
     config["rack.aware.assignment.strategy"] = rng.choice(["min_traffic", "balance_subtopology"])
     for cost in ("traffic_cost", "non_overlap_cost"):
@@ -94,177 +83,37 @@ def generate_racked_rebalance(seed: int) -> Json:
     return rebalance
 
 
-def _rebalance(rng: random.Random, name: str, widest: int = 12) -> Json:
-    subtopologies, partitions = _topology(rng, widest)
-    tasks = {
-        f"{number}_{partition}": [
-            [topic, partition] for topic in _sources(one) if partition < partitions[topic]
-        ]
-        for number, one in subtopologies.items()
-        for partition in range(max(partitions[topic] for topic in _sources(one)))
+def generate_public_sticky_rebalance(seed: int) -> Json:
+    """Make a rebalance under the StickyTaskAssignor of the public API (KIP-924), without standbys.
+
+    In which order it gives standbys depends on identity hash codes, so nobody can reproduce it.
+    """
+    rng = random.Random(f"public sticky rebalance {seed}")
+    generators = [generate_rebalance, generate_racked_rebalance, generate_failing_rebalance]
+    rebalance = rng.choice(generators)(seed)
+    rebalance["config"]["num.standby.replicas"] = 0
+    name = f"public sticky {rebalance['name']}"
+    return rebalance | {"name": name, "assignor": "public_sticky"}
+
+
+def follow_up(seed: int, rebalance: Json, members: Json) -> Json:
+    """Make the rebalance that comes next, once members have taken what they were assigned.
+
+    ``members`` are the assignments by member id, as the oracle tells them. Standbys have caught up
+    or are behind, and now and then a process has left.
+    """
+    rng = random.Random(f"follow-up {seed}")
+    after = {}
+    for name, member in rebalance["members"].items():
+        given = members[name]
+        sums = {task: rng.choice([0, 55, 9_000, 1_000_000]) for task in given["standby"]}
+        sums |= dict.fromkeys(given["active"], RUNNING)
+        after[name] = member | {"owned": given["partitions"], "offset_sums": sums}
+    processes = sorted({member["process"] for member in after.values()} - {rebalance["leader"]})
+    left = rng.choice(processes) if processes and rng.random() < 0.25 else None
+    return rebalance | {
+        "name": f"after {rebalance['name']}",
+        "members": {name: one for name, one in after.items() if one["process"] != left},
+        "new_topics": [],
+        "now_ms": rebalance["now_ms"] + 600_000,
     }
-    stored = {topic for one in subtopologies.values() for topic in one["changelogs"]}
-    ends = {
-        f"{topic}-{partition}": _offset(rng)
-        for topic in sorted(stored)
-        for partition in range(partitions[topic])
-    }
-    committed = {
-        f"{topic}-{partition}": _offset(rng)
-        for one in subtopologies.values()
-        for topic in one["source_changelogs"]
-        for partition in range(partitions[topic])
-        if rng.random() < 0.7
-    }
-    stateful = {
-        f"{number}_{partition}"
-        for number, one in subtopologies.items()
-        if one["changelogs"] or one["source_changelogs"]
-        for partition in range(max(partitions[topic] for topic in _sources(one)))
-    }
-    acceptable = rng.choice([0, 1, 100, 10_000, 10_000, LONG_MAX])
-    members = _members(rng)
-    _give_history(rng, members, tasks, stateful, acceptable)
-    return {
-        "name": name,
-        "assignor": "high_availability",
-        "config": {
-            "acceptable.recovery.lag": acceptable,
-            "max.warmup.replicas": rng.choice([1, 2, 2, 5]),
-            "num.standby.replicas": rng.choice([0, 0, 1, 1, 2]),
-            "probing.rebalance.interval.ms": rng.choice([60_000, 600_000]),
-            "rack.aware.assignment.tags": [],
-            "rack.aware.assignment.strategy": "none",
-            "rack.aware.assignment.traffic_cost": None,
-            "rack.aware.assignment.non_overlap_cost": None,
-        },
-        "now_ms": NOW_MS + rng.randint(0, 1_000_000),
-        "leader": rng.choice(list(members.values()))["process"],
-        "subtopologies": subtopologies,
-        "partitions": partitions,
-        "new_topics": [topic for topic in sorted(stored) if rng.random() < 0.08],
-        "brokers": {},
-        "replicas": {},
-        "end_offsets": ends,
-        "committed": committed,
-        "members": members,
-    }
-
-
-def _sources(subtopology: Json) -> list[str]:
-    return [*subtopology["sources"], *subtopology["repartition_sources"]]
-
-
-def _topology(rng: random.Random, widest: int) -> tuple[dict[str, Json], dict[str, int]]:
-    """Make subtopologies and the partitions of their topics; now and then many of either."""
-    subtopologies: dict[str, Json] = {}
-    partitions: dict[str, int] = {}
-    many = rng.random() < 0.08
-    count = rng.randint(11, 14) if many else rng.choice([1, 1, 2, 2, 3, 4])
-    wide = None if many or rng.random() >= 0.04 else rng.randrange(count)
-    for number in range(count):
-        sources = [f"{rng.choice('abz')}-in-{number}-{n}" for n in range(rng.choice([1, 1, 1, 2]))]
-        repartition = [f"app-{number}-repartition"] if rng.random() < 0.25 else []
-        if repartition and rng.random() < 0.5:
-            sources = []
-        stores = range(rng.choice([0, 1, 1, 1, 2]))
-        changelogs = [f"app-{rng.choice('abz')}-store-{number}-{n}-changelog" for n in stores]
-        tables = [topic for topic in sources if rng.random() < 0.15]
-        one = {
-            "sources": sources,
-            "repartition_sources": repartition,
-            "changelogs": changelogs,
-            "source_changelogs": tables,
-        }
-        most = 3 if many else rng.randint(129, 140) if wide == number else rng.randint(1, widest)
-        for topic in _sources(one):
-            partitions[topic] = most if rng.random() < 0.8 else rng.randint(1, most)
-        for topic in changelogs:
-            partitions[topic] = max(partitions[source] for source in _sources(one))
-        for topic in tables:
-            # Its changelog is read partition by partition, so each task has to have one.
-            partitions[topic] = max(partitions[source] for source in _sources(one))
-        subtopologies[str(number)] = one
-    return subtopologies, partitions
-
-
-def _members(rng: random.Random) -> dict[str, Json]:
-    members: dict[str, Json] = {}
-    threads = rng.choice([1, 2, 4, 8])
-    oldest = rng.choice([11, 11, 11, 11, 7, 8, 9, 10])
-    hosts = rng.random() < 0.3
-    for number in range(rng.choice([1, 2, 3, 3, 4, 6])):
-        high = 1 << 127 | 1 << 63 if rng.random() < 0.3 else 0
-        process = str(uuid.UUID(int=rng.getrandbits(128) | high))
-        end_point = f"host-{number}:{8_000 + number}" if hosts and rng.random() < 0.8 else ""
-        # Java's order of strings is that of UTF-16, where what needs two units comes before \uff5e.
-        client = rng.choice(["app", "app", "app", "\uff5e", "\U0001f600", "Ω"])
-        for thread in range(rng.randint(1, threads)):
-            consumer = uuid.UUID(int=rng.getrandbits(128))
-            member = f"{client}-{number}-StreamThread-{thread + 1}-consumer-{consumer}"
-            members[member] = {
-                "process": process,
-                "end_point": end_point,
-                "tags": {},
-                "rack": None,
-                "version": rng.choice([11, oldest]),
-                "owned": [],
-                "offset_sums": {},
-            }
-    names = list(members)
-    rng.shuffle(names)
-    return {name: members[name] for name in names}
-
-
-def _give_history(
-    rng: random.Random,
-    members: dict[str, Json],
-    tasks: dict[str, list[list[Any]]],
-    stateful: set[str],
-    acceptable: int,
-) -> None:
-    """Let some members own tasks and hold copies; often the rest of them have just joined."""
-    share = rng.choice([0.0, 0.3, 0.6, 1.0, 1.0])
-    olds = rng.sample(list(members.values()), max(1, round(len(members) * share)))
-    lost = rng.choice([0.0, 0.0, 0.1, 1.0])
-    copies = rng.choice([0, 0, 1, 1, 2])
-    reports_stateless = rng.random() < 0.5
-    for task, read in tasks.items():
-        owner = None
-        if rng.random() >= lost:
-            owner = rng.choice(olds)
-            owner["owned"] += read
-            if (task in stateful or reports_stateless) and rng.random() < 0.95:
-                owner["offset_sums"][task] = RUNNING
-        if task not in stateful:
-            continue
-        for member in rng.sample(list(members.values()), min(copies, len(members))):
-            if member is not owner:
-                member["offset_sums"][task] = _sum(rng, acceptable)
-    members_left = list(members.values())
-    if rng.random() < 0.12 and any(one["owned"] for one in members_left):
-        # Two own a partition: one of them has missed a generation.
-        taken = rng.choice([one for one in members_left if one["owned"]])["owned"]
-        doubled = rng.choice(members_left)
-        some = rng.sample(taken, rng.randint(1, len(taken)))
-        doubled["owned"] += [one for one in some if one not in doubled["owned"]]
-    if rng.random() < 0.12:
-        _make_stale(rng, rng.choice(members_left))
-
-
-def _make_stale(rng: random.Random, member: Json) -> None:
-    """Let a member own and report what the topology no longer has."""
-    member["owned"] += [["gone", 0], ["gone", 7]][: rng.randint(0, 2)]
-    member["offset_sums"][f"{rng.choice([0, 77])}_{rng.choice([400, 401])}"] = rng.choice(
-        [RUNNING, UNKNOWN, 0, 55]
-    )
-
-
-def _offset(rng: random.Random) -> int:
-    edges = [0, 0, 100, 10_000, 1_000_000, rng.randint(0, 20_000), rng.randint(0, 20_000)]
-    return rng.choice([*edges, *edges, LONG_MAX - 5])
-
-
-def _sum(rng: random.Random, acceptable: int) -> int:
-    near = min(rng.randint(0, 20_000), LONG_MAX) + rng.choice([0, acceptable % 100_000])
-    return rng.choice([UNKNOWN, 0, 100, near, near, near, 10_000, 1_000_000, LONG_MAX])

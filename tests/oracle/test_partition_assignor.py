@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.partition_assignor import assign_partitions
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.parsing import parse_rebalance
+from caughtup.models.partition_assignor.rebalance import Rebalance
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated_rebalances import (
-    Json,
+    follow_up,
     generate_failing_rebalance,
+    generate_public_sticky_rebalance,
     generate_racked_rebalance,
     generate_rebalance,
     generate_sticky_rebalance,
     generate_tagged_rebalance,
 )
+from tests.oracle.rebalance_parts import Json
 from tests.oracle.shrinking_rebalances import shrink_rebalance
 
 #: Where the leader itself fails, because what a client's members own isn't in the topology at all.
@@ -65,6 +70,32 @@ def test_rebalances_with_racks_are_kafkas(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_assignments(partition_assignor_oracle, map(generate_racked_rebalance, seeds)))
+
+
+@pytest.mark.family("whole rebalances, public sticky without standbys")
+@seeds_of_a_family()
+def test_rebalances_under_the_public_sticky_assignor_are_kafkas(
+    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+) -> None:
+    public = map(generate_public_sticky_rebalance, seeds)
+    tally(assert_same_assignments(partition_assignor_oracle, public))
+
+
+@pytest.mark.family("whole rebalances, the ones that follow")
+@seeds_of_a_family()
+def test_the_rebalance_that_follows_a_rebalance_is_kafkas(
+    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+) -> None:
+    following = (_following(partition_assignor_oracle, seed) for seed in seeds)
+    tally(assert_same_assignments(partition_assignor_oracle, following))
+
+
+def _following(oracle: AssignorOracle, seed: int) -> Json:
+    """Let Kafka decide a rebalance, and give the one that comes next if its leader didn't fail."""
+    generate = (generate_rebalance, generate_sticky_rebalance, generate_tagged_rebalance)[seed % 3]
+    rebalance = generate(seed)
+    answer = oracle.decide(rebalance)
+    return follow_up(seed, rebalance, answer["members"]) if "members" in answer else rebalance
 
 
 def assert_same_assignments(oracle: AssignorOracle, rebalances: Iterable[Json]) -> int:
@@ -115,6 +146,26 @@ def _answers(oracle: AssignorOracle, rebalance: Json) -> tuple[Json, Json]:
     return ours, theirs
 
 
+def test_a_difference_is_told_by_its_least_rebalance(
+    partition_assignor_oracle: AssignorOracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def assign_without_asking_again(rebalance: Rebalance) -> dict[str, MemberAssignment]:
+        return {
+            name: replace(given, next_rebalance_ms=given.next_rebalance_ms or None)
+            for name, given in unbroken(rebalance).items()
+        }
+
+    unbroken = assign_partitions
+    monkeypatch.setitem(globals(), "assign_partitions", assign_without_asking_again)
+    with pytest.raises(pytest.fail.Exception, match="rebalance seed") as failure:
+        assert_same_assignments(partition_assignor_oracle, map(generate_rebalance, range(100)))
+    least = json.loads(str(failure.value).splitlines()[1])
+    # One partition, which one member has and the other one shall have.
+    assert len(least["subtopologies"]) == 1
+    assert len(least["members"]) <= 2
+    assert sum(len(member["owned"]) for member in least["members"].values()) <= 2
+
+
 def test_the_generators_reach_what_they_have_to_reach(
     partition_assignor_oracle: AssignorOracle,
 ) -> None:
@@ -155,7 +206,9 @@ def _count_what_is_given(seen: Counter[object], rebalance: Json) -> None:
     seen["source changelog"] += any(tables)
     seen["standbys", rebalance["config"]["num.standby.replicas"]] += 1
     seen["negative UUID"] += any(process[0] in "89abcdef" for process in threads)
-    in_utf_16 = sorted(members, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
-    seen["UTF-16 order"] += sorted(members) != in_utf_16
+    seen["UTF-16 order"] += any(
+        sorted(own) != sorted(own, key=lambda name: name.encode("utf-16-be"))
+        for own in ([name for name in members if members[name]["process"] == p] for p in threads)
+    )
     seen["subtopology of 10 or more"] += "10" in rebalance["subtopologies"]
     seen["partition of 128 or more"] += max(rebalance["partitions"].values()) > 128
