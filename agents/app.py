@@ -8,6 +8,7 @@ from pathlib import Path
 
 import faust
 
+from caughtup.agents.assessor import Assessor
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
@@ -89,6 +90,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(OffsetsReader(settings, health, changes))
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
     app.service(ReassignmentsProbe(settings, health, state, movements))
+    app.service(Assessor(state, health))
     web = WebServer(settings, state, health)
     app.service(web)
     return Wired(app, state, health, web)

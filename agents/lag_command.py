@@ -15,6 +15,7 @@ from caughtup.agents.options import connection_options, format_option, settings_
 from caughtup.agents.page_state import present
 from caughtup.agents.progress import Progress
 from caughtup.agents.snapshot import read_snapshot
+from caughtup.models.assessment import Assessed
 from caughtup.models.state import ClusterState
 
 #: Exit status when no group matched.
@@ -53,6 +54,7 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
     """Give the JSON lines of one group: its partitions, its members, its tasks' copies."""
     kind = state.group_type(group)
     for row in state.partition_rows(group):
+        assessed = state.assessments.find(group, row.partition)
         yield present(
             kind="partition",
             group=group,
@@ -66,6 +68,10 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
             start_offset=row.ends.start_offset if row.ends else None,
             lag=row.lag.lag if row.lag else None,
             lag_committed_view=row.lag.lag_committed_view if row.lag else None,
+            lag_seconds=assessed.lag_seconds if assessed and row.ends else None,
+            lag_seconds_method=assessed.method if assessed and row.ends else None,
+            verdict=assessed.verdict.verdict if assessed and row.ends else None,
+            why=assessed.verdict.reason if assessed and row.ends else None,
             member=row.member.member_id if row.member else None,
             client_id=row.member.client_id if row.member else None,
         )
@@ -137,16 +143,19 @@ def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
 def _print_group(console: Console, state: ClusterState, group: str) -> None:
     kind = state.group_type(group)
     table = Table(title=f"{group} ({kind})" if kind else group, title_justify="left")
-    for column in ("topic", "partition", "committed", "end", "lag", "client"):
-        right = column in ("partition", "committed", "end", "lag")
+    for column in ("topic", "partition", "committed", "end", "lag", "seconds", "is", "client"):
+        right = column in ("partition", "committed", "end", "lag", "seconds")
         table.add_column(column, justify="right" if right else "left")
     for row in state.partition_rows(group):
+        assessed = state.assessments.find(group, row.partition)
         table.add_row(
             row.partition.topic,
             str(row.partition.partition),
             "never" if row.committed is None else str(row.committed),
             str(row.ends.end_offset) if row.ends else "unknown",
             str(row.lag.lag) if row.lag else "unknown",
+            _seconds(assessed) if row.ends else "unknown",
+            assessed.verdict.verdict if assessed and row.ends else "unknown",
             row.member.client_id if row.member else "",
         )
     console.print(table)
@@ -160,3 +169,9 @@ def _print_group(console: Console, state: ClusterState, group: str) -> None:
         lag = str(copy.get("lag", ""))
         tasks.add_row(copy["task"], copy["client_id"], copy["role"], lag, copy["provenance"])
     console.print(tasks)
+
+
+def _seconds(assessed: Assessed | None) -> str:
+    if assessed is None or assessed.lag_seconds is None:
+        return "unknown"
+    return f"{'≥ ' if assessed.method == 'at_least' else ''}{assessed.lag_seconds:,.0f}"

@@ -50,6 +50,7 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
     rows = state.partition_rows(group)
     lags = [row.lag.lag for row in rows if row.lag is not None]
     membership = state.groups.membership(group)
+    judged = state.assessments.verdicts.get(group)
     return present(
         group=group,
         group_type=state.group_type(group),
@@ -57,6 +58,8 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
         partitions=len(rows),
         lag=sum(lags) if len(lags) == len(rows) else None,
         generation=membership.generation if membership and membership.members else None,
+        status=judged.verdict if judged else None,
+        why=judged.reason if judged else None,
     )
 
 

@@ -7,19 +7,27 @@ Prometheus' formats, in which gauges look the same.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from caughtup.models.assessment import Assessed
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import EndOffsets, partition_lag
+from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
+from caughtup.models.progress import retention_used
 from caughtup.models.state import ClusterState
 
 #: Lines written in one go: a few milliseconds' work.
 CHUNK_LINES = 2_000
 
-#: What a group's metric is made of: its commits on the partition, and the log's end offsets.
-Figure = Callable[[CommitHistory | None, EndOffsets | None], float | None]
+
+class GroupPartition(NamedTuple):
+    """What a group's metric is made of; None = unknown, or never committed."""
+
+    commits: CommitHistory | None
+    ends: EndOffsets | None
+    assessed: Assessed | None
 
 
 class GroupMetric(NamedTuple):
@@ -27,37 +35,70 @@ class GroupMetric(NamedTuple):
 
     name: str
     documentation: str
-    figure: Figure
+    figure: Callable[[GroupPartition], float | None]
 
 
-def _lag(commits: CommitHistory | None, ends: EndOffsets | None) -> int | None:
-    if ends is None:
+def _lag(of: GroupPartition) -> int | None:
+    lag = _partition_lag(of)
+    return None if lag is None else lag.lag
+
+
+def _log_end_lag(of: GroupPartition) -> int | None:
+    lag = _partition_lag(of)
+    return None if lag is None else lag.lag_committed_view
+
+
+def _partition_lag(of: GroupPartition) -> PartitionLag | None:
+    if of.ends is None:
         return None
-    if commits is None:
-        return partition_lag(None, ends).lag
-    return partition_lag(commits.committed, ends, commits.commit_timestamp_ms).lag
+    if of.commits is None:
+        return partition_lag(None, of.ends)
+    return partition_lag(of.commits.committed, of.ends, of.commits.commit_timestamp_ms)
 
 
-def _log_end_lag(commits: CommitHistory | None, ends: EndOffsets | None) -> int | None:
-    if ends is None:
+def _committed(of: GroupPartition) -> int | None:
+    return None if of.commits is None else of.commits.committed
+
+
+def _has_commit(of: GroupPartition) -> int:
+    return int(of.commits is not None)
+
+
+def _last_commit(of: GroupPartition) -> float | None:
+    return None if of.commits is None else of.commits.commit_timestamp_ms / 1000
+
+
+def _retention_used(of: GroupPartition) -> float | None:
+    if of.commits is None or of.ends is None:
         return None
-    if commits is None:
-        return partition_lag(None, ends).lag_committed_view
-    return partition_lag(commits.committed, ends, commits.commit_timestamp_ms).lag_committed_view
+    return retention_used(of.commits.committed, of.ends)
 
 
-def _committed(commits: CommitHistory | None, ends: EndOffsets | None) -> int | None:
-    return None if commits is None else commits.committed
+def _lag_seconds(of: GroupPartition) -> float | None:
+    return None if of.assessed is None or of.ends is None else of.assessed.lag_seconds
 
 
-def _has_commit(commits: CommitHistory | None, ends: EndOffsets | None) -> int:
-    return int(commits is not None)
+def _velocity(of: GroupPartition) -> float | None:
+    return None if of.assessed is None or of.ends is None else of.assessed.velocity
+
+
+def _eta_seconds(of: GroupPartition) -> float | None:
+    return None if of.assessed is None or of.ends is None else of.assessed.eta_seconds
 
 
 GROUP_METRICS = (
     GroupMetric("group_lag_records", "Records a read_committed reader has yet to read", _lag),
     GroupMetric("group_committed_offset", "Committed offset", _committed),
     GroupMetric("group_has_commit", "Whether the group ever committed here", _has_commit),
+    GroupMetric("group_last_commit_timestamp_seconds", "When it last committed", _last_commit),
+    GroupMetric(
+        "group_retention_used_ratio",
+        "How near the log's start is to the commit; above 1 records were lost",
+        _retention_used,
+    ),
+    GroupMetric("group_lag_seconds", "Age of the oldest unread record", _lag_seconds),
+    GroupMetric("group_lag_velocity", "Records a second by which the lag grows", _velocity),
+    GroupMetric("group_catchup_eta_seconds", "Until it is caught up; +Inf is never", _eta_seconds),
 )
 _END_OFFSET = "caughtup_partition_end_offset"
 #: The labels of each of these metrics, by its name.
@@ -91,14 +132,17 @@ def _family(
     yield _head(name, metric.documentation)
     group_label = "consumergroup" if cluster is None else "group"
     before_group = f"{name}{{" if cluster is None else f"{name}{{{cluster},"
-    figure, latest = metric.figure, state.ends.latest
+    figure, latest, find = metric.figure, state.ends.latest, state.assessments.find
     for group in state.group_names():
         start = f'{before_group}{group_label}="{escaped(group)}",topic="'
         topic, before = None, ""
         for partition, commits in _partitions(state, group):
-            value = figure(commits, latest(partition))
+            assessed = find(group, partition)
+            value: float | str | None = figure(GroupPartition(commits, latest(partition), assessed))
             if value is None:
                 continue
+            if value == math.inf:
+                value = "+Inf"
             if partition.topic != topic:
                 topic = partition.topic
                 before = f'{start}{escaped(topic)}",partition="'
@@ -133,7 +177,7 @@ def _sums(state: ClusterState) -> Iterator[str]:
     for group in state.group_names():
         sums: dict[str, int] = {}
         for partition, commits in _partitions(state, group):
-            lag = _log_end_lag(commits, latest(partition))
+            lag = _log_end_lag(GroupPartition(commits, latest(partition), None))
             if lag is not None:
                 sums[partition.topic] = sums.get(partition.topic, 0) + lag
         for topic, lag in sorted(sums.items()):

@@ -17,13 +17,14 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
 from caughtup.agents.connection import connect
+from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.snapshot import read_topic, take_published
-from caughtup.agents.topics import RECOMMENDATIONS, create_topics, topic_name
+from caughtup.agents.topics import END_OFFSETS, RECOMMENDATIONS, create_topics, topic_name
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ def prepare(settings: Settings) -> ClusterState:
     state = ClusterState(cluster, settings.parameters())
     for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
         take_published(state, key, value)
+    for key, value in read_topic(settings, topic_name(settings, END_OFFSETS), Progress()):
+        apply_record(state, key, value)
     return state
 
 

@@ -21,12 +21,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from caughtup.agents.clock import now_ms
 from caughtup.agents.connection import bad_property, connect, unreachable
 from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
+from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.progress import Progress
 from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics import CONSUMER_OFFSETS, RECOMMENDATIONS, topic_name
+from caughtup.agents.topics import CONSUMER_OFFSETS, END_OFFSETS, RECOMMENDATIONS, topic_name
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import decode_batch
 
@@ -50,8 +51,10 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     """
     admin, cluster = connect(settings)
     state = ClusterState(cluster, settings.parameters())
-    for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), progress):
+    for key, value in _read_if_allowed(settings, RECOMMENDATIONS, progress):
         take_published(state, key, value)
+    for key, value in _read_if_allowed(settings, END_OFFSETS, progress):
+        apply_record(state, key, value)
     batch: list[tuple[bytes | None, bytes | None]] = []
     for record in read_topic(settings, CONSUMER_OFFSETS, progress):
         batch.append(record)
@@ -65,10 +68,30 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     readable.read(readable.suspects(found, at_once=True), found)
     for partition, ends in sorted(readable.complete(found).items()):
         state.apply_ends(partition, ends, named.get(partition.topic))
+    for group in state.group_names():
+        for _ in state.assessments.assess(state, group, now_ms()):
+            pass
     state.leave_the_past()
     for _ in state.decide(now_ms()):
         pass  # a snapshot publishes nothing; what was decided is in the state
     return state
+
+
+class _NotAllowedError(UserError):
+    """The cluster doesn't let us read a topic."""
+
+
+def _read_if_allowed(
+    settings: Settings, name: str, progress: Progress
+) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Give the records of a topic of the service's; none if it is missing, or not for us to read.
+
+    The service adds the past to what a command sees by itself.
+    """
+    try:
+        yield from read_topic(settings, topic_name(settings, name), progress)
+    except _NotAllowedError as error:
+        log.debug("%s", error)
 
 
 def take_published(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
@@ -146,11 +169,11 @@ def _consumer(settings: Settings) -> Consumer:
         raise bad_property(error) from None
 
 
-def _refused(topic: str, error: KafkaError) -> UserError:
+def _refused(topic: str, error: KafkaError) -> _NotAllowedError:
     advice = ""
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         advice = ": allow READ on the topic; `caughtup check` names all that is missing"
-    return UserError(f"cannot read {topic} ({error.str()}){advice}")
+    return _NotAllowedError(f"cannot read {topic} ({error.str()}){advice}")
 
 
 def _bounds(

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -37,10 +38,18 @@ class OwnTopic(NamedTuple):
 
     name: str
     cleanup: str
+    config: Mapping[str, str] = {}
 
 
+#: A restarted service takes up the recent past from the topic: compaction leaves it alone for
+#: so long, and begins soon after.
+_HISTORY_MS = str(15 * 60_000)
 OWN_TOPICS = (
-    OwnTopic(END_OFFSETS, "compact"),
+    OwnTopic(
+        END_OFFSETS,
+        "compact",
+        {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
+    ),
     OwnTopic(REASSIGNMENTS, "compact"),
     OwnTopic(RECOMMENDATIONS, "compact"),
     OwnTopic(MOVEMENTS, "delete"),
@@ -63,7 +72,7 @@ def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
             topic_name(settings, topic.name),
             num_partitions=1,
             replication_factor=settings.topic_replication_factor,
-            config={"cleanup.policy": topic.cleanup},
+            config={"cleanup.policy": topic.cleanup, **topic.config},
         )
         for topic in OWN_TOPICS
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.membership import Member, Membership
+from caughtup.models.membership import Member, Membership, longest_timeout
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
@@ -92,4 +92,11 @@ class ConsumerGroup:
                 if topic is not None:
                     for partition in held.partitions:
                         owners[TopicPartition(topic, partition)] = member
-        return Membership("consumer", self.epoch or 0, tuple(members), owners, self.topics())
+        return Membership(
+            "consumer",
+            self.epoch or 0,
+            tuple(members),
+            owners,
+            self.topics(),
+            longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
+        )

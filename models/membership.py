@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,7 +28,8 @@ class Membership:
 
     ``group_type`` is ``classic``, ``streams``, ``connect``, ``consumer`` or ``share``;
     ``generation`` the group's generation or epoch. ``topics`` names what the group reads, be it
-    assigned or not.
+    assigned or not. ``rebalance_timeout_ms`` is the longest of any member, None without one; to a
+    consumer it is ``max.poll.interval.ms``.
     """
 
     group_type: str
@@ -36,6 +37,7 @@ class Membership:
     members: tuple[Member, ...]
     owners: Mapping[TopicPartition, Member]
     topics: frozenset[str]
+    rebalance_timeout_ms: int | None = None
 
 
 def classic_membership(
@@ -58,4 +60,16 @@ def classic_membership(
             continue
         owners.update(dict.fromkeys(partitions, member))
     topics = frozenset(partition.topic for partition in owners)
-    return Membership(group_type(metadata), metadata.generation, tuple(members), owners, topics)
+    return Membership(
+        group_type(metadata),
+        metadata.generation,
+        tuple(members),
+        owners,
+        topics,
+        longest_timeout(read.rebalance_timeout_ms for read in metadata.members),
+    )
+
+
+def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:
+    """Give the longest of the members' timeouts; None if none of them has one."""
+    return max((timeout for timeout in timeouts_ms if timeout > 0), default=None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caughtup.models.application import Application
+from caughtup.models.assessment import Assessments
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.group_partitions import GroupPartitions
@@ -59,6 +60,7 @@ class ClusterState:
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
         self.applications: dict[str, Application] = {}
+        self.assessments = Assessments()
         self._readers = TopicReaders()
         self._parameters = parameters
         self._published: dict[str, Mapping[str, Any]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.membership import Member, Membership
+from caughtup.models.membership import Member, Membership, longest_timeout
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,
@@ -118,7 +118,12 @@ class StreamsGroup:
         topics = frozenset(topic for names in sources.values() for topic in names)
         changelogs = frozenset(t for names in self.changelogs().values() for t in names)
         return Membership(
-            "streams", self.epoch or 0, tuple(self._members()), owners, topics | changelogs
+            "streams",
+            self.epoch or 0,
+            tuple(self._members()),
+            owners,
+            topics | changelogs,
+            longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
         )
 
     def _members(self) -> Iterator[Member]:

@@ -1,0 +1,105 @@
+"""How every group fares, worked out a partition at a time and kept until the next time.
+
+The figures rest on histories, which takes longer than a scrape may; so a scrape, the page and the
+commands read what was last worked out. Of a partition that is at its end there is nothing to
+keep: its lag in seconds is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import partition_lag
+from caughtup.models.lag_figures import MAX_POLL_INTERVAL_MS, lag_figures
+from caughtup.models.lag_verdict import GroupVerdict, Verdict, group_verdict, partition_verdict
+
+if TYPE_CHECKING:
+    from caughtup.models.state import ClusterState
+
+_AT_THE_END = Verdict("ok", "at the end", 0.0)
+
+
+class Assessed(NamedTuple):
+    """What was worked out of a group's partition; None = unknown.
+
+    ``lag_seconds``: age of the oldest unread record, ``error_seconds`` how wrong it can be, and
+    ``method``: ``caught_up``, ``interpolated`` or ``at_least``. ``velocity``: records a second by
+    which the lag grows. ``eta_seconds``: until it is caught up, inf = never.
+    """
+
+    verdict: Verdict
+    lag_seconds: float | None
+    error_seconds: float | None
+    method: str | None
+    velocity: float | None
+    eta_seconds: float | None
+
+
+AT_THE_END = Assessed(_AT_THE_END, 0.0, 0.0, "caught_up", None, 0.0)
+
+
+class Assessments:
+    """The last assessment of each group: its verdict, and its partitions that aren't at the end."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, GroupVerdict] = {}
+        self._behind: dict[str, dict[TopicPartition, Assessed]] = {}
+
+    def assess(self, state: ClusterState, group: str, now_ms: int) -> Iterator[TopicPartition]:
+        """Work out one group anew, giving each partition when it is done.
+
+        The caller may let others have their turn between two; what they change meanwhile counts
+        or doesn't. The new assessment takes the old one's place when all are done.
+        """
+        commits = state.commits.of(group)
+        membership = state.groups.membership(group)
+        owners = {} if membership is None else membership.owners
+        allowed_ms = membership.rebalance_timeout_ms if membership else None
+        interval_ms = state.commits.interval_ms(group)
+        behind: dict[TopicPartition, Assessed] = {}
+        verdicts: list[tuple[TopicPartition, Verdict]] = []
+        for partition in commits.keys() | owners.keys():
+            looks = state.ends.history(partition)
+            if looks is None:
+                continue
+            known = commits.get(partition)
+            if known is not None:
+                lag = partition_lag(known.committed, looks.latest, known.commit_timestamp_ms)
+                if not (lag.lag or lag.out_of_range):
+                    verdicts.append((partition, _AT_THE_END))
+                    yield partition
+                    continue
+            figures = lag_figures(
+                known, looks, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
+            )
+            verdict = partition_verdict(figures)
+            age, rates = figures.age, figures.rates
+            behind[partition] = Assessed(
+                verdict=verdict,
+                lag_seconds=None if age is None else age.seconds,
+                error_seconds=None if age is None else age.error_seconds,
+                method=None if age is None else age.method,
+                velocity=None if rates is None else rates.velocity,
+                eta_seconds=figures.eta_seconds,
+            )
+            verdicts.append((partition, verdict))
+            yield partition
+        self._behind[group] = behind
+        self.verdicts[group] = group_verdict(verdicts)
+
+    def of(self, group: str) -> Mapping[TopicPartition, Assessed]:
+        """Give a group's partitions that aren't at their end."""
+        return self._behind.get(group, {})
+
+    def find(self, group: str, partition: TopicPartition) -> Assessed | None:
+        """Give what was worked out of a partition; None if its group wasn't assessed yet."""
+        if group not in self.verdicts:
+            return None
+        return self._behind[group].get(partition, AT_THE_END)
+
+    def keep_only(self, groups: set[str]) -> None:
+        """Forget the groups that are gone."""
+        for group in self.verdicts.keys() - groups:
+            del self.verdicts[group], self._behind[group]

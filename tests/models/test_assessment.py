@@ -1,0 +1,80 @@
+"""Every group's last assessment: what is kept of it, and for how long."""
+
+from __future__ import annotations
+
+import math
+
+from caughtup.models.assessment import AT_THE_END
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state import ClusterState
+from tests.support.streams import (
+    SOURCE,
+    START_MS,
+    cluster_state,
+    commit,
+    consumer_generation,
+    group_tombstone,
+    list_ends,
+    read,
+)
+
+GROUP = "readers"
+ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)
+MINUTE_MS = 60_000
+
+
+def assess(state: ClusterState, now_ms: int, group: str = GROUP) -> None:
+    for _ in state.assessments.assess(state, group, now_ms):
+        pass
+
+
+def test_a_partition_at_its_end_lags_by_no_second_and_nothing_is_kept_of_it() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 100}, at_ms=START_MS, topic=SOURCE)
+    read(state, commit(0, 100, group=GROUP, at_ms=START_MS))
+    assert state.assessments.find(GROUP, ZERO) is None
+    assess(state, START_MS)
+    assert state.assessments.find(GROUP, ZERO) == AT_THE_END
+    assert state.assessments.of(GROUP) == {}
+    assert state.assessments.verdicts[GROUP].verdict == "ok"
+
+
+def test_a_group_that_stopped_is_judged_by_its_worst_partition() -> None:
+    state = cluster_state()
+    for minute in range(60):
+        now_ms = START_MS + minute * MINUTE_MS
+        list_ends(state, {0: 100 * minute, 1: 100 * minute}, at_ms=now_ms, topic=SOURCE)
+        commits = [commit(0, 100 * minute, group=GROUP, at_ms=now_ms)]
+        if minute < 10:
+            commits.append(commit(1, 100 * minute, group=GROUP, at_ms=now_ms))
+        read(state, *commits)
+    assess(state, START_MS + 59 * MINUTE_MS)
+    verdict = state.assessments.verdicts[GROUP]
+    assert (verdict.verdict, verdict.partition) == ("stopped", ONE)
+    found = state.assessments.find(GROUP, ONE)
+    assert found is not None
+    assert found.lag_seconds is not None
+    assert abs(found.lag_seconds - 50 * 60) <= 60
+    assert found.eta_seconds == math.inf
+    assert state.assessments.find(GROUP, ZERO) == AT_THE_END
+
+
+def test_a_partition_that_was_never_committed_is_assessed_too() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 100}, at_ms=START_MS, topic=SOURCE)
+    list_ends(state, {0: 100}, at_ms=START_MS + MINUTE_MS, topic=SOURCE)
+    read(state, consumer_generation(1, {"c1": (ZERO,)}, group=GROUP))
+    assess(state, START_MS + MINUTE_MS)
+    assert state.assessments.verdicts[GROUP].verdict == "unknown"
+    assert state.assessments.of(GROUP).keys() == {ZERO}
+
+
+def test_a_group_that_is_gone_is_forgotten() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 100}, at_ms=START_MS, topic=SOURCE)
+    read(state, commit(0, 50, group=GROUP))
+    assess(state, START_MS)
+    read(state, commit(0, None, group=GROUP), group_tombstone(GROUP))
+    state.assessments.keep_only(set(state.group_names()))
+    assert state.assessments.verdicts == {}
+    assert state.assessments.find(GROUP, ZERO) is None
