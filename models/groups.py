@@ -84,6 +84,8 @@ class StreamsGeneration:
     """Source topic → subtopology, as the assignments show it."""
     skipped: tuple[str, ...] = field(default=())
     """Members whose user data could not be read, with the reason."""
+    arrival: tuple[str, ...] = field(default=())
+    """Member ids in the order of the record, in which the coordinator names them to the leader."""
 
     def members(self) -> Iterable[StreamsMember]:
         """Every member, ordered by process and member id."""
@@ -166,6 +168,7 @@ def read_streams_generation(
         clients={p: StreamsClient(p, tuple(found)) for p, found in sorted(clients.items())},
         source_topics=known_source_topics | _source_topics(members),
         skipped=tuple(skipped),
+        arrival=tuple(member.member_id for member in members),
     )
 
 

@@ -19,13 +19,14 @@ def assign_group(
     lags: Mapping[ProcessId, Mapping[TaskId, int]],
     decision: Decision,
     *,
-    probing: tuple[ProcessId, int | None],
+    probing: tuple[ProcessId | None, int | None],
     from_hash_map: bool = False,
 ) -> dict[str, MemberAssignment]:
     """Give every member its part of what was decided for its process.
 
     ``lags`` are each client's of each task with state, in offsets. If a probing rebalance is
-    needed, the process in ``probing``, the leader's, asks for it at that time (ms).
+    needed, the process in ``probing``, the leader's, asks for it at that time (ms); nobody does
+    if it is None.
     ``from_hash_map``: the assignor is a public one, which leaves a HashMap of tasks; Kafka's own
     leave TreeSets. Hosts are left out. Raises ScenarioError where Kafka's leader fails.
     Source: StreamsPartitionAssignor.computeNewAssignment.

@@ -73,5 +73,5 @@ def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() 
     differing = record_of(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert summary(differing) == (
         "orders generation 7: 1 movements, leader mismatch "
-        "(a probing rebalance is needed, but the leader decided otherwise)"
+        "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
     )

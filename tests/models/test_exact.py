@@ -24,6 +24,14 @@ from tests.support.streams import (
     read,
 )
 
+#: Two threads each: the leader's second thread has to wait for its first one, and b warms up.
+BETWEEN_THREADS = (
+    replace(WARMING[0], active=("0_0",)),
+    Member("a", 1, thread=2, probe_at_ms=0),
+    Member("b", 2, standby=("0_1",)),
+    Member("b", 2, thread=2),
+)
+
 
 def verdict(*members: Member, parameters: ApplicationParameters = TOLD) -> ExactResult:
     """Decide one generation, with end offsets that are known exactly."""
@@ -52,9 +60,21 @@ def test_a_task_held_back_until_its_owner_lets_go_is_a_match() -> None:
     assert (exact.result, exact.why) == ("match", "")
 
 
-def test_a_task_held_back_needs_no_temporary_standby() -> None:
+def test_a_task_held_back_stays_a_standby_where_it_was_one() -> None:
     a, b = HANDING_OVER
-    assert verdict(a, replace(b, standby=())).result == "match"
+    exact = verdict(a, replace(b, standby=()))
+    assert exact.result == "mismatch"
+    assert exact.why == "b-StreamThread-1-consumer should have 0_1 as standby"
+
+
+def test_a_member_with_a_task_held_back_asks_for_a_rebalance_at_once() -> None:
+    a, b = HANDING_OVER
+    exact = verdict(replace(a, probe_at_ms=0), replace(b, probe_at_ms=None))
+    assert exact.result == "mismatch"
+    assert exact.why.split("; ") == [
+        "a-StreamThread-1-consumer should ask for no rebalance, but asks for a rebalance at once",
+        "b-StreamThread-1-consumer should ask for a rebalance at once, but asks for no rebalance",
+    ]
 
 
 def test_a_temporary_standby_goes_only_where_there_was_a_standby() -> None:
@@ -62,7 +82,7 @@ def test_a_temporary_standby_goes_only_where_there_was_a_standby() -> None:
     ran = Member("a", 1, ("0_0", "0_1"), {"0_0": 100, "0_1": 100}, ("0_0",))
     exact = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, standby=("0_1",), probe_at_ms=0))
     assert exact.result == "mismatch"
-    assert exact.why == "b should not have 0_1 as standby"
+    assert exact.why == "b-StreamThread-1-consumer should not have 0_1 as standby"
 
 
 def test_a_task_that_arrived_is_a_match_without_a_probe() -> None:
@@ -77,10 +97,10 @@ def test_a_leader_that_decides_otherwise_is_a_mismatch_with_every_difference_nam
     exact = verdict(replace(a, active=("0_1",)), replace(b, active=("0_0",)))
     assert exact.result == "mismatch"
     assert exact.why.split("; ") == [
-        "a should have 0_0 as active",
-        "a should not have 0_1 as active",
-        "b should have 0_1 as active",
-        "b should not have 0_0 as active",
+        "a-StreamThread-1-consumer should have 0_0 as active",
+        "a-StreamThread-1-consumer should not have 0_1 as active",
+        "b-StreamThread-1-consumer should have 0_1 as active",
+        "b-StreamThread-1-consumer should not have 0_0 as active",
     ]
 
 
@@ -88,25 +108,102 @@ def test_a_task_taken_from_the_client_that_should_keep_it_is_a_mismatch() -> Non
     """Nobody may be given it yet, but its only owner would have been told to keep it."""
     exact = verdict(replace(WARMING[0], active=("0_0",)), WARMING[1])
     assert exact.result == "mismatch"
-    assert exact.why == "a should have 0_1 as active"
+    assert exact.why == "a-StreamThread-1-consumer should have 0_1 as active"
 
 
-def test_a_task_between_two_threads_of_its_client_is_no_mismatch() -> None:
-    a, b = WARMING
-    threads = (replace(a, active=("0_0",)), Member("a", 1, thread=2, probe_at_ms=0))
-    exact = verdict(*threads, replace(b, standby=()), Member("b", 2, thread=2, standby=("0_1",)))
+def test_a_task_held_back_between_two_threads_of_its_client_is_a_match() -> None:
+    exact = verdict(*BETWEEN_THREADS)
     assert (exact.result, exact.why) == ("match", "")
+
+
+def test_a_copy_on_another_thread_than_kafka_deals_it_to_is_a_mismatch() -> None:
+    first, second = BETWEEN_THREADS[2:]
+    exact = verdict(
+        *BETWEEN_THREADS[:2], replace(first, standby=()), replace(second, standby=("0_1",))
+    )
+    assert exact.result == "mismatch"
+    assert exact.why.split("; ") == [
+        "b-StreamThread-1-consumer should have 0_1 as standby",
+        "b-StreamThread-2-consumer should not have 0_1 as standby",
+    ]
+
+
+def test_a_probe_on_another_thread_than_the_leaders_first_one_is_a_mismatch() -> None:
+    a, b = WARMING
+    exact = verdict(replace(a, probe_at_ms=None), replace(b, probe_at_ms=START_MS))
+    assert exact.result == "mismatch"
+    assert exact.why.split("; ") == [
+        "a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance",
+        "b-StreamThread-1-consumer should ask for no rebalance, but asks for a probing rebalance",
+    ]
+
+
+def crowded(first: str, second: str, ends: dict[int, int]) -> ExactResult:
+    """Let one thread report both tasks of its process, with like lags, and keep one of them.
+
+    ``ends`` are what the changelog's partitions end at after the leader decided.
+    """
+    state = cluster_state()
+    list_ends(state, {0: 50_000, 1: 50_000}, at_ms=START_MS - 60_000)
+    list_ends(state, ends, at_ms=START_MS + 1)
+    sums = {"0_0": 49_000, "0_1": 49_500}
+    read(
+        state,
+        generation(
+            7, Member("a", 1, (), sums, (first,)), Member("a", 1, (), {}, (second,), thread=2)
+        ),
+    )
+    list(state.decide(START_MS + 1))
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    return decided.exact
+
+
+def test_a_crowded_thread_keeps_what_lags_least() -> None:
+    assert crowded("0_1", "0_0", {0: 50_000, 1: 50_000}).result == "match"
+    exact = crowded("0_0", "0_1", {0: 50_000, 1: 50_000})
+    assert exact.result == "mismatch"
+    assert exact.why.startswith("a-StreamThread-1-consumer should have 0_1 as active; ")
+
+
+def test_which_task_a_crowded_thread_keeps_is_undetermined_where_the_lags_may_tie() -> None:
+    exact = crowded("0_1", "0_0", {0: 50_000, 1: 50_600})
+    assert exact.result == "undetermined"
+    assert exact.why.startswith("between threads, where lags aren't known exactly: a-StreamThread-")
+
+
+def test_what_a_process_has_too_much_is_a_mismatch_however_its_threads_lag() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 50_000, 1: 50_000}, at_ms=START_MS - 60_000)
+    list_ends(state, {0: 50_000, 1: 50_500}, at_ms=START_MS + 1)
+    sums = {"0_0": 49_000, "0_1": 49_500}
+    read(
+        state,
+        generation(
+            7,
+            Member("a", 1, (), sums, ("0_1",)),
+            Member("a", 1, (), {}, ("0_0",), standby=("0_1",), thread=2),
+        ),
+    )
+    list(state.decide(START_MS + 1))
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    assert decided.exact.result == "mismatch"
 
 
 def test_a_probe_that_the_leader_did_not_schedule_is_a_mismatch() -> None:
     exact = verdict(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert exact.result == "mismatch"
-    assert exact.why == "a probing rebalance is needed, but the leader decided otherwise"
+    assert exact.why == (
+        "a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance"
+    )
 
 
 def test_a_probe_that_nothing_calls_for_is_a_mismatch() -> None:
     exact = verdict(replace(HANDED_OVER[0], probe_at_ms=START_MS), HANDED_OVER[1])
-    assert exact.why == "a probing rebalance is not needed, but the leader decided otherwise"
+    assert exact.why == (
+        "a-StreamThread-1-consumer should ask for no rebalance, but asks for a probing rebalance"
+    )
 
 
 def test_assumed_configs_make_a_difference_undetermined_and_are_named() -> None:
