@@ -17,6 +17,7 @@ from rich.table import Table
 
 from caughtup.agents.bench_assign import assign
 from caughtup.agents.bench_offsets import offsets
+from caughtup.agents.bench_scrape import scrape
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.models.errors import CaughtupError
@@ -33,10 +34,8 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-bench.add_command(assign)
-
-
-bench.add_command(offsets)
+for command in (assign, offsets, scrape):
+    bench.add_command(command)
 
 
 @bench.command(short_help="From a commit to /metrics.")

@@ -27,7 +27,8 @@ from caughtup.models.errors import CaughtupError
 
 _MEGABYTE = 1 << 20
 #: Kafka's own default.
-_OFFSETS_PARTITIONS = 50
+OFFSETS_PARTITIONS = 50
+_MEMORY = re.compile(r"^(VmHWM|VmRSS):\s+(\d+) kB$", re.MULTILINE)
 _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
 
 
@@ -58,7 +59,7 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
         from caughtup.demo.stage import Stage
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
-    properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
+    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         with Stage(nodes=1, broker_properties=properties) as stage:
             stage.start_cluster()
@@ -68,7 +69,7 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
                     records,
                     groups=groups,
                     partitions=partitions,
-                    offsets_partitions=_OFFSETS_PARTITIONS,
+                    offsets_partitions=OFFSETS_PARTITIONS,
                     advance=advance,
                 )
             raw = _read_raw(stage.cluster.bootstrap_servers)
@@ -127,7 +128,7 @@ async def _drain(bootstrap_servers: str) -> dict[str, Any]:
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap_servers, **CONSUMER)
     await consumer.start()
     try:
-        partitions = [TopicPartition(CONSUMER_OFFSETS, p) for p in range(_OFFSETS_PARTITIONS)]
+        partitions = [TopicPartition(CONSUMER_OFFSETS, p) for p in range(OFFSETS_PARTITIONS)]
         consumer.assign(partitions)
         await consumer.seek_to_beginning(*partitions)
         ends = await consumer.end_offsets(partitions)
@@ -151,15 +152,19 @@ def _service_figures(log: Path, pid: int) -> dict[str, Any]:
     said = _READ.search(log.read_text())
     if said is None:
         raise UserError(f"the service doesn't say how fast it read; its log: {log}")
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    status = Path(f"/proc/{pid}/status").read_text()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
-    resident = re.search(r"VmRSS:\s+(\d+) kB", status)
-    assert peak is not None
-    assert resident is not None
     return {
         "records_per_second": int(said[1].replace(",", "")) / float(said[2]),
+        **process_figures(pid),
+    }
+
+
+def process_figures(pid: int) -> dict[str, Any]:
+    """Give what a process has used so far: seconds of CPU, bytes of memory now and at most."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    status = Path(f"/proc/{pid}/status").read_text()
+    memory = {name: int(kilobytes) for name, kilobytes in _MEMORY.findall(status)}
+    return {
         "cpu_seconds": (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
-        "peak_bytes": int(peak[1]) * 1024,
-        "resident_bytes": int(resident[1]) * 1024,
+        "peak_bytes": memory["VmHWM"] * 1024,
+        "resident_bytes": memory["VmRSS"] * 1024,
     }

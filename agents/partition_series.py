@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from caughtup.models.assessment import Assessed
 from caughtup.models.commit_history import CommitHistory
+from caughtup.models.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
+from caughtup.models.lag import PartitionLag, partition_lag
 from caughtup.models.progress import retention_used
 from caughtup.models.state import ClusterState
 
@@ -22,12 +23,11 @@ from caughtup.models.state import ClusterState
 CHUNK_LINES = 2_000
 
 
-class GroupPartition(NamedTuple):
-    """What a group's metric is made of; None = unknown, or never committed."""
-
-    commits: CommitHistory | None
-    ends: EndOffsets | None
-    assessed: Assessed | None
+#: A figure of a group's partition, from its commits, the looks at its log's end, and what was last
+#: worked out of it. None, of those or of the figure, is unknown; commits are None without any.
+Figure = Callable[
+    [CommitHistory | None, EndOffsetHistory | None, Assessed | None], float | str | None
+]
 
 
 class GroupMetric(NamedTuple):
@@ -35,55 +35,65 @@ class GroupMetric(NamedTuple):
 
     name: str
     documentation: str
-    figure: Callable[[GroupPartition], float | None]
+    figure: Figure
 
 
-def _lag(of: GroupPartition) -> int | None:
-    lag = _partition_lag(of)
+def _lag(
+    commits: CommitHistory | None, looks: EndOffsetHistory | None, _: Assessed | None
+) -> int | None:
+    lag = _partition_lag(commits, looks)
     return None if lag is None else lag.lag
 
 
-def _log_end_lag(of: GroupPartition) -> int | None:
-    lag = _partition_lag(of)
+def _log_end_lag(
+    commits: CommitHistory | None, looks: EndOffsetHistory | None, _: Assessed | None
+) -> int | None:
+    lag = _partition_lag(commits, looks)
     return None if lag is None else lag.lag_committed_view
 
 
-def _partition_lag(of: GroupPartition) -> PartitionLag | None:
-    if of.ends is None:
+def _partition_lag(
+    commits: CommitHistory | None, looks: EndOffsetHistory | None
+) -> PartitionLag | None:
+    if looks is None:
         return None
-    if of.commits is None:
-        return partition_lag(None, of.ends)
-    return partition_lag(of.commits.committed, of.ends, of.commits.commit_timestamp_ms)
+    if commits is None:
+        return partition_lag(None, looks.latest)
+    return partition_lag(commits.committed, looks.latest, commits.commit_timestamp_ms)
 
 
-def _committed(of: GroupPartition) -> int | None:
-    return None if of.commits is None else of.commits.committed
+def _committed(commits: CommitHistory | None, *_: object) -> int | None:
+    return None if commits is None else commits.committed
 
 
-def _has_commit(of: GroupPartition) -> int:
-    return int(of.commits is not None)
+def _has_commit(commits: CommitHistory | None, *_: object) -> int:
+    return 0 if commits is None else 1
 
 
-def _last_commit(of: GroupPartition) -> float | None:
-    return None if of.commits is None else of.commits.commit_timestamp_ms / 1000
+def _last_commit(commits: CommitHistory | None, *_: object) -> float | None:
+    return None if commits is None else commits.commit_timestamp_ms / 1000
 
 
-def _retention_used(of: GroupPartition) -> float | None:
-    if of.commits is None or of.ends is None:
+def _retention_used(
+    commits: CommitHistory | None, looks: EndOffsetHistory | None, _: Assessed | None
+) -> float | None:
+    if commits is None or looks is None:
         return None
-    return retention_used(of.commits.committed, of.ends)
+    return retention_used(commits.committed, looks.latest)
 
 
-def _lag_seconds(of: GroupPartition) -> float | None:
-    return None if of.assessed is None or of.ends is None else of.assessed.lag_seconds
+def _lag_seconds(_: object, looks: object, assessed: Assessed | None) -> float | None:
+    return None if assessed is None or looks is None else assessed.lag_seconds
 
 
-def _velocity(of: GroupPartition) -> float | None:
-    return None if of.assessed is None or of.ends is None else of.assessed.velocity
+def _velocity(_: object, looks: object, assessed: Assessed | None) -> float | None:
+    return None if assessed is None or looks is None else assessed.velocity
 
 
-def _eta_seconds(of: GroupPartition) -> float | None:
-    return None if of.assessed is None or of.ends is None else of.assessed.eta_seconds
+def _eta_seconds(_: object, looks: object, assessed: Assessed | None) -> float | str | None:
+    if assessed is None or looks is None:
+        return None
+    return "+Inf" if assessed.eta_seconds == math.inf else assessed.eta_seconds
 
 
 GROUP_METRICS = (
@@ -132,17 +142,15 @@ def _family(
     yield _head(name, metric.documentation)
     group_label = "consumergroup" if cluster is None else "group"
     before_group = f"{name}{{" if cluster is None else f"{name}{{{cluster},"
-    figure, latest, find = metric.figure, state.ends.latest, state.assessments.find
+    figure, history = metric.figure, state.ends.history
     for group in state.group_names():
         start = f'{before_group}{group_label}="{escaped(group)}",topic="'
         topic, before = None, ""
+        behind, at_the_end = state.assessments.of(group), state.assessments.default(group)
         for partition, commits in _partitions(state, group):
-            assessed = find(group, partition)
-            value: float | str | None = figure(GroupPartition(commits, latest(partition), assessed))
+            value = figure(commits, history(partition), behind.get(partition, at_the_end))
             if value is None:
                 continue
-            if value == math.inf:
-                value = "+Inf"
             if partition.topic != topic:
                 topic = partition.topic
                 before = f'{start}{escaped(topic)}",partition="'
@@ -173,11 +181,11 @@ def _sums(state: ClusterState) -> Iterator[str]:
     """Give kafka_exporter's sums: the lag by group and topic, and the members."""
     name = "kafka_consumergroup_lag_sum"
     yield _head(name, "Offsets up to the log's end, of all partitions of a topic")
-    latest = state.ends.latest
+    history = state.ends.history
     for group in state.group_names():
         sums: dict[str, int] = {}
         for partition, commits in _partitions(state, group):
-            lag = _log_end_lag(GroupPartition(commits, latest(partition), None))
+            lag = _log_end_lag(commits, history(partition), None)
             if lag is not None:
                 sums[partition.topic] = sums.get(partition.topic, 0) + lag
         for topic, lag in sorted(sums.items()):

@@ -93,11 +93,13 @@ class Assessments:
         """Give a group's partitions that aren't at their end."""
         return self._behind.get(group, {})
 
+    def default(self, group: str) -> Assessed | None:
+        """Give what holds for a group's other partitions; None if it wasn't assessed yet."""
+        return AT_THE_END if group in self.verdicts else None
+
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
         """Give what was worked out of a partition; None if its group wasn't assessed yet."""
-        if group not in self.verdicts:
-            return None
-        return self._behind[group].get(partition, AT_THE_END)
+        return self.of(group).get(partition, self.default(group))
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
