@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.exact import ExactResult, recompute
 from caughtup.models.groups import StreamsGeneration
+from caughtup.models.ids import TopicPartition
 from caughtup.models.inputs import GenerationInputs, gather_inputs
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.recommendation import read_recommendation, recommendation
@@ -72,16 +74,21 @@ class Application:
             self.pending.popleft()
 
     def decide(
-        self, cluster: str, parameters: ApplicationParameters, ends: EndOffsetTable, now_ms: int
+        self,
+        cluster: str,
+        parameters: ApplicationParameters,
+        ends: EndOffsetTable,
+        commits: Mapping[TopicPartition, CommitHistory],
+        now_ms: int,
     ) -> Iterator[Mapping[str, Any]]:
         """Decide pending generations in their order, as far as their end offsets are there.
 
-        Yields each recommendation once. A generation whose end offsets don't come within
+        ``commits`` are the application's own. Yields each recommendation once. A generation whose end offsets don't come within
         ``PATIENCE_MS`` is decided without them.
         """
         while self.pending:
             generation, seen_ms = self.pending[0]
-            inputs = gather_inputs(generation, parameters, ends, seen_ms)
+            inputs = gather_inputs(generation, parameters, ends, commits, seen_ms)
             if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
                 return
             self.pending.popleft()

@@ -135,6 +135,11 @@ class CommitHistory:
                 return steps[at + 1]
         return None
 
+    def committed_at(self, moment_ms: int) -> int | None:
+        """Give the offset committed last at or before a moment; None before its first known step."""
+        index = bisect_right(self._steps[1::_COLUMNS], moment_ms)
+        return self._steps[(index - 1) * _COLUMNS] if index else None
+
     def position_at(self, moment_ms: int) -> float | None:
         """Interpolate where the group was at a moment; None before its first known step.
 

@@ -11,11 +11,11 @@ from caughtup.models.assignors.decision import ClientDecision, Decision
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.groups import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.inputs import members_of
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.task_ends import EndOffsetSum
 
@@ -69,22 +69,6 @@ def compare_members(
             for text in _differences(member, expected[member.member_id])
         ]
     return differences
-
-
-def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
-    """Give the members as the leader read them, in the order in which it was told of them."""
-    by_id = {member.member_id: member for member in generation.members()}
-    return tuple(
-        Member(
-            member_id=member_id,
-            process=by_id[member_id].process,
-            owned=by_id[member_id].owned,
-            offset_sums=by_id[member_id].offset_sums,
-            tags=by_id[member_id].client_tags,
-            rack=by_id[member_id].rack,
-        )
-        for member_id in generation.arrival
-    )
 
 
 def _task_partitions(tasks: Mapping[str, Any]) -> TaskPartitions:

@@ -10,12 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.task_ends import EndOffsetSum, changelog_partitions, end_offset_sums
+from caughtup.models.partition_assignor.clients import clients_of
+from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.task_ends import (
+    EndOffsetSum,
+    SourceCommits,
+    changelog_partitions,
+    end_offset_sums,
+)
 from caughtup.models.topology import find_changelogs
 
 #: How far a broker's clock may be ahead of ours when end offsets are matched to a moment, in ms.
@@ -44,11 +52,12 @@ def gather_inputs(
     generation: StreamsGeneration,
     parameters: ApplicationParameters,
     ends: EndOffsetTable,
+    commits: Mapping[TopicPartition, CommitHistory],
     seen_ms: int,
 ) -> GenerationInputs:
     """Gather what the leader decided a generation from.
 
-    ``seen_ms`` is when the generation's record was read: the leader listed end offsets before
+    ``commits`` are the application's own, ``seen_ms`` is when the generation's record was read: the leader listed end offsets before
     that and after the group's state changed. The scenario's lags use the upper bound of each end
     offset sum. Source: StreamsPartitionAssignor.assign.
     """
@@ -57,13 +66,20 @@ def gather_inputs(
     changelogs = find_changelogs(
         generation.group, generation.source_topics, counts, parameters.changelogs
     )
-    sums = {process: client.offset_sums for process, client in generation.clients.items()}
+    clients = clients_of(members_of(generation))
+    sums = {process: clients[process].offset_sums for process in generation.clients}
     greatest: dict[TaskId, int] = {}
     for reported in sums.values():
         for task, offset_sum in reported.items():
             greatest[task] = max(greatest.get(task, 0), offset_sum)
     bounds = end_offset_sums(
-        tasks, changelogs, ends, greatest, generation.as_of_ms - CLOCK_ALLOWANCE_MS, seen_ms
+        tasks,
+        changelogs,
+        ends,
+        greatest,
+        generation.as_of_ms - CLOCK_ALLOWANCE_MS,
+        seen_ms,
+        SourceCommits(frozenset(generation.source_topics), commits, CLOCK_ALLOWANCE_MS),
     )
     unknown = [f"member left out: {skipped}" for skipped in generation.skipped]
     unknown += [f"changelog {topic}: which subtopology has it" for topic in changelogs.unplaced]
@@ -93,10 +109,11 @@ def gather_inputs(
         "clients": {
             str(process): {
                 "capacity": client.capacity,
-                "tags": {k: v for m in client.members for k, v in sorted(m.client_tags.items())},
+                "tags": dict(sorted(clients[process].tags.items())),
                 "previous_active": _names(generation.previous_active(client)),
                 "previous_standby": _names(
                     {t for t, s in sums[process].items() if s != LATEST_OFFSET}
+                    - generation.previous_active(client)
                 ),
                 "lags": {
                     str(task): task_lag(
@@ -115,6 +132,22 @@ def gather_inputs(
         inferred=changelogs.inferred,
         assumed=parameters.assumed(),
         changelogs_from=changelogs.provenance,
+    )
+
+
+def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
+    """Give the members as the leader read them, in the order in which it was told of them."""
+    by_id = {member.member_id: member for member in generation.members()}
+    return tuple(
+        Member(
+            member_id=member_id,
+            process=by_id[member_id].process,
+            owned=by_id[member_id].owned,
+            offset_sums=by_id[member_id].offset_sums,
+            tags=by_id[member_id].client_tags,
+            rack=by_id[member_id].rack,
+        )
+        for member_id in generation.arrival
     )
 
 

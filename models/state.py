@@ -144,8 +144,10 @@ class ClusterState:
             application = self.applications.get(group)
             if application is None:
                 continue
-            parameters = self.parameters(group)
-            for record in application.decide(self.cluster, parameters, self.ends, now_ms):
+            decisions = application.decide(
+                self.cluster, self.parameters(group), self.ends, self.commits.of(group), now_ms
+            )
+            for record in decisions:
                 self._published[group] = record
                 yield record
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import sum_offsets
@@ -16,6 +18,31 @@ class EndOffsetSum(NamedTuple):
 
     low: int
     high: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCommits:
+    """What the application committed of its own sources: topics, and the commits by partition.
+
+    A source that serves as a changelog ends for the leader where the application has committed,
+    since nothing beyond that is in a store (KAFKA-10085). ``clock_allowance_ms`` is how far the
+    coordinator's clock, by which commits are dated, may be ahead of ours.
+    """
+
+    topics: frozenset[str] = frozenset()
+    histories: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
+    clock_allowance_ms: int = 0
+
+    def bounds(self, partition: TopicPartition, before_ms: int, after_ms: int) -> tuple[int, int]:
+        """Bound the committed offset of a moment between two (ms); without a commit it is 0.
+
+        What was committed before the oldest known step counts as 0, too.
+        """
+        history = self.histories.get(partition)
+        if history is None:
+            return 0, 0
+        high = history.committed_at(after_ms + self.clock_allowance_ms) or 0
+        return min(history.committed_at(before_ms) or 0, high), high
 
 
 def changelog_partitions(
@@ -41,21 +68,30 @@ def end_offset_sums(
     reported: Mapping[TaskId, int],
     before_ms: int,
     after_ms: int,
+    committed: SourceCommits | None = None,
 ) -> dict[TaskId, EndOffsetSum | None]:
     """Bound every stateful task's end offset sum at a moment between two (ms).
 
     ``reported`` is the greatest offset sum that any client reported for a task: the end can't
-    have been below it, unless it reports on a changelog that was recreated since. None for a task of which no sample was taken since ``after_ms``. Stateless
-    tasks are left out. Source: StreamsPartitionAssignor.getEndOffsets, log end offsets of the
-    changelogs (read_uncommitted).
+    have been below it, unless it reports on a changelog that was recreated since. ``committed``
+    has the application's sources, in case one of them serves as a changelog. None for a task of
+    which no sample was taken since ``after_ms``. Stateless tasks are left out.
+    Source: StreamsPartitionAssignor.populateClientStatesMap, log end offsets of the changelogs
+    (read_uncommitted).
     """
+    sources = committed or SourceCommits()
     counts = ends.partition_counts()
     sums: dict[TaskId, EndOffsetSum | None] = {}
     for task in sorted(tasks):
         partitions = changelog_partitions(task, changelogs, counts)
         if not partitions:
             continue
-        bounds = [ends.bounds(partition, before_ms, after_ms) for partition in partitions]
+        bounds = [
+            sources.bounds(partition, before_ms, after_ms)
+            if partition.topic in sources.topics
+            else ends.bounds(partition, before_ms, after_ms)
+            for partition in partitions
+        ]
         known = [b for b in bounds if b is not None]
         if len(known) < len(bounds):
             sums[task] = None

@@ -36,6 +36,12 @@ def test_positions_between_steps_are_interpolated_and_stay_after_the_last() -> N
     ]
 
 
+def test_the_offset_committed_last_at_a_moment_is_that_of_the_step_before_it() -> None:
+    made = history((0, 0), (100, 10), (400, 20))
+    moments = (-1, 0, 9_999, 10_000, 20_000, 99_000)
+    assert [made.committed_at(ms) for ms in moments] == [None, 0, 0, 100, 400, 400]
+
+
 def test_the_interval_is_the_second_longest_so_that_one_outage_makes_no_rhythm() -> None:
     steps = [(0, 0), (1, 5), (2, 11), (3, 3_611), (4, 3_616), (5, 3_620)]
     assert history(*steps).interval_ms == 6_000

@@ -20,11 +20,13 @@ from tests.support.streams import (
     GROUP,
     HANDING_OVER,
     RUNNING,
+    SOURCE,
     START_MS,
     TOLD,
     WARMING,
     Member,
     cluster_state,
+    commit,
     generation,
     known_ends,
     list_ends,
@@ -41,7 +43,7 @@ def gather(
     """Gather the inputs of a generation that is read in the moment in which it began."""
     read(state, generation(7, *members))
     newest = state.applications[GROUP].newest
-    return gather_inputs(newest, parameters, state.ends, START_MS)
+    return gather_inputs(newest, parameters, state.ends, state.commits.of(GROUP), START_MS)
 
 
 def between(
@@ -93,13 +95,47 @@ def test_threads_of_one_process_are_one_client() -> None:
     inputs = gather(
         state,
         Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",), tags={"zone": "x"}),
-        Member("a", 1, ("0_1",), {"0_1": 7}, ("0_1",), thread=2),
+        Member("a", 1, ("0_1",), {"0_1": 7}, ("0_1",), thread=2, tags={"zone": "x"}),
     )
     (client,) = inputs.scenario["clients"].values()
     assert client["capacity"] == 2
     assert client["tags"] == {"zone": "x"}
     assert client["previous_active"] == ["0_0", "0_1"]
     assert client["lags"] == {"0_0": RUNNING, "0_1": 49_993}
+
+
+def test_of_threads_that_report_the_same_task_the_one_counts_that_the_leader_reads_last() -> None:
+    """The leader reads members as its HashMap has them: here, the second thread first."""
+    state = cluster_state()
+    known_ends(state)
+    first = Member("a", 1, sums={"0_0": 7}, active=("0_0",))
+    inputs = gather(state, first, Member("a", 1, sums={"0_0": 9}, thread=2))
+    (client,) = inputs.scenario["clients"].values()
+    assert client["lags"] == {"0_0": 49_993}
+
+
+def test_a_restoring_active_was_no_standby() -> None:
+    state = cluster_state()
+    known_ends(state)
+    inputs = gather(state, Member("a", 1, ("0_1",), {"0_0": 5, "0_1": 7}, ("0_1",)))
+    (client,) = inputs.scenario["clients"].values()
+    assert (client["previous_active"], client["previous_standby"]) == (["0_1"], ["0_0"])
+
+
+def test_a_source_that_serves_as_changelog_ends_where_the_application_has_committed() -> None:
+    """KAFKA-10085: the log's end would tell of lag that no store has."""
+    state = cluster_state()
+    list_ends(state, {0: 50_000, 1: 50_000}, at_ms=START_MS + 60_000, topic=SOURCE)
+    read(state, commit(0, 700, at_ms=START_MS - 60_000), commit(1, 40, at_ms=START_MS))
+    inputs = gather(
+        state,
+        Member("a", 1, ("0_0", "0_1"), {"0_0": RUNNING, "0_1": 30}, ("0_0", "0_1")),
+        parameters=replace(TOLD, changelogs={0: (SOURCE,)}),
+    )
+    assert list(inputs.ends.values()) == [EndOffsetSum(700, 700), EndOffsetSum(30, 40)]
+    (client,) = inputs.scenario["clients"].values()
+    assert client["lags"] == {"0_0": RUNNING, "0_1": 10}
+    assert inputs.unknown == ()
 
 
 @pytest.mark.parametrize(

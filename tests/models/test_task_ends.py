@@ -5,10 +5,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import LONG_MAX, EndOffsets
-from caughtup.models.task_ends import EndOffsetSum, changelog_partitions, end_offset_sums
+from caughtup.models.task_ends import (
+    EndOffsetSum,
+    SourceCommits,
+    changelog_partitions,
+    end_offset_sums,
+)
 from caughtup.models.topology import Changelogs
 
 TASK = TaskId(0, 1)
@@ -99,3 +105,37 @@ def test_a_bound_holds_the_sum_and_is_never_upside_down(
     assert found is not None
     assert found.low <= sum(at_moment) <= found.high
     assert found.low >= reported
+
+
+def table_commits(*commits: tuple[int, int]) -> SourceCommits:
+    """Commits on partition 1 of the source ``table``: when in ms, offset. Clocks may differ by 5."""
+    histories: dict[TopicPartition, CommitHistory] = {}
+    for at_ms, offset in commits:
+        history = histories.get(TopicPartition("table", 1))
+        if history is None:
+            histories[TopicPartition("table", 1)] = CommitHistory(offset, at_ms)
+        else:
+            history.add(offset, at_ms)
+    return SourceCommits(frozenset({"table"}), histories, clock_allowance_ms=5)
+
+
+def source_bound(*commits: tuple[int, int], log_end: int = 900) -> EndOffsetSum | None:
+    ends = table({"table": {10: log_end, 40: log_end}})
+    changelogs = Changelogs({0: ("table",)}, "settings")
+    return end_offset_sums([TASK], changelogs, ends, {}, 20, 30, table_commits(*commits))[TASK]
+
+
+def test_a_source_that_serves_as_changelog_ends_where_the_application_has_committed() -> None:
+    """KAFKA-10085: whatever its log end is."""
+    assert source_bound((10, 70)) == EndOffsetSum(70, 70)
+    assert source_bound((10, 70), (20, 75), (25, 80), (31, 90), (36, 99)) == EndOffsetSum(75, 90)
+
+
+def test_a_source_without_a_commit_yet_ends_at_0() -> None:
+    assert source_bound() == EndOffsetSum(0, 0)
+    assert source_bound((25, 80)) == EndOffsetSum(0, 80)
+    assert source_bound((36, 80)) == EndOffsetSum(0, 0)
+
+
+def test_what_was_committed_before_commits_went_back_is_forgotten() -> None:
+    assert source_bound((10, 70), (25, 30)) == EndOffsetSum(0, 30)
