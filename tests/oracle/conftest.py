@@ -2,8 +2,8 @@
 
 A test marked ``family("its name")`` holds a family of generated scenarios against the jars.
 CAUGHTUP_SCENARIOS is how many scenarios each family has (2,000 unless given), CAUGHTUP_FIRST_SEED
-the seed of its first (0 unless given). How many were held alike is printed by each test and,
-family by family, at the end of the run. ``make proof`` does the same with many more of them.
+the seed of its first (0 unless given). How many were held alike is printed by each test and, where
+pytest is told to run tests/oracle, family by family at the end. ``make proof`` runs many more.
 """
 
 from __future__ import annotations
