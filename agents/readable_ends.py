@@ -30,6 +30,7 @@ TAIL_OFFSETS = 100
 #: Partitions looked at in one go.
 _AT_ONCE = 1_000
 _FETCH_BYTES = 1 << 16
+_TURN_SECONDS = 0.005
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 5.0
 
@@ -65,12 +66,15 @@ class ReadableEnds:
             and self._at(partition, last_stable) is None
             and partition.topic not in self._refused
         ]
-        # A round at a time, since many logs rest and nobody stands before their end.
-        start = self._next if self._next < len(resting) else 0
-        self._next = start + _AT_ONCE
-        chosen = resting if at_once else resting[start : self._next]
-        positions = {}
-        for partition in chosen:
+        # Many logs rest and have many groups, nobody of which stands before the end: what takes
+        # too long is left for the next rounds.
+        self._next = self._next if self._next < len(resting) else 0
+        positions: dict[TopicPartition, int] = {}
+        enough = time.monotonic() + _TURN_SECONDS
+        for partition in resting if at_once else resting[self._next :]:
+            if not at_once and (len(positions) == _AT_ONCE or time.monotonic() > enough):
+                break
+            self._next += 1
             last_stable = self._last_stable[partition]
             position = self._state.nearest_commit(partition, last_stable)
             if position is not None and last_stable - position <= TAIL_OFFSETS:
