@@ -12,7 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from caughtup.agents.errors import UserError
-from caughtup.models.parameters import DEFAULTS, MINIMUMS, ApplicationParameters
+from caughtup.models.parameters import (
+    DEFAULTS,
+    MINIMUMS,
+    MOST_TAGS,
+    TAGS,
+    ApplicationParameters,
+)
 
 #: Variables with our prefix that aren't settings: read elsewhere.
 OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})
@@ -23,6 +29,7 @@ _ApplicationConfig: type[BaseModel] = create_model(
     "_ApplicationConfig",
     __config__=ConfigDict(extra="forbid", frozen=True),
     changelogs=(dict[int, tuple[str, ...]] | None, None),
+    tags=(tuple[str, ...] | None, Field(default=None, alias=TAGS, max_length=MOST_TAGS)),
     **{
         name.replace(".", "_"): (int | None, Field(default=None, alias=name, ge=MINIMUMS[name]))
         for name in DEFAULTS
@@ -62,7 +69,8 @@ class Settings(BaseSettings):
         for name, application in self.applications.items():
             given = application.model_dump(by_alias=True, exclude_none=True)
             changelogs = given.pop("changelogs", None)
-            found[name] = ApplicationParameters(config=given, changelogs=changelogs)
+            tags = given.pop(TAGS, None)
+            found[name] = ApplicationParameters(config=given, changelogs=changelogs, tags=tags)
         return found
 
 

@@ -15,7 +15,7 @@ from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
-from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
 from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.task_ends import (
@@ -97,7 +97,8 @@ def gather_inputs(
     scenario = {
         "name": f"{generation.group}/{generation.generation}",
         "assignor": "high_availability",
-        "config": {name: parameters.value(name) for name in sorted(DEFAULTS)},
+        "config": {name: parameters.value(name) for name in sorted(DEFAULTS)}
+        | ({TAGS: list(parameters.tags)} if parameters.tags else {}),
         "tasks": {
             str(task): {
                 "stateful": task in bounds,
@@ -130,7 +131,10 @@ def gather_inputs(
         ends=bounds,
         unknown=tuple(unknown),
         inferred=changelogs.inferred,
-        assumed=parameters.assumed(),
+        assumed=parameters.assumed(
+            tagged=any(client.tags for client in clients.values()),
+            racked=all(client.rack is not None for client in clients.values()),
+        ),
         changelogs_from=changelogs.provenance,
     )
 

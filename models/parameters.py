@@ -19,6 +19,11 @@ MINIMUMS: Mapping[str, int] = {
     "num.standby.replicas": 0,
     "probing.rebalance.interval.ms": 60_000,
 }
+#: The config that names the client tags over which standbys are spread; empty unless given.
+TAGS = "rack.aware.assignment.tags"
+MOST_TAGS = 5
+#: The config by which tasks are assigned by rack; what it takes besides can't be told.
+STRATEGY = "rack.aware.assignment.strategy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +31,27 @@ class ApplicationParameters:
     """What the wire doesn't show of an application.
 
     ``config``: assignor configs by Kafka's names, those given only. ``changelogs``: subtopology →
-    changelog topics; None where the operator didn't say, so that it is to be inferred.
+    changelog topics; None where the operator didn't say, so that it is to be inferred. ``tags``
+    are the ``rack.aware.assignment.tags``, None where the operator didn't say.
     """
 
     config: Mapping[str, int] = field(default_factory=dict)
     changelogs: Mapping[int, tuple[str, ...]] | None = None
+    tags: tuple[str, ...] | None = None
 
     def value(self, name: str) -> int:
         """Give a config's value, or Kafka's default."""
         return self.config.get(name, DEFAULTS[name])
 
-    def assumed(self) -> tuple[str, ...]:
-        """Name the configs that nobody gave, so that Kafka's defaults are assumed."""
-        return tuple(name for name in sorted(DEFAULTS) if name not in self.config)
+    def assumed(self, *, tagged: bool = False, racked: bool = False) -> tuple[str, ...]:
+        """Name the configs that nobody gave, so that Kafka's defaults are assumed.
+
+        Those of tags and racks are among them only where they could matter: where clients are
+        ``tagged``, or all of them ``racked``.
+        """
+        assumed = [name for name in DEFAULTS if name not in self.config]
+        if tagged and self.tags is None:
+            assumed.append(TAGS)
+        if racked:
+            assumed.append(STRATEGY)
+        return tuple(sorted(assumed))

@@ -217,6 +217,34 @@ def test_assumed_configs_make_a_difference_undetermined_and_are_named() -> None:
     assert exact.why == "configs assumed at Kafka's defaults: num.standby.replicas"
 
 
+ZONES = (
+    Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",), tags={"zone": "x"}),
+    Member("b", 2, sums={"0_0": 50_000}, standby=("0_0",), tags={"zone": "x"}),
+    Member("c", 3, sums={"0_0": 50_000}, tags={"zone": "y"}),
+)
+SPREAD = (ZONES[0], replace(ZONES[1], standby=()), replace(ZONES[2], standby=("0_0",)))
+A_STANDBY = {**DEFAULTS, "num.standby.replicas": 1}
+
+
+def test_standbys_are_spread_over_the_client_tags_that_the_settings_name() -> None:
+    told = ApplicationParameters(A_STANDBY, {0: (CHANGELOG,)}, tags=("zone",))
+    assert verdict(*SPREAD, parameters=told).result == "match"
+    exact = verdict(*ZONES, parameters=told)
+    assert exact.result == "mismatch"
+    assert exact.why.split("; ") == [
+        "b-StreamThread-1-consumer should not have 0_0 as standby",
+        "c-StreamThread-1-consumer should have 0_0 as standby",
+    ]
+
+
+def test_client_tags_of_which_the_settings_say_nothing_may_be_why_the_leader_differs() -> None:
+    silent = ApplicationParameters(A_STANDBY, {0: (CHANGELOG,)})
+    assert verdict(*ZONES, parameters=silent).result == "match"
+    exact = verdict(*SPREAD, parameters=silent)
+    assert exact.result == "undetermined"
+    assert exact.why == "configs assumed at Kafka's defaults: rack.aware.assignment.tags"
+
+
 def test_assumed_configs_do_not_spoil_a_match() -> None:
     nothing_told = ApplicationParameters()
     assert verdict(*WARMING, parameters=nothing_told).result == "match"

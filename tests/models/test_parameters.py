@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.parameters import DEFAULTS, MINIMUMS, ApplicationParameters
+from caughtup.models.parameters import (
+    DEFAULTS,
+    MINIMUMS,
+    STRATEGY,
+    TAGS,
+    ApplicationParameters,
+)
 
 
 def test_a_config_that_was_given_wins_over_kafkas_default() -> None:
@@ -22,6 +28,12 @@ def test_zero_is_given_and_not_missing() -> None:
 def test_what_nobody_gave_is_assumed_and_named_in_order() -> None:
     assert ApplicationParameters().assumed() == tuple(sorted(DEFAULTS))
     assert ApplicationParameters(config=dict(DEFAULTS)).assumed() == ()
+
+
+def test_configs_of_tags_and_racks_are_assumed_only_where_clients_have_them() -> None:
+    told = ApplicationParameters(config=dict(DEFAULTS))
+    assert told.assumed(tagged=True, racked=True) == (STRATEGY, TAGS)
+    assert ApplicationParameters(config=dict(DEFAULTS), tags=()).assumed(tagged=True) == ()
 
 
 def test_a_config_that_does_not_decide_assignments_is_unknown() -> None:
