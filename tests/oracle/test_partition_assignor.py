@@ -32,7 +32,7 @@ FAILED_LEADER = "java.lang.IllegalStateException: Must initialize prevActiveTask
 
 
 @pytest.mark.family("whole rebalances")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_generated_rebalances_give_every_member_what_kafka_gives_it(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -40,7 +40,7 @@ def test_generated_rebalances_give_every_member_what_kafka_gives_it(
 
 
 @pytest.mark.family("whole rebalances, sticky and fallback")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_rebalances_under_the_sticky_and_the_fallback_assignor_are_kafkas(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -48,7 +48,7 @@ def test_rebalances_under_the_sticky_and_the_fallback_assignor_are_kafkas(
 
 
 @pytest.mark.family("whole rebalances, offsets not to be had")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_rebalances_that_cannot_list_offsets_fall_back_as_kafka_does(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -57,7 +57,7 @@ def test_rebalances_that_cannot_list_offsets_fall_back_as_kafka_does(
 
 
 @pytest.mark.family("whole rebalances, client tags")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_rebalances_with_client_tags_are_kafkas(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -65,7 +65,7 @@ def test_rebalances_with_client_tags_are_kafkas(
 
 
 @pytest.mark.family("whole rebalances, racks")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_rebalances_with_racks_are_kafkas(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -73,7 +73,7 @@ def test_rebalances_with_racks_are_kafkas(
 
 
 @pytest.mark.family("whole rebalances, public sticky without standbys")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_rebalances_under_the_public_sticky_assignor_are_kafkas(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -82,7 +82,7 @@ def test_rebalances_under_the_public_sticky_assignor_are_kafkas(
 
 
 @pytest.mark.family("whole rebalances, the ones that follow")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=7)
 def test_the_rebalance_that_follows_a_rebalance_is_kafkas(
     partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:

@@ -64,7 +64,7 @@ def placed(theirs: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.family("public_sticky")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=3)
 def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
     assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -72,7 +72,7 @@ def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
 
 
 @pytest.mark.family("public_sticky, racks")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=3)
 def test_racks_mean_what_they_mean_to_the_published_assignor(
     assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -80,7 +80,7 @@ def test_racks_mean_what_they_mean_to_the_published_assignor(
 
 
 @pytest.mark.family("public_sticky, tags and racks")
-@seeds_of_a_family()
+@seeds_of_a_family(one_of=3)
 def test_tags_mean_as_little_as_they_do_to_the_published_assignor(
     assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
