@@ -65,11 +65,11 @@ class Client:
 
         Source: ClientState.computeTaskLags.
         """
-        sums = self.offset_sums
-        return {
-            task: _as_long(task_lag(sums.get(task, 0), end))
-            for task, end in end_offset_sums.items()
-        }
+        lags = dict(end_offset_sums)  # what isn't reported has everything to restore
+        for task, offset_sum in self.offset_sums.items():
+            if task in lags:
+                lags[task] = _as_long(task_lag(offset_sum, lags[task]))
+        return lags
 
 
 def clients_of(members: Sequence[Member]) -> dict[ProcessId, Client]:
