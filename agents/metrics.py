@@ -11,7 +11,6 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import partition_series
 from caughtup.models.exact import RESULTS
-from caughtup.models.lag_verdict import SEVERITY
 from caughtup.models.state import ClusterState
 
 _GROUP = ("cluster", "group")
@@ -57,23 +56,8 @@ class StateCollector(Collector):
         yield from self._own_health()
         yield from self._reassignments()
         if self._health.ready:
-            yield from self._groups()
             yield from self._applications()
             yield from self._tasks()
-
-    def _groups(self) -> Iterator[Metric]:
-        members = _gauge("group_members", "Members of the group", (*_GROUP, "group_type"))
-        for group in self._state.group_names():
-            membership = self._state.groups.membership(group)
-            if membership is not None:
-                labels = [self._state.cluster, group, membership.group_type]
-                members.add_metric(labels, len(membership.members))
-        status = _gauge("group_status", "How the group fares", (*_GROUP, "status"))
-        for group, judged in sorted(self._state.assessments.verdicts.items()):
-            for verdict in SEVERITY:
-                labels = [self._state.cluster, group, verdict]
-                status.add_metric(labels, judged.verdict == verdict)
-        yield from (members, status)
 
     def _applications(self) -> Iterator[Metric]:
         generation = _gauge("group_generation", "Generation of a Streams group", _GROUP)

@@ -1,4 +1,4 @@
-"""The series that there are most of, a group's or a topic's partitions, written as they are sent.
+"""The series that there are most of, groups' and partitions', written as they are sent.
 
 A million of them would take a metrics library seconds and gigabytes at once. Here each metric's
 lines come in chunks, between which others get their turn; what is written is valid in both of
@@ -16,6 +16,7 @@ from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import PartitionLag, partition_lag
+from caughtup.models.lag_verdict import SEVERITY
 from caughtup.models.progress import retention_used
 from caughtup.models.state import ClusterState
 
@@ -111,9 +112,13 @@ GROUP_METRICS = (
     GroupMetric("group_catchup_eta_seconds", "Until it is caught up; +Inf is never", _eta_seconds),
 )
 _END_OFFSET = "caughtup_partition_end_offset"
+_MEMBERS = "caughtup_group_members"
+_STATUS = "caughtup_group_status"
 #: The labels of each of these metrics, by its name.
 LABELS = {f"caughtup_{m.name}": ("cluster", "group", "topic", "partition") for m in GROUP_METRICS}
 LABELS[_END_OFFSET] = ("cluster", "topic", "partition", "isolation")
+LABELS[_MEMBERS] = ("cluster", "group", "group_type")
+LABELS[_STATUS] = ("cluster", "group", "status")
 
 
 def partition_series(state: ClusterState, *, compatible: bool = False) -> Iterator[str]:
@@ -126,6 +131,8 @@ def partition_series(state: ClusterState, *, compatible: bool = False) -> Iterat
     for metric in GROUP_METRICS:
         yield from _chunks(_family(state, metric, f"caughtup_{metric.name}", cluster))
     yield from _chunks(_end_offsets(state, cluster))
+    yield from _chunks(_members(state, cluster))
+    yield from _chunks(_statuses(state, cluster))
     if compatible:
         for metric in (
             GroupMetric("kafka_consumergroup_lag", "Offsets up to the log's end", _log_end_lag),
@@ -175,6 +182,23 @@ def _end_offsets(state: ClusterState, cluster: str) -> Iterator[str]:
         labels = f'{cluster},topic="{escaped(topic)}",partition="{partition}",isolation='
         yield f'{_END_OFFSET}{{{labels}"read_committed"}} {ends.last_stable_offset}\n'
         yield f'{_END_OFFSET}{{{labels}"read_uncommitted"}} {ends.end_offset}\n'
+
+
+def _members(state: ClusterState, cluster: str) -> Iterator[str]:
+    yield _head(_MEMBERS, "Members of the group")
+    for group in state.group_names():
+        membership = state.groups.membership(group)
+        if membership is not None:
+            labels = f'{cluster},group="{escaped(group)}",group_type="{membership.group_type}"'
+            yield f"{_MEMBERS}{{{labels}}} {len(membership.members)}\n"
+
+
+def _statuses(state: ClusterState, cluster: str) -> Iterator[str]:
+    yield _head(_STATUS, "How the group fares")
+    for group, judged in sorted(state.assessments.verdicts.items()):
+        labels = f'{cluster},group="{escaped(group)}",status='
+        for verdict in SEVERITY:
+            yield f'{_STATUS}{{{labels}"{verdict}"}} {int(judged.verdict == verdict)}\n'
 
 
 def _sums(state: ClusterState) -> Iterator[str]:
