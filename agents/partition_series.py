@@ -157,6 +157,7 @@ def _family(
         for partition, commits in _partitions(state, group):
             value = figure(commits, history(partition), behind.get(partition, at_the_end))
             if value is None:
+                yield ""  # a turn for others where there is much to walk over and little to tell
                 continue
             if partition.topic != topic:
                 topic = partition.topic

@@ -103,7 +103,8 @@ class WebServer(Service):
         await response.prepare(request)
         try:
             for chunk in exposition(self._state, self._health, encode, compatible=compatible):
-                await response.write(chunk)
+                if chunk:
+                    await response.write(chunk)
                 await asyncio.sleep(0)  # a write that the system takes at once doesn't wait
         except ConnectionError:
             log.debug("a scrape was cut off")
