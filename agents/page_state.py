@@ -7,6 +7,7 @@ from typing import Any
 import caughtup
 from caughtup.agents.health import Health
 from caughtup.models.application import Application, DecidedGeneration
+from caughtup.models.assessment import Assessed
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.state import ClusterState
 from caughtup.models.task_table import TaskCopy
@@ -46,11 +47,18 @@ def present(**fields: Any) -> dict[str, Any]:
 
 
 def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
-    """Sum a group up; its lag is absent if that of any partition is unknown."""
+    """Sum a group up; its lag is absent if that of any partition is unknown.
+
+    ``lag_seconds`` is the age of its oldest unread record, ``lag_seconds_method`` how that was had
+    (``LagSeconds``); partitions of topics that are gone don't count in it, as in the verdict.
+    """
     rows = state.partition_rows(group)
     lags = [row.lag.lag for row in rows if row.lag is not None]
     membership = state.groups.membership(group)
     judged = state.assessments.verdicts.get(group)
+    seconds, method = _oldest_unread(
+        [state.assessments.find(group, row.partition) for row in rows if row.ends is not None]
+    )
     return present(
         group=group,
         group_type=state.group_type(group),
@@ -60,7 +68,20 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
         generation=membership.generation if membership and membership.members else None,
         status=judged.verdict if judged else None,
         why=judged.reason if judged else None,
+        lag_seconds=seconds,
+        lag_seconds_method=method,
     )
+
+
+def _oldest_unread(partitions: list[Assessed | None]) -> tuple[float | None, str | None]:
+    """Give the worst lag in seconds and its method, or nothing if one of them isn't known."""
+    worst: tuple[float, str] | None = None
+    for assessed in partitions:
+        if assessed is None or assessed.lag_seconds is None or assessed.method is None:
+            return None, None
+        if worst is None or assessed.lag_seconds > worst[0]:
+            worst = assessed.lag_seconds, assessed.method
+    return worst or (None, None)
 
 
 def application_view(state: ClusterState, group: str, application: Application) -> dict[str, Any]:

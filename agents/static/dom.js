@@ -13,6 +13,13 @@ export function h(tag, props, ...children) {
   return { tag, props: props ?? {}, children: kept };
 }
 
+/** Head a table: columns of words, columns of numbers; `spare` are those that a narrow page leaves out. */
+export function head(words, numbers, ...spare) {
+  const column = (kind) => (word) =>
+    h("th", { scope: "col", class: `${kind}${spare.includes(word) ? " spare" : ""}` }, word);
+  return h("thead", null, h("tr", null, words.map(column("")), numbers.map(column("number"))));
+}
+
 const descriptions = new WeakMap();
 
 /** Make the children of a node match descriptions; elements with the same `key` are kept. */

@@ -1,11 +1,12 @@
 // The page: takes the state, keeps what the person looking at it chose, and draws both.
 
 import { application } from "./application.js";
-import { groups, reassignments } from "./cluster.js";
+import { groups } from "./groups.js";
 import { h, patch } from "./dom.js";
 import { count, plural, short } from "./format.js";
 import { follow } from "./feed.js";
 import { installKeys } from "./keys.js";
+import { reassignments } from "./reassignments.js";
 import { installTip } from "./tip.js";
 
 const OPENED_AT_MOST = 4;

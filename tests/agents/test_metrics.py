@@ -3,60 +3,39 @@
 from __future__ import annotations
 
 import pytest
-from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
-from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents import metrics
 from caughtup.agents.health import Health
-from caughtup.agents.metrics import exposition
-from caughtup.agents.partition_series import CHUNK_LINES, partition_series
-from caughtup.models.state import ClusterState
-from tests.support.states import HOSTILE, NOW_MS, everything
+from caughtup.models.lag_verdict import SEVERITY
+from tests.support.scraping import Labels, scrape, text
+from tests.support.states import (
+    GAINING,
+    HOSTILE,
+    KEEPING_UP,
+    NEVER_COMMITTED,
+    NOW_MS,
+    STOPPED,
+    everything,
+    judged,
+)
 from tests.support.streams import (
     GROUP,
     START_MS,
     WARMING,
     Member,
     cluster_state,
-    commit,
     generation,
     group_tombstone,
     process,
     read,
 )
 
-Labels = tuple[str, ...]
-#: Labels in the order in which these tests name their values; any others follow.
-ORDER = ("group", "topic", "partition", "process", "client_id", "task")
-
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "now_ms", lambda: NOW_MS)
-
-
-def text(state: ClusterState, health: Health | None = None, **options: bool) -> str:
-    chunks = exposition(
-        state, health or Health(ready=True, reader_lag=0), generate_latest, **options
-    )
-    return b"".join(chunks).decode()
-
-
-def scrape(state: ClusterState, health: Health | None = None) -> dict[str, dict[Labels, float]]:
-    """Give every series: name → the values of its labels but the cluster's → value."""
-    found: dict[str, dict[Labels, float]] = {}
-    for family in text_string_to_metric_families(text(state, health)):
-        for sample in family.samples:
-            assert sample.labels.pop("cluster") == state.cluster
-            series = found.setdefault(sample.name, {})
-            names = [name for name in ORDER if name in sample.labels]
-            names += sorted(sample.labels.keys() - set(ORDER))
-            labels = tuple(sample.labels[name] for name in names)
-            assert labels not in series, f"{sample.name} {labels} comes twice"
-            series[labels] = sample.value
-    return found
 
 
 @pytest.fixture
@@ -80,6 +59,23 @@ def test_lag_is_there_where_it_is_known_and_absent_elsewhere(
     assert ("plain", "clicks", "1") not in committed
     has_commit = series["caughtup_group_has_commit"]
     assert (has_commit["plain", "clicks", "0"], has_commit["plain", "clicks", "1"]) == (1, 0)
+
+
+def test_a_group_has_one_status_of_all_and_none_before_it_was_judged(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert "caughtup_group_status" not in series
+    assert "caughtup_group_lag_seconds" not in series
+    status = scrape(judged())["caughtup_group_status"]
+    groups = {group for group, _ in status}
+    assert groups == {STOPPED, KEEPING_UP, GAINING, NEVER_COMMITTED}
+    assert status.keys() == {(group, verdict) for group in groups for verdict in SEVERITY}
+    assert {group: verdict for (group, verdict), holds in status.items() if holds} == {
+        STOPPED: "stopped",
+        KEEPING_UP: "ok",
+        GAINING: "slow",
+        NEVER_COMMITTED: "stopped",
+    }
 
 
 def test_members_are_counted_with_the_kind_of_their_group(
@@ -196,8 +192,11 @@ def test_a_threads_hostile_name_is_a_label_too() -> None:
 
 
 def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> None:
-    chunks = exposition(everything(), Health(ready=True, reader_lag=0), openmetrics)
-    families = list(parse_openmetrics(b"".join(chunks).decode()))
+    families = [
+        family
+        for state in (everything(), judged())
+        for family in parse_openmetrics(text(state, encode=openmetrics))
+    ]
     assert families
     for family in families:
         assert family.name.startswith("caughtup_")
@@ -205,33 +204,4 @@ def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> N
         assert not family.name.endswith(("_ms", "_milliseconds", "_kb", "_total"))
         for sample in family.samples:
             assert sample.name.endswith("_total") == (family.type == "counter")
-            assert sample.value >= 0
-
-
-def test_lag_is_there_under_kafka_exporters_names_when_asked_for() -> None:
-    state = everything()
-    assert "kafka_" not in text(state)
-    found = {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(text(state, compatible=True))
-        for sample in family.samples
-        if sample.name.startswith("kafka_")
-    }
-    # Offsets up to the log's end, in an open transaction or not, as that exporter counts them; but
-    # a partition without a commit has its backlog.
-    assert found["kafka_consumergroup_lag", "plain", "clicks", "0"] == 60
-    assert found["kafka_consumergroup_lag", "plain", "clicks", "1"] == 80
-    assert found["kafka_consumergroup_lag_sum", "plain", "clicks"] == 140
-    assert found["kafka_consumergroup_current_offset", "plain", "clicks", "0"] == 40
-    assert ("kafka_consumergroup_current_offset", "plain", "clicks", "1") not in found
-    assert found["kafka_consumergroup_members", "plain"] == 2
-
-
-def test_a_chunk_is_never_more_than_a_few_milliseconds_work() -> None:
-    state = cluster_state()
-    read(state, *(commit(number, 5, group="wide") for number in range(3 * CHUNK_LINES)))
-    chunks = list(partition_series(state))
-    assert max(chunk.count("\n") for chunk in chunks) <= CHUNK_LINES + 1
-    lines = "".join(chunks).splitlines()
-    committed = [line for line in lines if line.startswith("caughtup_group_committed_offset{")]
-    assert len(set(committed)) == 3 * CHUNK_LINES
+            assert sample.value >= 0 or sample.name == "caughtup_group_lag_velocity"

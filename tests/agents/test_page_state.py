@@ -12,7 +12,16 @@ import caughtup
 from caughtup.agents.health import Health
 from caughtup.agents.page_state import group_summary, page_state
 from caughtup.models.state import ClusterState
-from tests.support.states import HOSTILE, NOW_MS, everything
+from tests.support.states import (
+    HOSTILE,
+    JUDGED_MS,
+    KEEPING_UP,
+    NOW_MS,
+    STOPPED,
+    assess,
+    everything,
+    judged,
+)
 from tests.support.streams import (
     GROUP,
     START_MS,
@@ -70,6 +79,41 @@ def test_a_groups_lag_is_left_out_while_one_of_its_partitions_is_unknown() -> No
     assert "lag" not in group_summary(state, GROUP)
     list_ends(state, {1: 9}, at_ms=START_MS, topic="orders-in")
     assert group_summary(state, GROUP)["lag"] == 8
+
+
+def test_a_group_has_its_verdict_with_the_reason_and_its_worst_lag_in_seconds(
+    page: dict[str, Any],
+) -> None:
+    groups = {group["group"]: group for group in page["groups"]}
+    assert groups["plain"].keys().isdisjoint({"status", "why", "lag_seconds"})  # not assessed yet
+    summary = group_summary(judged(), STOPPED)
+    assert summary["status"] == "stopped"
+    assert summary["why"].startswith("clicks-1: 4,900 to read and no commit for 49 min")
+    assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
+    assert summary["lag_seconds_method"] == "interpolated"
+    summary = group_summary(judged(), KEEPING_UP)
+    assert (summary["status"], summary["lag_seconds"]) == ("ok", 0)
+    assert summary["lag_seconds_method"] == "caught_up"
+
+
+def test_a_groups_lag_in_seconds_is_left_out_while_one_of_its_partitions_is_unknown() -> None:
+    state = judged()
+    list_ends(state, {9: 100}, at_ms=JUDGED_MS, topic="clicks")  # looked at once
+    read(state, commit(9, 50, topic="clicks", group=STOPPED), commit(0, 5, topic="g", group="gone"))
+    assess(state)
+    summary = group_summary(state, STOPPED)
+    assert (summary["status"], "lag_seconds" in summary) == ("stopped", False)
+    assert group_summary(state, "gone")["status"] == "unknown"
+    assert "lag_seconds" not in group_summary(state, "gone")
+
+
+def test_a_partition_of_a_topic_that_is_gone_hides_no_lag_in_seconds() -> None:
+    state = judged()
+    read(state, commit(0, 5, topic="deleted", group=STOPPED))
+    assess(state)
+    summary = group_summary(state, STOPPED)
+    assert "lag" not in summary
+    assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
 
 
 def test_an_application_has_its_clients_tasks_and_next_probe(page: dict[str, Any]) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 import aiohttp
 
 DEADLINE_SECONDS = 60.0
+#: What can be read on the page, also before there is one.
+TEXT = "(document.body?.innerText ?? '')"
 FLAGS = (
     "--headless",
     "--no-sandbox",

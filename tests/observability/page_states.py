@@ -90,3 +90,8 @@ def reassignment(topic: str, idle: float) -> dict[str, Any]:
     sides = {"replicas": [2, 1], "target": [2], "adding": [2], "removing": [1], "isr": [1]}
     figures = {"offsets_remaining": 900, "age_seconds": 700.0, "idle_seconds": idle}
     return {"topic": topic, "partition": 0, "phase": "A", "leader": 1, **sides, **figures}
+
+
+def group(name: str, status: str | None = None, **known: Any) -> dict[str, Any]:
+    told = {"group": name, "group_type": "classic", "members": 2, "partitions": 12, **known}
+    return told if status is None else {**told, "status": status}

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from caughtup.agents.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.web import WebServer
 from caughtup.models.state import ClusterState
-from tests.observability.browser import Page, chromium
+from tests.observability.browser import TEXT, Page
 from tests.observability.page_server import PageServer, serving
-from tests.observability.page_states import A, B, application, now_ms, reassignment, state
+from tests.observability.page_states import (
+    A,
+    B,
+    application,
+    group,
+    now_ms,
+    reassignment,
+    state,
+)
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><b>"
-TEXT = "(document.body?.innerText ?? '')"
 LIVE = "document.querySelector('.link.ok') !== null"
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    async with chromium() as started:
-        yield started
 
 
 async def test_copies_are_cells_that_say_role_lag_and_why_the_task_moves(page: Page) -> None:
@@ -93,7 +92,7 @@ async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
     hostile = application(MARKUP)
     hostile["clients"][0]["name"] = hostile["probing"]["carried_by"] = MARKUP
     hostile["recommendation"]["movements"][0]["reason"] = MARKUP
-    groups = [{"group": MARKUP, "group_type": MARKUP, "members": 1, "partitions": 1, "lag": 5}]
+    groups = [group(MARKUP, "slow", why=MARKUP, group_type=MARKUP, lag=5)]
     told = state(
         applications=[hostile],
         groups=groups,
@@ -169,19 +168,6 @@ async def test_a_state_of_another_schema_is_refused(page: Page) -> None:
         await page.until(f'{TEXT}.includes("can\'t read")')
 
 
-async def test_a_reassignment_is_called_stalled_only_after_five_minutes(page: Page) -> None:
-    moving = [reassignment("slow", 299.0), reassignment("stuck", 400.0)]
-    async with serving(state(reassignments=moving)) as server:
-        await page.open(server.url)
-        await page.until(f"{TEXT}.includes('stuck-0')")
-        rows = "[...document.querySelectorAll('tr')].filter(r => r.innerText.includes('{}'))"
-        slow = await page.evaluate(rows.format("slow-0") + "[0].innerText")
-        stuck = await page.evaluate(rows.format("stuck-0") + "[0].innerText")
-        assert "no progress for 6 min 40 s" in stuck
-        assert "1 → 2" in stuck
-        assert "copying" in slow
-
-
 async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(
     page: Page,
 ) -> None:
@@ -212,7 +198,7 @@ async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(
 @pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_nothing_is_wider_than_the_window(page: Page, width: int, scheme: str) -> None:
-    groups = [{"group": f"{'long-name-' * 12}{n}", "partitions": 9, "lag": n} for n in range(200)]
+    groups = [group(f"{'long-name-' * 12}{n}", "slow", why="w" * 300, lag=n) for n in range(200)]
     told = state(applications=[application(tasks=300)], groups=groups)
     async with serving(told) as server:
         await page.scheme(scheme)

@@ -15,12 +15,16 @@ from tests.support.streams import (
     consumer_generation,
     generation,
     known_ends,
+    list_ends,
     read,
 )
 
 #: Names that Kafka allows for groups, made to break whatever quotes them badly.
 HOSTILE = '"><script>alert(1)</script>\\\n{x="y"}\r\ndata: é\u2028'
 NOW_MS = START_MS + 10_000
+#: The groups of ``judged``, and when they were.
+STOPPED, KEEPING_UP, GAINING, NEVER_COMMITTED = "stopped", "keeping-up", "gaining", "never"
+JUDGED_MS = START_MS + 59 * 60_000
 
 
 def everything(hostile: str = HOSTILE) -> ClusterState:
@@ -62,4 +66,43 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     )
     state.reassignments.end(ended, (2,), START_MS + 500)
     assert len(list(state.decide(START_MS))) == 1
+    return state
+
+
+def assess(state: ClusterState, now_ms: int = JUDGED_MS) -> None:
+    """Work out how every group fares."""
+    for group in state.group_names():
+        for _ in state.assessments.assess(state, group, now_ms):
+            pass
+
+
+def judged() -> ClusterState:
+    """An hour of 100 records a minute on each of two partitions, and four groups that read them.
+
+    ``STOPPED`` keeps up on partition 0 and stopped on 1 after ten minutes; ``GAINING`` reads 150 a
+    minute of partition 0, where 4,000 were there before; ``NEVER_COMMITTED`` has a member only.
+    """
+    state = cluster_state()
+    list_ends(state, {0: 4_000, 1: 0}, at_ms=START_MS - 60_000, topic="clicks")
+    for minute in range(60):
+        now_ms = START_MS + minute * 60_000
+        came = 100 * minute
+        list_ends(state, {0: 4_000 + came, 1: came}, at_ms=now_ms, topic="clicks")
+        commits = {
+            (STOPPED, 0): 4_000 + came,
+            (STOPPED, 1): min(came, 1_000),
+            (KEEPING_UP, 0): 4_000 + came,
+            (GAINING, 0): 150 * minute,
+        }
+        read(
+            state,
+            *(
+                commit(partition, offset, topic="clicks", group=group, at_ms=now_ms)
+                for (group, partition), offset in commits.items()
+                if (group, partition) != (STOPPED, 1) or minute <= 10
+            ),
+        )
+    owned = {"c1": (TopicPartition("clicks", 1),)}
+    read(state, consumer_generation(1, owned, group=NEVER_COMMITTED))
+    assess(state)
     return state

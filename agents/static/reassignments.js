@@ -1,9 +1,8 @@
-// What concerns the whole cluster: groups, partitions in movement, and how they ended.
+// Partitions in movement, and how they ended.
 
-import { h } from "./dom.js";
+import { h, head } from "./dom.js";
 import { UNKNOWN, ago, count, duration, known, naturally } from "./format.js";
 
-const GROUPS_SHOWN = 50;
 /** Seconds without progress before a movement is called stalled: the alert's own threshold. */
 const STALLED_AFTER = 300;
 const PHASES = { A: "copying", completing: "completing" };
@@ -49,38 +48,3 @@ function movement(each, most) {
 const before = (each) => each.replicas.filter((broker) => !each.adding.includes(broker));
 
 const byPartition = (a, b) => naturally(`${a.topic}-${a.partition}`, `${b.topic}-${b.partition}`);
-
-/** Describe the groups with the most lag, of those whose name holds `search`. */
-export function groups(state, search) {
-  const all = state.groups ?? [];
-  const wanted = search.toLowerCase();
-  const found = all.filter((each) => each.group.toLowerCase().includes(wanted))
-    .sort((a, b) => (b.lag ?? -1) - (a.lag ?? -1) || naturally(a.group, b.group));
-  const shown = found.slice(0, GROUPS_SHOWN);
-  const largest = shown[0]?.lag ?? 0;
-  return h("section", { key: "groups", class: "panel", "aria-labelledby": "groups" },
-    h("div", { class: "tools" },
-      h("h2", { id: "groups" }, "Groups", h("span", { class: "quiet" }, ` ${count(all.length)}`)),
-      h("input", { type: "search", "data-search": true, placeholder: "Find a group", "aria-label": "Find a group" })),
-    shown.length
-      ? h("div", { class: "scroll" }, h("table", { class: "rows" },
-        head(["Group"], ["Lag", "Members", "Partitions", "Generation"], "Partitions", "Generation"),
-        h("tbody", null, shown.map((each) => h("tr", { key: each.group },
-          h("td", { class: "name" }, h("span", { class: "fixed" }, each.group),
-            h("span", { class: "type quiet" }, ` ${each.group_type ?? ""}`)),
-          h("td", { class: "number lag" }, h("b", null, count(each.lag)),
-            h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
-          h("td", { class: "number" }, count(each.members)),
-          [each.partitions, each.generation].map((n) => h("td", { class: "number spare" }, count(n))))))))
-      : h("p", { class: "quiet" }, all.length ? "No group's name holds that."
-        : state.ready ? "No group has committed yet." : "Not read yet."),
-    found.length > shown.length && h("p", { class: "quiet" },
-      `${count(found.length - shown.length)} more with no more lag than these.`));
-}
-
-/** Head a table: columns of words, columns of numbers; `spare` are those that a narrow page leaves out. */
-function head(words, numbers, ...spare) {
-  const column = (kind) => (word) =>
-    h("th", { scope: "col", class: `${kind}${spare.includes(word) ? " spare" : ""}` }, word);
-  return h("thead", null, h("tr", null, words.map(column("")), numbers.map(column("number"))));
-}

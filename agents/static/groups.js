@@ -1,0 +1,77 @@
+// Every group: how it fares and why, and how far it is behind.
+
+import { h, head } from "./dom.js";
+import { UNKNOWN, count, duration, known, naturally, plural } from "./format.js";
+
+const GROUPS_SHOWN = 50;
+/** Every verdict, the worst last, as the service ranks them: its colour and a sign of its own. */
+const STATUS = {
+  ok: ["ok", "✓"],
+  unknown: ["unsure", "?"],
+  slow: ["unsure", "△"],
+  rewound: ["unsure", "↺"],
+  diverging: ["bad", "▲"],
+  stalled: ["bad", "◆"],
+  stopped: ["bad", "■"],
+};
+const SEVERITY = Object.keys(STATUS);
+
+/** Describe the groups that fare worst, of those whose name holds `search`. */
+export function groups(state, search) {
+  const all = state.groups ?? [];
+  const wanted = search.toLowerCase();
+  const found = all.filter((each) => each.group.toLowerCase().includes(wanted)).sort(worstFirst);
+  const shown = found.slice(0, GROUPS_SHOWN);
+  const largest = Math.max(0, ...shown.map((each) => each.lag ?? 0));
+  return h("section", { key: "groups", class: "panel", "aria-labelledby": "groups" },
+    h("div", { class: "tools" },
+      h("h2", { id: "groups" }, "Groups", h("span", { class: "quiet" }, ` ${count(all.length)}`)),
+      h("input", { type: "search", "data-search": true, placeholder: "Find a group", "aria-label": "Find a group" })),
+    shown.length
+      ? h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+        head(["Group", "Status"], ["Lag", "In time"]),
+        h("tbody", null, shown.map((each) => rows(each, largest)))))
+      : h("p", { class: "quiet" }, all.length ? "No group's name holds that."
+        : state.ready ? "No group has committed yet." : "Not read yet."),
+    found.length > shown.length && h("p", { class: "quiet" },
+      `${count(found.length - shown.length)} more that fare no worse than these.`));
+}
+
+/** Describe a group in two rows: its figures; what it is and, where it isn't well, why. */
+function rows(each, largest) {
+  const why = each.status !== "ok" && each.why;
+  return [
+    h("tr", { key: `group ${each.group}` },
+      h("td", { class: "name fixed" }, each.group),
+      h("td", { class: "together", title: each.why ?? null }, status(each.status)),
+      h("td", { class: "number lag" }, h("b", null, count(each.lag)),
+        h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
+      h("td", { class: "number", title: "the age of its oldest unread record" }, age(each))),
+    h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: 4 },
+      why && h("span", { class: "because" }, why), h("span", { class: "quiet" }, kind(each)))),
+  ];
+}
+
+/** What it is, how large, how often it was dealt anew: classic, 2 members, 12 partitions, generation 4. */
+const kind = (each) => [
+  each.group_type,
+  known(each.members) && plural(each.members, "member"),
+  known(each.partitions) && plural(each.partitions, "partition"),
+  known(each.generation) && `generation ${each.generation}`,
+].filter(Boolean).join(", ");
+
+function status(verdict) {
+  if (!known(verdict)) return h("span", { class: "quiet" }, UNKNOWN);
+  const [colour, sign] = STATUS[verdict] ?? ["unsure", "?"];
+  return h("span", { class: colour }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${verdict}`);
+}
+
+/** What was there already at the oldest look is older than is known. */
+const age = (each) => `${each.lag_seconds_method === "at_least" ? "≥ " : ""}${duration(each.lag_seconds)}`;
+
+function worstFirst(a, b) {
+  return SEVERITY.indexOf(b.status) - SEVERITY.indexOf(a.status)
+    || (b.lag_seconds ?? -1) - (a.lag_seconds ?? -1)
+    || (b.lag ?? -1) - (a.lag ?? -1)
+    || naturally(a.group, b.group);
+}
