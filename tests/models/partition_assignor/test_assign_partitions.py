@@ -53,6 +53,12 @@ def test_a_client_without_a_standby_gets_none_for_a_task_held_back() -> None:
     assert (active(without_state["b"]), standby(without_state["b"])) == ([], [])
 
 
+def test_a_task_that_has_no_state_any_more_is_followed_by_nobody() -> None:
+    members = {"a": member(1, (0, 1)), "b": member(2, sums={"0_1": 990})}
+    given = assign(members, subtopologies={"0": {"sources": [SOURCE]}})
+    assert (given["b"].held_back, standby(given["b"])) == (((0, 1),), [])
+
+
 def test_a_task_between_two_threads_of_a_process_is_held_back_as_well() -> None:
     given = assign({"a": member(1, (0, 1)), "b": member(1)})
     assert (active(given["a"]), active(given["b"])) == (["0_0"], [])

@@ -47,6 +47,11 @@ def test_a_task_too_many_goes_to_the_thread_that_had_it_rather_than_to_the_first
     assert numbers(given) == {"a": [0], "b": [1, 2]}
 
 
+def test_of_two_tasks_too_many_a_thread_keeps_the_first_one_whatever_their_lags() -> None:
+    given = threads({0: 50, 1: 7}, a=[0, 1], b=[], c=[]).deal_stateful(tasks(0, 1))
+    assert numbers(given) == {"a": [0], "b": [1], "c": []}
+
+
 def test_a_task_that_two_threads_had_goes_back_to_the_last_of_them() -> None:
     given = threads(a=[5], b=[5], c=[]).deal_stateful(tasks(5))
     assert numbers(given) == {"a": [], "b": [5], "c": []}
