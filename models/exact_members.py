@@ -12,7 +12,6 @@ from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.groups import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.inputs import members_of
-from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
@@ -119,23 +118,12 @@ def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) ->
             if task in ends and end is None:
                 return True
             if end is not None:
-                bounds.append(_lag_bounds(client.offset_sums[task], end))
+                bounds.append(end.lags(client.offset_sums[task]))
         bounds.sort()
         for (low, high), (other_low, other_high) in pairwise(bounds):
             if other_low <= high and not low == high == other_low == other_high:
                 return True
     return False
-
-
-def _lag_bounds(offset_sum: int, end: EndOffsetSum) -> tuple[int, int]:
-    """Bound a lag in offsets, given that of its task's end offset sum."""
-    if offset_sum in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM):
-        return offset_sum, offset_sum
-    if offset_sum <= end.low:
-        return end.low - offset_sum, end.high - offset_sum
-    if offset_sum > end.high:
-        return end.low, end.high
-    return 0, max(offset_sum - 1, end.high - offset_sum)
 
 
 def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:

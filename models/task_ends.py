@@ -9,7 +9,7 @@ from typing import NamedTuple
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag import sum_offsets
+from caughtup.models.lag import sum_offsets, task_lag
 from caughtup.models.topology import CHANGELOG, Changelogs
 
 
@@ -18,6 +18,15 @@ class EndOffsetSum(NamedTuple):
 
     low: int
     high: int
+
+    def lags(self, offset_sum: int) -> tuple[int, int]:
+        """Bound the lag of a copy with that offset sum, in offsets, as ``task_lag`` tells it."""
+        ends = {self.low, self.high}
+        if offset_sum > 0:
+            # Below its sum, a copy lags by all there is; from there on, by what is beyond it.
+            ends |= {end for end in (offset_sum - 1, offset_sum) if self.low <= end <= self.high}
+        lags = [task_lag(offset_sum, end) for end in ends]
+        return min(lags), max(lags)
 
 
 @dataclass(frozen=True, slots=True)

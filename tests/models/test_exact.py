@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from caughtup.models.exact import ASSIGNOR, ExactResult
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.streams import (
@@ -138,57 +140,83 @@ def test_a_probe_on_another_thread_than_the_leaders_first_one_is_a_mismatch() ->
     ]
 
 
-def crowded(first: str, second: str, ends: dict[int, int]) -> ExactResult:
-    """Let one thread report both tasks of its process, with like lags, and keep one of them.
-
-    ``ends`` are what the changelog's partitions end at after the leader decided.
-    """
+def of_two_threads(
+    first: Member, second: Member, ends: dict[int, int], *others: Member
+) -> ExactResult:
+    """Decide for a process, after whose rebalance the changelog's partitions ended at ``ends``."""
     state = cluster_state()
     list_ends(state, {0: 50_000, 1: 50_000}, at_ms=START_MS - 60_000)
     list_ends(state, ends, at_ms=START_MS + 1)
-    sums = {"0_0": 49_000, "0_1": 49_500}
-    read(
-        state,
-        generation(
-            7, Member("a", 1, (), sums, (first,)), Member("a", 1, (), {}, (second,), thread=2)
-        ),
-    )
+    read(state, generation(7, first, second, *others))
     list(state.decide(START_MS + 1))
     decided = state.applications[GROUP].decided
     assert decided is not None
     return decided.exact
 
 
+#: One thread reports both tasks of its process; it can keep only one of them.
+CROWDED = Member("a", 1, sums={"0_0": 49_000, "0_1": 49_500})
+IDLE = Member("a", 1, thread=2)
+EXACTLY = {0: 50_000, 1: 50_000}
+#: Beyond the ends before: which of the two tasks lagged more isn't known.
+LATER = {0: 50_000, 1: 50_600}
+
+
 def test_a_crowded_thread_keeps_what_lags_least() -> None:
-    assert crowded("0_1", "0_0", {0: 50_000, 1: 50_000}).result == "match"
-    exact = crowded("0_0", "0_1", {0: 50_000, 1: 50_000})
+    kept = replace(CROWDED, active=("0_1",)), replace(IDLE, active=("0_0",))
+    assert of_two_threads(*kept, EXACTLY).result == "match"
+    other = replace(CROWDED, active=("0_0",)), replace(IDLE, active=("0_1",))
+    exact = of_two_threads(*other, EXACTLY)
     assert exact.result == "mismatch"
     assert exact.why.startswith("a-StreamThread-1-consumer should have 0_1 as active; ")
 
 
 def test_which_task_a_crowded_thread_keeps_is_undetermined_where_the_lags_may_tie() -> None:
-    exact = crowded("0_1", "0_0", {0: 50_000, 1: 50_600})
+    kept = replace(CROWDED, active=("0_1",)), replace(IDLE, active=("0_0",))
+    exact = of_two_threads(*kept, LATER)
     assert exact.result == "undetermined"
     assert exact.why.startswith("between threads, where lags aren't known exactly: a-StreamThread-")
 
 
-def test_what_a_process_has_too_much_is_a_mismatch_however_its_threads_lag() -> None:
-    state = cluster_state()
-    list_ends(state, {0: 50_000, 1: 50_000}, at_ms=START_MS - 60_000)
-    list_ends(state, {0: 50_000, 1: 50_500}, at_ms=START_MS + 1)
-    sums = {"0_0": 49_000, "0_1": 49_500}
-    read(
-        state,
-        generation(
-            7,
-            Member("a", 1, (), sums, ("0_1",)),
-            Member("a", 1, (), {}, ("0_0",), standby=("0_1",), thread=2),
+def test_lags_that_are_known_to_be_equal_leave_nothing_undetermined() -> None:
+    equal = replace(CROWDED, sums={"0_0": 49_000, "0_1": 49_000})
+    swapped = replace(equal, active=("0_1",)), replace(IDLE, active=("0_0",))
+    assert of_two_threads(*swapped, EXACTLY).result == "mismatch"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(
+            replace(CROWDED, active=("0_1",)),
+            replace(IDLE, active=("0_0",), standby=("0_1",)),
+            id="a standby too many",
         ),
-    )
-    list(state.decide(START_MS + 1))
-    decided = state.applications[GROUP].decided
-    assert decided is not None
-    assert decided.exact.result == "mismatch"
+        pytest.param(
+            replace(CROWDED, active=("0_0",)),
+            replace(IDLE, standby=("0_1",)),
+            id="an active that nobody has and nobody had",
+        ),
+        pytest.param(
+            replace(CROWDED, active=("0_1",), owned=("0_1",)),
+            replace(IDLE, active=("0_0", "0_2")),
+            id="an active too many",
+        ),
+    ],
+)
+def test_what_a_process_has_otherwise_is_a_mismatch_however_its_threads_lag(
+    first: Member, second: Member
+) -> None:
+    b = Member("b", 2, ("0_2",), {"0_2": RUNNING})
+    ends = {**LATER, 2: 10}
+    others = (b,) if "0_2" in second.active else ()
+    assert of_two_threads(first, second, ends, *others).result == "mismatch"
+
+
+def test_the_leader_may_be_any_of_the_members() -> None:
+    a, b = WARMING
+    exact = verdict(replace(b, probe_at_ms=START_MS), replace(a, probe_at_ms=None))
+    assert (exact.result, exact.why) == ("match", "")
 
 
 def test_a_probe_that_the_leader_did_not_schedule_is_a_mismatch() -> None:

@@ -170,3 +170,8 @@ def test_a_member_without_streams_user_data_is_left_out_and_named() -> None:
     assert found.skipped == ("fake: no_user_data: the subscription has no Kafka Streams user data",)
     assert found.next_rebalance() is None
     assert found.all_tasks() == set()
+
+
+def test_members_are_known_in_the_order_in_which_the_coordinator_names_them() -> None:
+    found = streams(Member("b", 2, active=("0_0",)), Member("a", 1))
+    assert found.arrival == ("b-StreamThread-1-consumer", "a-StreamThread-1-consumer")

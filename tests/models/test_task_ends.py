@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag import LONG_MAX, EndOffsets
+from caughtup.models.lag import LONG_MAX, EndOffsets, task_lag
 from caughtup.models.task_ends import (
     EndOffsetSum,
     SourceCommits,
@@ -139,3 +139,17 @@ def test_a_source_without_a_commit_yet_ends_at_0() -> None:
 
 def test_what_was_committed_before_commits_went_back_is_forgotten() -> None:
     assert source_bound((10, 70), (25, 30)) == EndOffsetSum(0, 30)
+
+
+def test_a_commit_before_a_moment_is_none_after_it_even_if_clocks_disagree() -> None:
+    commits = table_commits((10, 70), (30, 90))
+    assert commits.bounds(TopicPartition("table", 1), before_ms=40, after_ms=10) == (70, 70)
+
+
+@settings(print_blob=True)
+@given(st.integers(-3, 60), st.integers(0, 40), st.integers(0, 30))
+def test_a_lag_is_bounded_by_the_least_and_the_greatest_that_any_end_gives(
+    offset_sum: int, low: int, growth: int
+) -> None:
+    lags = [task_lag(offset_sum, end) for end in range(low, low + growth + 1)]
+    assert EndOffsetSum(low, low + growth).lags(offset_sum) == (min(lags), max(lags))

@@ -164,6 +164,16 @@ def test_hosts_have_what_was_decided_even_where_it_is_held_back() -> None:
     }
 
 
+def test_of_processes_at_one_end_point_the_last_one_in_the_leaders_hash_map_counts() -> None:
+    """Process 2 has the greater hash code, whoever was met first."""
+    for names in ("ab", "ba"):
+        members = {
+            names[0]: member(1, (0,), end_point="h:1"),
+            names[1]: member(2, (1,), end_point="h:1"),
+        }
+        assert assign(members)[names[0]].active_by_host == {"h:1": [(SOURCE, 1)]}
+
+
 def test_an_assignment_is_written_as_the_wire_has_it() -> None:
     given = assign({"a": member(1, (0, 1)), "b": member(2, sums={"0_1": 1_000})})["b"]
     assert given.to_dict() == {
