@@ -197,20 +197,22 @@ def test_lags_that_are_known_to_be_equal_leave_nothing_undetermined() -> None:
             replace(IDLE, standby=("0_1",)),
             id="an active that nobody has and nobody had",
         ),
-        pytest.param(
-            replace(CROWDED, active=("0_1",), owned=("0_1",)),
-            replace(IDLE, active=("0_0", "0_2")),
-            id="an active too many",
-        ),
     ],
 )
 def test_what_a_process_has_otherwise_is_a_mismatch_however_its_threads_lag(
     first: Member, second: Member
 ) -> None:
-    b = Member("b", 2, ("0_2",), {"0_2": RUNNING})
-    ends = {**LATER, 2: 10}
-    others = (b,) if "0_2" in second.active else ()
-    assert of_two_threads(first, second, ends, *others).result == "mismatch"
+    assert of_two_threads(first, second, LATER).result == "mismatch"
+
+
+def test_an_active_that_belongs_to_another_process_is_a_mismatch_however_the_threads_lag() -> None:
+    crowded = replace(CROWDED, sums={"0_0": 49_000, "0_2": 49_500}, active=("0_0",))
+    owner = Member("b", 2, ("0_1",), {"0_1": RUNNING}, ("0_1",))
+    ends = {0: 50_000, 1: 10, 2: 50_600}
+    right = of_two_threads(crowded, replace(IDLE, active=("0_2",)), ends, owner)
+    assert right.result == "match"
+    wrong = of_two_threads(crowded, replace(IDLE, active=("0_1", "0_2")), ends, owner)
+    assert wrong.result == "mismatch"
 
 
 def test_the_leader_may_be_any_of_the_members() -> None:

@@ -173,5 +173,5 @@ def test_a_member_without_streams_user_data_is_left_out_and_named() -> None:
 
 
 def test_members_are_known_in_the_order_in_which_the_coordinator_names_them() -> None:
-    found = streams(Member("b", 2, active=("0_0",)), Member("a", 1))
-    assert found.arrival == ("b-StreamThread-1-consumer", "a-StreamThread-1-consumer")
+    found = streams(Member("b", 2, active=("0_0",)), Member("c", 1), Member("a", 1))
+    assert found.arrival == tuple(f"{name}-StreamThread-1-consumer" for name in "bca")
