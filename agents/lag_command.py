@@ -70,8 +70,8 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
             lag_committed_view=row.lag.lag_committed_view if row.lag else None,
             lag_seconds=assessed.lag_seconds if assessed and row.ends else None,
             lag_seconds_method=assessed.method if assessed and row.ends else None,
-            verdict=assessed.verdict.verdict if assessed and row.ends else None,
-            why=assessed.verdict.reason if assessed and row.ends else None,
+            verdict=assessed.verdict if assessed and row.ends else None,
+            why=assessed.reason if assessed and row.ends else None,
             member=row.member.member_id if row.member else None,
             client_id=row.member.client_id if row.member else None,
         )
@@ -155,7 +155,7 @@ def _print_group(console: Console, state: ClusterState, group: str) -> None:
             str(row.ends.end_offset) if row.ends else "unknown",
             str(row.lag.lag) if row.lag else "unknown",
             _seconds(assessed) if row.ends else "unknown",
-            assessed.verdict.verdict if assessed and row.ends else "unknown",
+            assessed.verdict if assessed and row.ends else "unknown",
             row.member.client_id if row.member else "",
         )
     console.print(table)

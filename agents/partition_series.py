@@ -37,6 +37,7 @@ class GroupMetric(NamedTuple):
     name: str
     documentation: str
     figure: Figure
+    is_assessed: bool = False
 
 
 def _lag(
@@ -107,9 +108,18 @@ GROUP_METRICS = (
         "How near the log's start is to the commit; above 1 records were lost",
         _retention_used,
     ),
-    GroupMetric("group_lag_seconds", "Age of the oldest unread record", _lag_seconds),
-    GroupMetric("group_lag_velocity", "Records a second by which the lag grows", _velocity),
-    GroupMetric("group_catchup_eta_seconds", "Until it is caught up; +Inf is never", _eta_seconds),
+    GroupMetric(
+        "group_lag_seconds", "Age of the oldest unread record", _lag_seconds, is_assessed=True
+    ),
+    GroupMetric(
+        "group_lag_velocity", "Records a second by which the lag grows", _velocity, is_assessed=True
+    ),
+    GroupMetric(
+        "group_catchup_eta_seconds",
+        "Until it is caught up; +Inf is never",
+        _eta_seconds,
+        is_assessed=True,
+    ),
 )
 _END_OFFSET = "caughtup_partition_end_offset"
 _MEMBERS = "caughtup_group_members"
@@ -149,13 +159,13 @@ def _family(
     yield _head(name, metric.documentation)
     group_label = "consumergroup" if cluster is None else "group"
     before_group = f"{name}{{" if cluster is None else f"{name}{{{cluster},"
-    figure, history = metric.figure, state.ends.history
+    figure, history, find = metric.figure, state.ends.history, state.assessments.find
     for group in state.group_names():
         start = f'{before_group}{group_label}="{escaped(group)}",topic="'
         topic, before = None, ""
-        behind, at_the_end = state.assessments.of(group), state.assessments.default(group)
         for partition, commits in _partitions(state, group):
-            value = figure(commits, history(partition), behind.get(partition, at_the_end))
+            assessed = find(group, partition) if metric.is_assessed else None
+            value = figure(commits, history(partition), assessed)
             if value is None:
                 yield ""  # a turn for others where there is much to walk over and little to tell
                 continue

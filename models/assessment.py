@@ -7,8 +7,8 @@ keep: its lag in seconds is 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import partition_lag
@@ -29,7 +29,8 @@ class Assessed(NamedTuple):
     which the lag grows. ``eta_seconds``: until it is caught up, inf = never.
     """
 
-    verdict: Verdict
+    verdict: str
+    reason: str
     lag_seconds: float | None
     error_seconds: float | None
     method: str | None
@@ -37,7 +38,7 @@ class Assessed(NamedTuple):
     eta_seconds: float | None
 
 
-AT_THE_END = Assessed(_AT_THE_END, 0.0, 0.0, "caught_up", None, 0.0)
+AT_THE_END = Assessed(*_AT_THE_END[:2], 0.0, 0.0, "caught_up", None, 0.0)
 
 
 class Assessments:
@@ -45,7 +46,9 @@ class Assessments:
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
-        self._behind: dict[str, dict[TopicPartition, Assessed]] = {}
+        # Each an Assessed without its class: plain tuples of plain values are nothing that the
+        # garbage collector has to look through again and again.
+        self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
 
     def assess(self, state: ClusterState, group: str, now_ms: int) -> Iterator[TopicPartition]:
         """Work out one group anew, giving each partition when it is done.
@@ -58,7 +61,7 @@ class Assessments:
         owners = {} if membership is None else membership.owners
         allowed_ms = membership.rebalance_timeout_ms if membership else None
         interval_ms = state.commits.interval_ms(group)
-        behind: dict[TopicPartition, Assessed] = {}
+        behind: dict[TopicPartition, tuple[Any, ...]] = {}
         verdicts: list[tuple[TopicPartition, Verdict]] = []
         for partition in commits.keys() | owners.keys():
             looks = state.ends.history(partition)
@@ -76,30 +79,32 @@ class Assessments:
             )
             verdict = partition_verdict(figures)
             age, rates = figures.age, figures.rates
-            behind[partition] = Assessed(
-                verdict=verdict,
+            assessed = Assessed(
+                verdict=verdict.verdict,
+                reason=verdict.reason,
                 lag_seconds=None if age is None else age.seconds,
                 error_seconds=None if age is None else age.error_seconds,
                 method=None if age is None else age.method,
                 velocity=None if rates is None else rates.velocity,
                 eta_seconds=figures.eta_seconds,
             )
+            behind[partition] = tuple(assessed)
             verdicts.append((partition, verdict))
             yield partition
         self._behind[group] = behind
         self.verdicts[group] = group_verdict(verdicts)
 
-    def of(self, group: str) -> Mapping[TopicPartition, Assessed]:
-        """Give a group's partitions that aren't at their end."""
-        return self._behind.get(group, {})
-
-    def default(self, group: str) -> Assessed | None:
-        """Give what holds for a group's other partitions; None if it wasn't assessed yet."""
-        return AT_THE_END if group in self.verdicts else None
+    def behind(self, group: str) -> Iterable[TopicPartition]:
+        """Name a group's partitions that aren't at their end."""
+        return self._behind.get(group, {}).keys()
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
         """Give what was worked out of a partition; None if its group wasn't assessed yet."""
-        return self.of(group).get(partition, self.default(group))
+        known = self._behind.get(group)
+        if known is None:
+            return None
+        kept = known.get(partition)
+        return AT_THE_END if kept is None else Assessed._make(kept)
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""

@@ -35,7 +35,7 @@ def test_a_partition_at_its_end_lags_by_no_second_and_nothing_is_kept_of_it() ->
     assert state.assessments.find(GROUP, ZERO) is None
     assess(state, START_MS)
     assert state.assessments.find(GROUP, ZERO) == AT_THE_END
-    assert state.assessments.of(GROUP) == {}
+    assert list(state.assessments.behind(GROUP)) == []
     assert state.assessments.verdicts[GROUP].verdict == "ok"
 
 
@@ -66,7 +66,7 @@ def test_a_partition_that_was_never_committed_is_assessed_too() -> None:
     read(state, consumer_generation(1, {"c1": (ZERO,)}, group=GROUP))
     assess(state, START_MS + MINUTE_MS)
     assert state.assessments.verdicts[GROUP].verdict == "unknown"
-    assert state.assessments.of(GROUP).keys() == {ZERO}
+    assert list(state.assessments.behind(GROUP)) == [ZERO]
 
 
 def test_a_group_that_is_gone_is_forgotten() -> None:
