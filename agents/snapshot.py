@@ -68,6 +68,9 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     readable.read(readable.suspects(found, at_once=True), found)
     for partition, ends in sorted(readable.complete(found).items()):
         state.apply_ends(partition, ends, named.get(partition.topic))
+    # The service's looks are the past of what is seen now, and no more.
+    for partition in [partition for partition, _ in state.ends if partition not in found]:
+        state.apply_ends(partition, None)
     for group in state.group_names():
         for _ in state.assessments.assess(state, group, now_ms()):
             pass

@@ -199,7 +199,7 @@ def test_a_member_that_is_no_streams_member_is_left_out_and_named(
         mixed = wait_for("it is decided", lambda: application(service, "mixed"))
         assert [client["process"] for client in mixed["clients"]] == [str(process(1))]
         assert f"member left out: {odd.client_id}" in str(mixed)
-        assert application(service, "odd")["clients"] == []
+        assert wait_for("so is this", lambda: application(service, "odd"))["clients"] == []
         service.wait_value(1, "group_members", group=PLAIN, group_type="classic")
         service.wait_value(2, "group_members", group="mixed", group_type="streams")
         assert "Traceback" not in service.log

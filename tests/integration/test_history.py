@@ -200,12 +200,13 @@ def test_the_table_says_what_the_models_say_of_the_same_records(watched: Watched
     for partition, commit in expected.items():
         row, ends = last[partition], watched.ends[partition]
         assert commit is not None
-        lag = partition_lag(commit.offset, ends)
+        lag = partition_lag(commit.offset, ends, commit.commit_timestamp_ms)
         assert (row["committed"], row["committed_ms"]) == (
             commit.offset,
             commit.commit_timestamp_ms,
         )
-        assert (row["lag"], row["lag_committed_view"], row["has_commit"]) == lag
+        assert (row["lag"], row["lag_committed_view"]) == (lag.lag, lag.lag_committed_view)
+        assert row["has_commit"] == lag.has_commit
         assert row["as_of_ms"] == max(ends.as_of_ms, commit.commit_timestamp_ms)
         assert (
             EndOffsets(

@@ -59,7 +59,7 @@ def test_the_variables_offer_what_is_there(scene: Scene) -> None:
             )
     assert offered == {
         "cluster": [scene.stage.cluster.cluster_id],
-        "group": ["caughtup", "orders", "payments-audit"],
+        "group": ["caughtup", "ledger-replay", "ledger-slow", "orders", "payments-audit"],
     }
 
 

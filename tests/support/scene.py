@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.prometheus import Prometheus
+from tests.support.service import commit
 
 SECONDS = 120.0
 ORDERS = 5_000
@@ -31,6 +33,8 @@ PARCELS = TopicPartition("parcels", 0)
 PAYMENTS = "payments"
 #: A group that reads and never commits, while a transaction is open on what it reads.
 AUDIT = "payments-audit"
+#: Groups on one topic: one reads more slowly than is written, one went back.
+LEDGER, SLOW, REPLAY = "ledger", "ledger-slow", "ledger-replay"
 CONTROLLER = 1
 _OFFSETS_PARTITIONS = 4
 _THROTTLE_BYTES = 100_000
@@ -73,6 +77,7 @@ class Scene(ClosedOnExit):
         self._outage()
         self._two_instances()
         self._group_without_commit()
+        self._groups_that_do_not_keep_up()
         self._unreadable_record()
         self._reassignment()
         self._third_instance()
@@ -119,11 +124,24 @@ class Scene(ClosedOnExit):
         reader.subscribe([PAYMENTS])
         self._wait("the group to be assigned", lambda: reader.poll(0.2) or reader.assignment())
 
+    def _groups_that_do_not_keep_up(self) -> None:
+        """Have one group read more slowly than is written, and another go back."""
+        create_topics(self.stage.cluster, {LEDGER: 1})
+        produce(self.stage.cluster, LEDGER, 100)
+        commit(self.stage.cluster, REPLAY, LEDGER, 90)
+        commit(self.stage.cluster, REPLAY, LEDGER, 10)
+        for step in range(1, 8):
+            produce(self.stage.cluster, LEDGER, 100)
+            commit(self.stage.cluster, SLOW, LEDGER, 5 * step)
+            time.sleep(0.5)  # the group's rhythm, in which it is to be seen
+        series = f'caughtup_group_catchup_eta_seconds{{[^}}]*group="{SLOW}"[^}}]*}} [+]Inf'
+        self._wait("a group that never catches up", lambda: re.search(series, self.stage.metrics()))
+
     def _unreadable_record(self) -> None:
         """Write a commit that is cut off, where the brokers keep neither group."""
         taken = {
             offsets_partition(group, _OFFSETS_PARTITIONS)
-            for group in (APPLICATION, AUDIT, "caughtup")
+            for group in (APPLICATION, AUDIT, SLOW, REPLAY, "caughtup")
         }
         free = min(set(range(_OFFSETS_PARTITIONS)) - taken)
         # Brokers let nobody else produce to an internal topic.
