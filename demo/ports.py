@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 _LOWEST = 20_000
+# The system's own: property tests seed Python's, and two processes would choose the same ports.
+_RANDOM = random.SystemRandom()
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -21,7 +23,7 @@ def free_ports(count: int) -> list[int]:
     with ExitStack() as held:
         ports: list[int] = []
         while len(ports) < count:
-            wanted = random.randint(_LOWEST, highest) if highest > _LOWEST else 0
+            wanted = _RANDOM.randint(_LOWEST, highest) if highest > _LOWEST else 0
             candidate = held.enter_context(socket.socket())
             try:
                 candidate.bind(("127.0.0.1", wanted))
