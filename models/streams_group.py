@@ -36,7 +36,6 @@ class StreamsGroup:
     """The last value of each of the group's records; ``epoch`` as in ConsumerGroup."""
 
     epoch: int | None = None
-    configs: dict[str, str] | None = None
     topology: StreamsGroupTopology | None = None
     members: dict[str, StreamsGroupMemberMetadata] = field(default_factory=dict)
     current: dict[str, StreamsGroupCurrentMemberAssignment] = field(default_factory=dict)
@@ -46,9 +45,7 @@ class StreamsGroup:
         if isinstance(key, StreamsGroupMemberKey):
             self._apply_member(key, record)
         elif key.record_type is RecordType.STREAMS_GROUP_METADATA:
-            known = record if isinstance(record, StreamsGroupMetadata) else None
-            self.epoch = known.epoch if known else None
-            self.configs = known.last_assignment_configs if known else None
+            self.epoch = record.epoch if isinstance(record, StreamsGroupMetadata) else None
         elif key.record_type is RecordType.STREAMS_GROUP_TOPOLOGY:
             self.topology = record if isinstance(record, StreamsGroupTopology) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -23,17 +23,22 @@ class JavaHashMap(Generic[K]):
     Within a bucket the keys come as they were added, until there are nine of them and the bucket
     becomes a tree. ``hash_code`` gives what Java's ``hashCode`` gives, as a signed or unsigned
     number of 32 bits; keys must be comparable to Java, and compare here as they do there.
-    ``table`` is the number of buckets to begin with, a power of two.
+    ``table`` is the number of buckets to begin with, a power of two; ``keys``, all different, are
+    added in their order.
 
     Source: java.util.HashMap of Java 8 to 25 (putVal, treeifyBin, resize, TreeNode.split).
     """
 
     __slots__ = ("_buckets", "_hash_code", "_size")
 
-    def __init__(self, hash_code: Callable[[K], int], table: int = 16) -> None:
+    def __init__(
+        self, hash_code: Callable[[K], int], table: int = 16, keys: Iterable[K] = ()
+    ) -> None:
         self._hash_code = hash_code
         self._buckets: list[list[tuple[int, K]] | JavaTreeBin[K]] = [[] for _ in range(table)]
         self._size = 0
+        for key in keys:
+            self.add(key)
 
     def __len__(self) -> int:
         return self._size
@@ -110,6 +115,11 @@ def copied_table(size: int) -> int:
 def task_hash_code(task: TaskId) -> int:
     """Give TaskId.hashCode of a task without a named topology, before it is cut to 32 bits."""
     return (31 * 31 * 31) + 31 * 31 * task.subtopology + 31 * task.partition
+
+
+def subtopology_hash_code(subtopology: int) -> int:
+    """Give Subtopology.hashCode of one without a named topology."""
+    return 31 * 31 + 31 * subtopology
 
 
 def _in_order(bucket: list[tuple[int, K]] | JavaTreeBin[K]) -> list[tuple[int, K]]:

@@ -56,10 +56,7 @@ class ClientHashOrder:
     def _walk(self, places: Sequence[int], table: int) -> list[int]:
         if not self._crowds(places, table):
             return self._by_bucket(places, max(table, grown_table(len(places))))
-        keys = JavaHashMap[int](self._codes.__getitem__, table)
-        for place in places:
-            keys.add(place)
-        return list(keys)
+        return list(JavaHashMap[int](self._codes.__getitem__, table, places))
 
     def _by_bucket(self, places: Sequence[int], table: int) -> list[int]:
         """Go through buckets that were never crowded, each as it was filled."""

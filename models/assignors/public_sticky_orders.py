@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from caughtup.models.assignors.java_hash_map import JavaHashMap, copied_table, task_hash_code
+from caughtup.models.assignors.java_hash_map import (
+    JavaHashMap,
+    copied_table,
+    subtopology_hash_code,
+    task_hash_code,
+)
 from caughtup.models.assignors.java_hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId, TaskId
-
-T = TypeVar("T", int, TaskId)
 
 
 def order_of_clients(
@@ -42,19 +44,8 @@ def unassigned_tasks(tasks: Sequence[TaskId]) -> JavaHashMap[TaskId]:
     by_subtopology: defaultdict[int, list[TaskId]] = defaultdict(list)
     for task in tasks:
         by_subtopology[task.subtopology].append(task)
-    subtopologies = _filled(JavaHashMap[int](_subtopology_hash_code), by_subtopology)
+    subtopologies = JavaHashMap[int](subtopology_hash_code, keys=by_subtopology)
     grouped = (task for subtopology in subtopologies for task in by_subtopology[subtopology])
-    found = _filled(JavaHashMap[TaskId](task_hash_code), grouped)
-    known = _filled(JavaHashMap[TaskId](task_hash_code), found)
-    return _filled(JavaHashMap[TaskId](task_hash_code, copied_table(len(tasks))), known)
-
-
-def _filled(table: JavaHashMap[T], keys: Iterable[T]) -> JavaHashMap[T]:
-    for key in keys:
-        table.add(key)
-    return table
-
-
-def _subtopology_hash_code(subtopology: int) -> int:
-    """Give Subtopology.hashCode of one without a named topology."""
-    return 31 * 31 + 31 * subtopology
+    found = JavaHashMap[TaskId](task_hash_code, keys=grouped)
+    known = JavaHashMap[TaskId](task_hash_code, keys=found)
+    return JavaHashMap[TaskId](task_hash_code, copied_table(len(tasks)), known)

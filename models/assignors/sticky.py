@@ -114,9 +114,7 @@ def _assign_actives(
     def is_full(client: ClientState) -> bool:
         return len(client.active) >= client.capacity * per_thread
 
-    unassigned = JavaHashMap[TaskId](task_hash_code, copied_table(len(tasks)))
-    for task in tasks:
-        unassigned.add(task)
+    unassigned = JavaHashMap[TaskId](task_hash_code, copied_table(len(tasks)), tasks)
     known = frozenset(tasks)
     kept = JavaHashMap[TaskId](task_hash_code)
     for task, place in history.owners():

@@ -39,9 +39,7 @@ class StickyHistory:
 
     def owners(self) -> Iterator[tuple[TaskId, int]]:
         """Walk the tasks that were run and their clients, as Java's HashMap walks its entries."""
-        keys = JavaHashMap[TaskId](task_hash_code)
-        for task in self._owners:
-            keys.add(task)
+        keys = JavaHashMap[TaskId](task_hash_code, keys=self._owners)
         return ((task, self._owners[task]) for task in keys)
 
     def standbys(self, task: TaskId) -> Sequence[int]:

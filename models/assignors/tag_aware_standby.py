@@ -43,9 +43,7 @@ class TagAwareStandbyAssignor:
         """
         owners = {task: place for place, client in enumerate(clients) for task in client.active}
         queues = _LeastLoaded(clients, self._spread_over)
-        waiting = JavaHashMap[TaskId](task_hash_code)
-        for task in tasks:
-            waiting.add(task)
+        waiting = JavaHashMap[TaskId](task_hash_code, keys=tasks)
         missing = dict.fromkeys(tasks, replicas)
         for task in tasks:
             missing[task] -= self._spread(queues, task, owners[task], replicas)

@@ -20,10 +20,7 @@ def utf16(text: str) -> bytes:
 def in_hash_map_order(texts: Iterable[str]) -> list[str]:
     """Order different strings as a HashMap walks its keys, to which they were added like that."""
     by_code = {utf16(text): text for text in texts}
-    keys = JavaHashMap[bytes](_hash_code)
-    for key in by_code:
-        keys.add(key)
-    return [by_code[key] for key in keys]
+    return [by_code[key] for key in JavaHashMap[bytes](_hash_code, keys=by_code)]
 
 
 def _hash_code(encoded: bytes) -> int:

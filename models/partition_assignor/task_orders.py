@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caughtup.models.assignors.decision import ClientDecision
-from caughtup.models.assignors.java_hash_map import JavaHashMap, task_hash_code
+from caughtup.models.assignors.java_hash_map import (
+    JavaHashMap,
+    subtopology_hash_code,
+    task_hash_code,
+)
 from caughtup.models.assignors.sticky_orders import LeaderOrders
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
@@ -13,10 +17,7 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 def in_hash_order(tasks: Iterable[TaskId]) -> list[TaskId]:
     """Order different tasks as a HashSet or HashMap walks them, to which they came like that."""
-    keys = JavaHashMap[TaskId](task_hash_code)
-    for task in tasks:
-        keys.add(task)
-    return list(keys)
+    return list(JavaHashMap[TaskId](task_hash_code, keys=tasks))
 
 
 def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Sequence[TaskId]]:
@@ -42,7 +43,8 @@ def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> Leader
     Source: PartitionGrouper.partitionGroups, ChangelogTopics.setup,
     StreamsPartitionAssignor.populateTasksForMaps and assignTasksToClients.
     """
-    subtopologies = _in_hash_order_of_subtopologies({task.subtopology for task in tasks.sources})
+    numbers = sorted({task.subtopology for task in tasks.sources})
+    subtopologies = list(JavaHashMap[int](subtopology_hash_code, keys=numbers))
     made: dict[int, list[TaskId]] = {number: [] for number in subtopologies}
     for task in tasks.sources:
         made[task.subtopology].append(task)
@@ -53,15 +55,3 @@ def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> Leader
             with_state[task.subtopology].append(task)
     restored = in_hash_order(task for own in with_state.values() for task in in_hash_order(own))
     return LeaderOrders(arrival, all_tasks, in_hash_order(restored))
-
-
-def _in_hash_order_of_subtopologies(numbers: Iterable[int]) -> list[int]:
-    keys = JavaHashMap[int](_subtopology_hash_code)
-    for number in sorted(numbers):
-        keys.add(number)
-    return list(keys)
-
-
-def _subtopology_hash_code(number: int) -> int:
-    """Give Subtopology.hashCode of one without a named topology."""
-    return 31 * 31 + 31 * number

@@ -197,7 +197,7 @@ def _all_but_as_filled(self: ClientHashOrder, excluded: set[int]) -> list[int]:
         (ClientHashOrder, "of", _as_filled),
         (ClientHashOrder, "of_copy", _as_filled),
         (ClientHashOrder, "of_all_but", _all_but_as_filled),
-        (public_sticky_orders, "_subtopology_hash_code", lambda subtopology: subtopology),
+        (public_sticky_orders, "subtopology_hash_code", lambda subtopology: subtopology),
         (public_sticky_orders, "copied_table", java_hash_map.grown_table),
         (java_hash_map, "_TREE_FROM", 1_000_000),
         (PublicRackAwareness, "optimise_stateful", lambda self: None),
