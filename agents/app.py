@@ -16,11 +16,13 @@ from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
 from caughtup.agents.settings import Settings
+from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
     END_OFFSETS,
     MOVEMENTS,
     REASSIGNMENTS,
     RECOMMENDATIONS,
+    TASK_POSITIONS,
     topic_name,
 )
 from caughtup.agents.web import WebServer
@@ -78,6 +80,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, ends, state, wakeups)
     reassignments(app, movements, state)
+    task_positions(app, _topic(app, settings, TASK_POSITIONS), state)
     recommend(
         app,
         wakeups,

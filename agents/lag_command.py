@@ -81,37 +81,20 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
 
 def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
     """Give a JSON line for each copy of each task of a Streams application."""
-    if (streams := state.groups.streams.get(group)) is not None:
-        for held in streams.copies():
-            # How far it is, only the group's coordinator knows (KIP-1071).
-            yield present(
-                kind="task",
-                group=group,
-                generation=streams.epoch,
-                process=held.member.process,
-                client_id=held.member.client_id,
-                task=str(held.task),
-                role=held.role,
-                provenance="unknown",
-            )
-        return
-    application = state.applications.get(group)
-    if application is None or application.decided is None:
-        return
-    generation = application.decided.generation
     for copy in state.task_rows(group):
         yield present(
             kind="task",
             group=group,
-            generation=generation.generation,
-            process=str(copy.process),
-            client_id=generation.clients[copy.process].name,
+            generation=copy.generation,
+            process=copy.process,
+            client_id=copy.client_id,
             task=str(copy.task),
             role=copy.role,
             lag=copy.lag,
             provenance=copy.provenance,
             offset_sum=copy.offset_sum,
             end_offset_sum=copy.end_offset_sum,
+            changelogs=copy.changelogs or None,
             as_of_ms=copy.as_of_ms,
         )
 

@@ -100,18 +100,16 @@ class StateCollector(Collector):
     def _tasks(self) -> Iterator[Metric]:
         lag = _gauge(
             "task_lag_records",
-            "Offsets a copy of a task has yet to restore, as of its client's last rebalance",
+            "Offsets a copy of a task has yet to restore, as last reported",
             (*_GROUP, "process", "client_id", "task", "role"),
         )
         copies = _gauge("task_copies", "Copies of tasks, by role", (*_GROUP, "role"))
-        for group, application in sorted(self._state.applications.items()):
+        for group in sorted(self._state.applications.keys() | self._state.groups.streams.keys()):
             roles: dict[str, int] = {}
             for copy in self._state.task_rows(group):
                 roles[copy.role] = roles.get(copy.role, 0) + 1
                 if copy.lag is not None:
-                    client = application.newest.clients.get(copy.process)
-                    name = "" if client is None else client.name
-                    labels = [str(copy.process), name, str(copy.task), copy.role]
+                    labels = [copy.process, copy.client_id, str(copy.task), copy.role]
                     lag.add_metric([self._state.cluster, group, *labels], copy.lag)
             for role, count in sorted(roles.items()):
                 copies.add_metric([self._state.cluster, group, role], count)

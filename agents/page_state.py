@@ -137,7 +137,7 @@ def _tasks(copies: list[TaskCopy], decided: DecidedGeneration | None) -> list[di
     for copy in copies:
         by_task.setdefault(str(copy.task), []).append(
             present(
-                process=str(copy.process),
+                process=copy.process,
                 role=copy.role,
                 lag=copy.lag,
                 provenance=copy.provenance,

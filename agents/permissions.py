@@ -46,7 +46,7 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
     yield READ_OFFSETS
     yield Requirement("group", settings.application_id, (AclOperation.READ,))
     for own in OWN_TOPICS:
-        operations = (AclOperation.READ, AclOperation.WRITE)
+        operations = (AclOperation.READ, *((AclOperation.WRITE,) if own.written else ()))
         yield Requirement("topic", topic_name(settings, own.name), operations)
 
 

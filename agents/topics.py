@@ -7,6 +7,7 @@
 | …reassignments              | topic-partition  | reassignments          | the reassignment probe |
 | …recommended-assignments    | group            | recommend (at start)   | recommend            |
 | …movements                  | group            | people, pipelines      | recommend            |
+| …task-positions             | group, process, task | task_positions     | applications         |
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ END_OFFSETS = "end-offsets"
 REASSIGNMENTS = "reassignments"
 RECOMMENDATIONS = "recommended-assignments"
 MOVEMENTS = "movements"
+TASK_POSITIONS = "task-positions"
 
 
 _METADATA_SECONDS = 10.0
@@ -39,6 +41,8 @@ class OwnTopic(NamedTuple):
     name: str
     cleanup: str
     config: Mapping[str, str] = {}
+    #: Whether the service writes it, too, and not only applications do.
+    written: bool = True
 
 
 #: A restarted service takes up the recent past from the topic: compaction leaves it alone for
@@ -53,6 +57,8 @@ OWN_TOPICS = (
     OwnTopic(REASSIGNMENTS, "compact"),
     OwnTopic(RECOMMENDATIONS, "compact"),
     OwnTopic(MOVEMENTS, "delete"),
+    # By the broker's clock: those of applications may be wrong.
+    OwnTopic(TASK_POSITIONS, "compact", {"message.timestamp.type": "LogAppendTime"}, written=False),
 )
 
 

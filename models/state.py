@@ -20,7 +20,8 @@ from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
 from caughtup.models.membership import Member
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.reassignment import ReassignmentTracker
-from caughtup.models.task_table import TaskCopy, task_table
+from caughtup.models.task_positions import TaskPositions
+from caughtup.models.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.topic_names import TopicNames, TopicReaders
 from caughtup.models.wire.batch import Batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
@@ -57,6 +58,7 @@ class ClusterState:
         self.reassignments = ReassignmentTracker()
         self.counts = ReaderCounts()
         self.commits = GroupPartitions()
+        self.positions = TaskPositions()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
         self.applications: dict[str, Application] = {}
@@ -224,7 +226,13 @@ class ClusterState:
         return rows
 
     def task_rows(self, group: str) -> list[TaskCopy]:
-        """Every copy of every task of a Streams application, once its generation is decided."""
+        """Every copy of every task of a Streams application.
+
+        Of one whose leader assigns, once its generation is decided.
+        """
+        positions = self.positions.of(group)
+        if (assigned_by_broker := self.groups.streams.get(group)) is not None:
+            return brokers_task_table(assigned_by_broker, positions)
         application = self.applications.get(group)
         if application is None or application.decided is None:
             return []
@@ -239,4 +247,4 @@ class ClusterState:
             )
 
         trusted = decided.exact.decision if decided.exact.result == "match" else None
-        return task_table(decided.generation, decided.inputs, trusted, processed_since)
+        return task_table(decided.generation, decided.inputs, trusted, positions, processed_since)

@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignors.decision import Decision
 from caughtup.models.groups import StreamsClient, StreamsGeneration
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import TaskId
 from caughtup.models.inputs import GenerationInputs
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
+from caughtup.models.streams_group import StreamsGroup
+from caughtup.models.task_positions import CopyKey, TaskPosition
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCopy:
-    """One copy of one task on one client.
+    """One copy of one task on one process, with its client's name.
 
     ``role``: active, restoring (an active that wasn't running when its client joined), standby,
     warmup, or none (state on disk that nobody asked for). ``lag``, ``offset_sum`` and
-    ``end_offset_sum`` are in offsets, None when unknown. ``provenance`` of the lag: ``running``
-    (an active has none), ``reported`` (the member's own sum against an end offset sum known
-    exactly), ``estimated`` (an upper bound: the end may have grown), ``unknown``.
-    ``as_of_ms``: the moment it speaks of.
+    ``end_offset_sum`` are in offsets, None when unknown; ``changelogs`` has the lag of each
+    changelog topic where the application told it. ``provenance`` of the lag: ``running`` (an
+    active has none), ``measured`` (the application told it since), ``reported`` (the member's own
+    sum against an end offset sum known exactly), ``estimated`` (an upper bound: the end may have
+    grown), ``unknown``. ``as_of_ms``: the moment it speaks of, None if nobody spoke.
     """
 
+    generation: int
     task: TaskId
-    process: ProcessId
+    process: str
+    client_id: str
     role: str
     lag: int | None
     provenance: str
     offset_sum: int | None
     end_offset_sum: int | None
-    as_of_ms: int
+    as_of_ms: int | None
+    changelogs: Mapping[str, int] = field(default_factory=dict)
 
 
 def task_table(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     decision: Decision | None,
+    positions: Mapping[CopyKey, TaskPosition],
     processed_since: Callable[[TaskId], bool],
 ) -> list[TaskCopy]:
     """List every copy, ordered by task and client.
 
     ``decision`` tells warm-ups among the standbys; None when it isn't known to be the leader's.
-    ``processed_since(task)`` tells whether the task's input was committed after this generation
-    began, which only a running active does.
+    ``positions`` are what the application reported of itself; those from before this generation
+    are passed over. ``processed_since(task)`` tells whether the task's input was committed after
+    this generation began, which only a running active does.
     """
-    copies: list[TaskCopy] = []
-    for process, client in generation.clients.items():
+    copies: list[tuple[TaskId, int, TaskCopy]] = []
+    for place, (process, client) in enumerate(generation.clients.items()):
         warmups = decision.clients[process].warmup if decision else ()
         active, standby = client.active(), client.standby()
         for task in active | standby | client.offset_sums.keys():
@@ -58,8 +66,62 @@ def task_table(
                 role = "warmup" if task in warmups else "standby"
             else:
                 role = "none"
-            copies.append(_copy(generation, inputs, client, task, role))
-    return sorted(copies, key=lambda copy: (copy.task, copy.process))
+            copy = _copy(generation, inputs, client, task, role)
+            position = positions.get(CopyKey(copy.process, task))
+            if position is not None and position.at_ms >= generation.as_of_ms:
+                copy = _measured(copy, position)
+            copies.append((task, place, copy))
+    return [copy for _, _, copy in sorted(copies, key=lambda entry: entry[:2])]
+
+
+def brokers_task_table(
+    group: StreamsGroup, positions: Mapping[CopyKey, TaskPosition]
+) -> list[TaskCopy]:
+    """List every copy of a group whose tasks the broker assigns (KIP-1071), in its order.
+
+    How far a copy is, only the coordinator and the application itself know; the log tells who has
+    what, but not since when.
+    """
+    copies = []
+    for held in group.copies():
+        process = held.member.process or ""
+        copy = TaskCopy(
+            generation=group.epoch or 0,
+            task=held.task,
+            process=process,
+            client_id=held.member.client_id,
+            role=held.role,
+            lag=None,
+            provenance="unknown",
+            offset_sum=None,
+            end_offset_sum=None,
+            as_of_ms=None,
+        )
+        position = positions.get(CopyKey(process, held.task))
+        copies.append(copy if position is None else _measured(copy, position))
+    return copies
+
+
+def _measured(copy: TaskCopy, position: TaskPosition) -> TaskCopy:
+    """Put in what the application said of a copy. A report on another role is an older one."""
+    is_active = copy.role in ("active", "restoring")
+    role = position.role or copy.role
+    if (role in ("active", "restoring")) != is_active:
+        return copy
+    if role == "active":
+        return replace(copy, role=role, lag=None, provenance="running", as_of_ms=position.at_ms)
+    if position.lag is None:
+        return copy
+    return replace(
+        copy,
+        role="restoring" if is_active else copy.role,
+        lag=position.lag,
+        provenance="measured",
+        offset_sum=None,
+        end_offset_sum=None,
+        as_of_ms=position.at_ms,
+        changelogs=position.changelogs,
+    )
 
 
 def _had_nothing_to_restore(client: StreamsClient, task: TaskId, inputs: GenerationInputs) -> bool:
@@ -88,8 +150,10 @@ def _copy(
         lag = task_lag(offset_sum, end_sum)
         provenance = "reported" if bound.low == bound.high else "estimated"
     return TaskCopy(
+        generation=generation.generation,
         task=task,
-        process=client.process,
+        process=str(client.process),
+        client_id=client.name,
         role=role,
         lag=lag,
         provenance=provenance,

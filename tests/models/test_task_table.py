@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.state import ClusterState
 from caughtup.models.task_table import TaskCopy
 from tests.support.streams import (
@@ -40,17 +40,20 @@ def decided(
 
 def rows(state: ClusterState) -> dict[tuple[str, int], TaskCopy]:
     """Give the table by task and process number."""
-    return {(str(copy.task), copy.process.least): copy for copy in state.task_rows(GROUP)}
+    return {
+        (str(copy.task), ProcessId.parse(copy.process).least): copy
+        for copy in state.task_rows(GROUP)
+    }
 
 
 def test_a_running_active_has_no_lag_and_a_warm_up_the_whole_log_before_it() -> None:
     table = rows(decided(*WARMING))
     assert list(table) == [("0_0", 1), ("0_1", 1), ("0_1", 2)]
     assert table["0_1", 1] == TaskCopy(
-        TaskId(0, 1), process(1), "active", None, "running", None, None, START_MS
+        1, TaskId(0, 1), str(process(1)), "a", "active", None, "running", None, None, START_MS
     )
     assert table["0_1", 2] == TaskCopy(
-        TaskId(0, 1), process(2), "warmup", 50_000, "reported", 0, 50_000, START_MS
+        1, TaskId(0, 1), str(process(2)), "b", "warmup", 50_000, "reported", 0, 50_000, START_MS
     )
 
 

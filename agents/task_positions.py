@@ -1,0 +1,60 @@
+"""caughtup-task-positions: how far copies are between rebalances, as their applications say."""
+
+from __future__ import annotations
+
+import logging
+
+import faust
+import msgspec
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TaskId
+from caughtup.models.state import ClusterState
+from caughtup.models.task_positions import ROLES, CopyKey, TaskPosition
+
+log = logging.getLogger(__name__)
+
+
+class PositionRecord(msgspec.Struct, omit_defaults=True):
+    """The value on caughtup-task-positions: lags in offsets, by changelog topic and in all."""
+
+    schema: int
+    role: str | None = None
+    lag: int | None = None
+    lags: dict[str, int] = {}
+
+
+_decode = msgspec.json.Decoder(PositionRecord).decode
+_decode_key = msgspec.json.Decoder(tuple[str, str, str]).decode
+
+
+def task_positions(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
+    """Register the task-positions agent: reports in batches, the state updated."""
+
+    @app.agent(topic, name="task_positions")
+    async def apply(records: faust.StreamT[bytes]) -> None:
+        async for events in records.take_events(1_000, within=0.05):
+            for event in events:
+                at_ms = int(event.message.timestamp * 1000)
+                apply_record(state, event.key, event.value, at_ms)
+
+
+def apply_record(state: ClusterState, key: bytes | None, value: bytes | None, at_ms: int) -> None:
+    """Take one record of caughtup-task-positions; a malformed one is logged and skipped.
+
+    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended.
+    """
+    try:
+        group, process, name = _decode_key(key or b"")
+        copy = CopyKey(process, TaskId.parse(name))
+        if value is None:
+            state.positions.apply(group, copy, None)
+            return
+        record = _decode(value)
+        lags = [record.lag or 0, *record.lags.values()]
+        if min(lags) < 0 or record.role not in (*ROLES, None):
+            raise CaughtupError("bad_position", f"role {record.role!r:.40}, lags {min(lags)}")
+    except (msgspec.MsgspecError, CaughtupError, ValueError, RecursionError) as error:
+        log.warning("skipped a record of task positions, key %r: %s", key, error)
+        return
+    state.positions.apply(group, copy, TaskPosition(record.role, record.lag, record.lags, at_ms))
