@@ -83,8 +83,8 @@ class Application:
     ) -> Iterator[Mapping[str, Any]]:
         """Decide pending generations in their order, as far as their end offsets are there.
 
-        ``commits`` are the application's own. Yields each recommendation once. A generation whose end offsets don't come within
-        ``PATIENCE_MS`` is decided without them.
+        ``commits`` are the application's own. Yields each recommendation once. A generation whose
+        end offsets don't come within ``PATIENCE_MS`` is decided without them.
         """
         while self.pending:
             generation, seen_ms = self.pending[0]
@@ -145,7 +145,7 @@ class Application:
 
 def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
     """Tell whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
-    if any(bound is None for bound in inputs.ends.values()):
+    if inputs.tentative or any(bound is None for bound in inputs.ends.values()):
         return True
     has_state = any(client.offset_sums for client in generation.clients.values())
     return has_state and not inputs.ends

@@ -37,7 +37,8 @@ class GenerationInputs:
     ``scenario`` is a mapping as ``caughtup assign`` reads it. ``unknown`` says why the leader may
     have decided from something else; empty when every input that matters is known. ``inferred``
     and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
-    stateful task's end offset sum, None where it could not be bounded.
+    stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
+    topic that nobody has looked at yet may be a changelog.
     """
 
     scenario: Mapping[str, Any]
@@ -46,6 +47,7 @@ class GenerationInputs:
     inferred: tuple[str, ...]
     assumed: tuple[str, ...]
     changelogs_from: str
+    tentative: bool = False
 
 
 def gather_inputs(
@@ -57,21 +59,25 @@ def gather_inputs(
 ) -> GenerationInputs:
     """Gather what the leader decided a generation from.
 
-    ``commits`` are the application's own, ``seen_ms`` is when the generation's record was read: the leader listed end offsets before
-    that and after the group's state changed. The scenario's lags use the upper bound of each end
-    offset sum. Source: StreamsPartitionAssignor.assign.
+    ``commits`` are the application's own, ``seen_ms`` is when the generation's record was read:
+    the leader listed end offsets before that and after the group's state changed. The scenario's
+    lags use the upper bound of each end offset sum. Source: StreamsPartitionAssignor.assign.
     """
     tasks = sorted(generation.all_tasks())
     counts = ends.partition_counts()
-    changelogs = find_changelogs(
-        generation.group, generation.source_topics, counts, parameters.changelogs
-    )
     clients = clients_of(members_of(generation))
     sums = {process: clients[process].offset_sums for process in generation.clients}
     greatest: dict[TaskId, int] = {}
     for reported in sums.values():
         for task, offset_sum in reported.items():
             greatest[task] = max(greatest.get(task, 0), offset_sum)
+    changelogs = find_changelogs(
+        generation.group,
+        generation.source_topics,
+        counts,
+        parameters.changelogs,
+        {task.subtopology for task in greatest},
+    )
     bounds = end_offset_sums(
         tasks,
         changelogs,
@@ -136,6 +142,7 @@ def gather_inputs(
             racked=all(client.rack is not None for client in clients.values()),
         ),
         changelogs_from=changelogs.provenance,
+        tentative=changelogs.tentative,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 #: How the changelog topic of a store of its own ends.
@@ -15,13 +15,15 @@ class Changelogs:
     """Subtopology → changelog topics, how each was found, and what could not be placed.
 
     ``unplaced`` names changelog topics of the application that fit several subtopologies: while
-    there is one, the state of no task is fully known.
+    there is one, the state of no task is fully known. ``tentative`` as long as a topic that nobody
+    has looked at yet may make another of it.
     """
 
     of: Mapping[int, tuple[str, ...]]
     provenance: str
     inferred: tuple[str, ...] = ()
     unplaced: tuple[str, ...] = ()
+    tentative: bool = False
 
 
 def find_changelogs(
@@ -29,14 +31,17 @@ def find_changelogs(
     source_topics: Mapping[str, int],
     partition_counts: Mapping[str, int],
     given: Mapping[int, tuple[str, ...]] | None,
+    reported: Collection[int] = (),
 ) -> Changelogs:
     """Map subtopologies to their changelog topics.
 
     What the operator gave is taken as it is. Otherwise topics named ``<group>-<store>-changelog``
     are placed in turn: by a repartition topic of the same store name (the DSL names both after
     the store), by a partition count that only one subtopology has, and the last one left over to
-    the last subtopology left over. ``source_topics``: source topic → subtopology;
-    ``partition_counts``: topic → number of partitions, of all topics seen.
+    the last subtopology left over. Where state is reported and nothing is left that could be its
+    changelog, a table's source topic serves as one (KAFKA-3522), if there is just one source.
+    ``source_topics``: source topic → subtopology; ``partition_counts``: topic → number of
+    partitions, of all topics seen; ``reported``: subtopologies of which somebody reports state.
     """
     if given is not None:
         return Changelogs({s: tuple(t) for s, t in sorted(given.items())}, "settings")
@@ -69,11 +74,22 @@ def find_changelogs(
             )
         else:
             unplaced.append(topic)
+    tentative = False
+    for subtopology in sorted(reported):
+        own = [topic for topic, owner in sorted(source_topics.items()) if owner == subtopology]
+        if subtopology not in found and not unplaced and len(own) == 1:
+            found[subtopology] = own
+            tentative = True
+            inferred.append(
+                f"{own[0]} is the changelog of subtopology {subtopology}, which it feeds: "
+                "state is reported, and there is no other topic for it"
+            )
     return Changelogs(
         {s: tuple(t) for s, t in sorted(found.items())},
         "inferred",
         tuple(inferred),
         tuple(unplaced),
+        tentative,
     )
 
 

@@ -6,14 +6,17 @@ from dataclasses import replace
 
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.state import ClusterState
+from caughtup.models.task_positions import CopyKey, TaskPosition
 from caughtup.models.task_table import TaskCopy
 from tests.support.streams import (
+    CHANGELOG,
     ENDS,
     GROUP,
     HANDED_OVER,
     HANDING_OVER,
     RUNNING,
     START_MS,
+    TOLD,
     WARMING,
     Member,
     cluster_state,
@@ -140,3 +143,68 @@ def test_there_is_no_table_before_the_first_decision_nor_of_other_groups() -> No
     read(state, generation(1, *WARMING))
     assert state.task_rows(GROUP) == []
     assert state.task_rows("unheard-of") == []
+
+
+def reported(state: ClusterState, number: int, task: str, position: TaskPosition | None) -> None:
+    state.positions.apply(GROUP, CopyKey(str(process(number)), TaskId.parse(task)), position)
+
+
+def test_what_the_application_reports_since_the_rebalance_is_measured() -> None:
+    state = decided(*WARMING)
+    later = START_MS + 5_000
+    reported(state, 2, "0_1", TaskPosition("standby", 30_000, {CHANGELOG: 30_000}, later))
+    copy = rows(state)["0_1", 2]
+    assert (copy.role, copy.lag, copy.provenance) == ("warmup", 30_000, "measured")
+    assert (copy.as_of_ms, copy.changelogs) == (later, {CHANGELOG: 30_000})
+    assert (copy.offset_sum, copy.end_offset_sum) == (None, None)
+
+
+def test_a_report_from_before_the_rebalance_is_passed_over() -> None:
+    state = decided(*WARMING)
+    reported(state, 2, "0_1", TaskPosition("standby", 1, {}, START_MS - 1))
+    assert rows(state)["0_1", 2].lag == 50_000
+
+
+def test_a_report_of_another_role_is_of_another_time() -> None:
+    state = decided(*WARMING)
+    reported(state, 2, "0_1", TaskPosition("active", None, {}, START_MS + 1))
+    reported(state, 1, "0_1", TaskPosition("standby", 7, {}, START_MS + 1))
+    table = rows(state)
+    assert (table["0_1", 2].role, table["0_1", 2].lag) == ("warmup", 50_000)
+    assert table["0_1", 1].role == "active"
+
+
+def test_a_report_without_the_lag_leaves_what_was_known() -> None:
+    state = decided(*WARMING)
+    reported(state, 2, "0_1", TaskPosition("standby", None, {}, START_MS + 1))
+    assert rows(state)["0_1", 2].provenance == "reported"
+
+
+def test_a_restoring_active_says_itself_when_it_runs() -> None:
+    state = decided(*HANDED_OVER)
+    reported(state, 2, "0_1", TaskPosition("restoring", 400, {}, START_MS + 1))
+    restoring = rows(state)["0_1", 2]
+    assert (restoring.role, restoring.lag, restoring.provenance) == ("restoring", 400, "measured")
+    reported(state, 2, "0_1", TaskPosition("active", None, {}, START_MS + 2))
+    running = rows(state)["0_1", 2]
+    assert (running.role, running.lag, running.provenance) == ("active", None, "running")
+
+
+def test_a_withdrawn_report_counts_no_more() -> None:
+    state = decided(*WARMING)
+    reported(state, 2, "0_1", TaskPosition("standby", 3, {}, START_MS + 1))
+    reported(state, 2, "0_1", None)
+    assert rows(state)["0_1", 2].provenance == "reported"
+    assert state.positions.of(GROUP) == {}
+
+
+def test_the_lag_of_several_stores_is_one_sum() -> None:
+    stores = (CHANGELOG, "orders-seen-changelog")
+    state = cluster_state(replace(TOLD, changelogs={0: stores}))
+    known_ends(state)
+    for at_ms in (START_MS - 60_000, START_MS + 60_000):
+        list_ends(state, {0: 300, 1: 300}, at_ms=at_ms, topic=stores[1])
+    read(state, generation(1, *HANDING_OVER))
+    list(state.decide(START_MS + 20_000))
+    copy = rows(state)["0_1", 2]
+    assert (copy.lag, copy.end_offset_sum, copy.provenance) == (5_300, 50_300, "reported")

@@ -113,3 +113,29 @@ def test_the_order_in_which_topics_were_seen_does_not_matter() -> None:
     }
     again = changelogs(dict(reversed(sources.items())), dict(reversed(counts.items())))
     assert again == changelogs(sources, counts)
+
+
+def test_where_state_is_reported_without_a_changelog_the_only_source_serves_as_one() -> None:
+    """A table read straight from its topic, with topology.optimization."""
+    counts = {"in": 3, "clicks": 3, "app-a-changelog": 3, "app-a-repartition": 3}
+    found = find_changelogs(
+        "app", {"in": 0, "app-a-repartition": 1, "clicks": 2}, counts, None, {0, 1}
+    )
+    assert found.of == {0: ("in",), 1: ("app-a-changelog",)}
+    assert found.inferred[-1] == (
+        "in is the changelog of subtopology 0, which it feeds: "
+        "state is reported, and there is no other topic for it"
+    )
+    assert found.tentative
+
+
+def test_which_of_several_sources_serves_as_changelog_cannot_be_told() -> None:
+    found = find_changelogs("app", {"in": 0, "more": 0}, {"in": 3, "more": 3}, None, {0})
+    assert found == Changelogs({}, "inferred")
+
+
+def test_no_source_serves_as_changelog_while_a_changelog_is_unplaced() -> None:
+    counts = {"in": 3, "clicks": 3, "app-a-changelog": 3, "app-b-changelog": 3}
+    found = find_changelogs("app", {"in": 0, "clicks": 1}, counts, None, {0, 1})
+    assert found.of == {}
+    assert not found.tentative

@@ -1,0 +1,81 @@
+"""Records of caughtup-task-positions: taken, withdrawn, and skipped when they are malformed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from caughtup.agents.task_positions import apply_record
+from caughtup.models.ids import TaskId
+from caughtup.models.task_positions import CopyKey, TaskPosition
+from tests.support.streams import GROUP, cluster_state
+
+PROCESS = "00000000-0000-0000-0000-000000000002"
+KEY = json.dumps([GROUP, PROCESS, "0_1"]).encode()
+COPY = CopyKey(PROCESS, TaskId(0, 1))
+FIELDS: dict[str, Any] = {
+    "schema": 1,
+    "group": GROUP,
+    "process": PROCESS,
+    "client_id": "b",
+    "task": "0_1",
+    "role": "standby",
+    "lag": 40,
+    "lags": {"orders-counts-changelog": 40},
+    "at_ms": 5,
+}
+
+
+def encoded(**changes: Any) -> bytes:
+    return json.dumps({**FIELDS, **changes}).encode()
+
+
+def test_a_report_is_of_the_time_at_which_the_broker_got_it() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(), 9_000)
+    lags = {"orders-counts-changelog": 40}
+    assert state.positions.of(GROUP) == {COPY: TaskPosition("standby", 40, lags, 9_000)}
+
+
+def test_a_running_active_needs_no_lag() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, b'{"schema": 1, "role": "active"}', 9_000)
+    assert state.positions.of(GROUP)[COPY] == TaskPosition("active", None, {}, 9_000)
+
+
+def test_a_tombstone_withdraws_the_report() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, None, 9_000)
+    apply_record(state, KEY, encoded(), 9_000)
+    apply_record(state, KEY, None, 9_001)
+    assert state.positions.of(GROUP) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param(None, encoded(), id="no key"),
+        pytest.param(b"orders", encoded(), id="a key that isn't JSON"),
+        pytest.param(b'["orders", "p"]', encoded(), id="a key with too few parts"),
+        pytest.param(b'["orders", "p", "01"]', encoded(), id="not a task"),
+        pytest.param(KEY, b"{", id="half a value"),
+        pytest.param(KEY, b"[" * 100_000, id="a nesting bomb"),
+        pytest.param(KEY, b"\xff", id="not UTF-8"),
+        pytest.param(KEY, encoded(lag=-1), id="a negative lag"),
+        pytest.param(KEY, encoded(lags={"t": -3}), id="a negative lag of a changelog"),
+        pytest.param(KEY, encoded(lag="40"), id="a lag that is no number"),
+        pytest.param(KEY, encoded(role="boss"), id="an unheard-of role"),
+    ],
+)
+def test_a_malformed_record_is_skipped_with_a_line_and_leaves_the_last_one(
+    key: bytes | None, value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(), 1_000)
+    with caplog.at_level(logging.WARNING):
+        apply_record(state, key, value, 2_000)
+    assert len(caplog.records) == 1
+    assert state.positions.of(GROUP)[COPY].at_ms == 1_000
