@@ -12,6 +12,7 @@ from caughtup.agents.assessor import Assessor
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
+from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
@@ -94,6 +95,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
     app.service(ReassignmentsProbe(settings, health, state, movements))
     app.service(Assessor(state, health))
+    if settings.lag_interval:
+        app.service(LagTopic(settings, state, health))
     web = WebServer(settings, state, health)
     app.service(web)
     return Wired(app, state, health, web)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-#: What looks at Kafka by itself, and can fail at it.
-PROBES = ("end_offsets", "offsets", "reassignments")
+#: What asks Kafka, or tells it, by itself, and can fail at it.
+PROBES = ("end_offsets", "lag", "offsets", "reassignments")
 
 
 @dataclass(slots=True)
@@ -27,6 +27,10 @@ class Health:
     def succeeded(self, probe: str, now_ms: int) -> None:
         """Note that a probe went through."""
         self.probed_ms[probe] = now_ms
+        self.recovered(probe)
+
+    def recovered(self, probe: str) -> None:
+        """Note that a probe fails no longer, where it goes by no clock."""
         self._failing.discard(probe)
 
     def failed(self, probe: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -11,8 +10,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.lag_lines import lag_lines, task_lines
 from caughtup.agents.options import connection_options, format_option, settings_of
-from caughtup.agents.page_state import present
 from caughtup.agents.progress import Progress
 from caughtup.agents.snapshot import read_snapshot
 from caughtup.models.assessment import Assessed
@@ -48,79 +47,6 @@ def lag(groups: tuple[str, ...], output: str, **connection: Any) -> None:
     console = Console(markup=False)
     for group in chosen:
         _print_group(console, state, group)
-
-
-def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    """Give the JSON lines of one group: its partitions, its members, its tasks' copies."""
-    kind = state.group_type(group)
-    for row in state.partition_rows(group):
-        assessed = state.assessments.find(group, row.partition)
-        yield present(
-            kind="partition",
-            group=group,
-            group_type=kind,
-            topic=row.partition.topic,
-            partition=row.partition.partition,
-            committed=row.committed,
-            has_commit=row.committed is not None,
-            end_offset=row.ends.end_offset if row.ends else None,
-            last_stable_offset=row.ends.last_stable_offset if row.ends else None,
-            start_offset=row.ends.start_offset if row.ends else None,
-            lag=row.lag.lag if row.lag else None,
-            lag_committed_view=row.lag.lag_committed_view if row.lag else None,
-            lag_seconds=assessed.lag_seconds if assessed and row.ends else None,
-            lag_seconds_method=assessed.method if assessed and row.ends else None,
-            verdict=assessed.verdict if assessed and row.ends else None,
-            why=assessed.reason if assessed and row.ends else None,
-            member=row.member.member_id if row.member else None,
-            client_id=row.member.client_id if row.member else None,
-        )
-    yield from _member_lines(state, group)
-    yield from task_lines(state, group)
-
-
-def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    """Give a JSON line for each copy of each task of a Streams application."""
-    for copy in state.task_rows(group):
-        yield present(
-            kind="task",
-            group=group,
-            generation=copy.generation,
-            process=copy.process,
-            client_id=copy.client_id,
-            task=str(copy.task),
-            role=copy.role,
-            lag=copy.lag,
-            provenance=copy.provenance,
-            offset_sum=copy.offset_sum,
-            end_offset_sum=copy.end_offset_sum,
-            changelogs=copy.changelogs or None,
-            as_of_ms=copy.as_of_ms,
-        )
-
-
-def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    membership = state.groups.membership(group)
-    if membership is None:
-        return
-    owned: dict[str, list[tuple[str, int]]] = {}
-    for partition, member in sorted(membership.owners.items()):
-        owned.setdefault(member.member_id, []).append(tuple(partition))
-    application = state.applications.get(group)
-    processes = (
-        {m.member_id: str(m.process) for m in application.newest.members()} if application else {}
-    )
-    for member in membership.members:
-        yield present(
-            kind="member",
-            group=group,
-            group_type=membership.group_type,
-            member=member.member_id,
-            client_id=member.client_id,
-            host=member.host,
-            process=member.process or processes.get(member.member_id),
-            assigned=owned.get(member.member_id, []),
-        )
 
 
 def _print_group(console: Console, state: ClusterState, group: str) -> None:

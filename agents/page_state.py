@@ -52,7 +52,7 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
     ``lag_seconds`` is the age of its oldest unread record, ``lag_seconds_method`` how that was had
     (``LagSeconds``); partitions of topics that are gone don't count in it, as in the verdict.
     """
-    rows = state.partition_rows(group)
+    rows = list(state.partition_rows(group))
     lags = [row.lag.lag for row in rows if row.lag is not None]
     membership = state.groups.membership(group)
     judged = state.assessments.verdicts.get(group)

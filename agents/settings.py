@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     # Seconds between two looks at end offsets, and at reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)
     reassignments_interval: float = Field(default=2.0, gt=0)
+    # Seconds between two writings of what changed in the lag table to caughtup-lag; 0: never.
+    lag_interval: float = Field(default=30.0, ge=0)
     # Also serve lag under kafka_exporter's names, for dashboards that have them.
     compat_metrics: bool = False
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -7,6 +7,7 @@
 | …reassignments              | topic-partition  | reassignments          | the reassignment probe |
 | …recommended-assignments    | group            | recommend (at start)   | recommend            |
 | …movements                  | group            | people, pipelines      | recommend            |
+| …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
 | …task-positions             | group, process, task | task_positions     | applications         |
 """
 
@@ -28,6 +29,7 @@ END_OFFSETS = "end-offsets"
 REASSIGNMENTS = "reassignments"
 RECOMMENDATIONS = "recommended-assignments"
 MOVEMENTS = "movements"
+LAG = "lag"
 TASK_POSITIONS = "task-positions"
 
 
@@ -57,6 +59,7 @@ OWN_TOPICS = (
     OwnTopic(REASSIGNMENTS, "compact"),
     OwnTopic(RECOMMENDATIONS, "compact"),
     OwnTopic(MOVEMENTS, "delete"),
+    OwnTopic(LAG, "compact"),
     # By the broker's clock: those of applications may be wrong.
     OwnTopic(TASK_POSITIONS, "compact", {"message.timestamp.type": "LogAppendTime"}, written=False),
 )

@@ -205,7 +205,7 @@ class ClusterState:
         membership = self.groups.membership(group)
         return None if membership is None else membership.group_type
 
-    def partition_rows(self, group: str) -> list[PartitionRow]:
+    def partition_rows(self, group: str) -> Iterator[PartitionRow]:
         """Every partition that a group committed or was assigned, sorted, with its lag.
 
         A commit on a partition of a topic that no longer exists has no end offsets and no lag.
@@ -213,7 +213,6 @@ class ClusterState:
         commits = self.commits.of(group)
         membership = self.groups.membership(group)
         owners = {} if membership is None else membership.owners
-        rows = []
         for partition in sorted(commits.keys() | owners.keys()):
             known = commits.get(partition)
             ends = self.ends.latest(partition)
@@ -222,8 +221,7 @@ class ClusterState:
                 committed, at_ms = known.committed, known.commit_timestamp_ms
             if ends is not None:
                 lag = partition_lag(committed, ends, at_ms)
-            rows.append(PartitionRow(partition, committed, ends, lag, owners.get(partition)))
-        return rows
+            yield PartitionRow(partition, committed, ends, lag, owners.get(partition))
 
     def task_rows(self, group: str) -> list[TaskCopy]:
         """Every copy of every task of a Streams application.

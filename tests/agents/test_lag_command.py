@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.lag_command import lag_lines
+from caughtup.agents.lag_lines import lag_lines
 from caughtup.models.state import ClusterState
 from tests.support.states import HOSTILE, everything
 from tests.support.streams import (

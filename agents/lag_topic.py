@@ -1,0 +1,171 @@
+"""The lag table → caughtup-lag: what changed since it was last written there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import msgspec
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from mode import Service
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.health import Health
+from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.lag_lines import partition_lines, task_lines
+from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
+from caughtup.agents.snapshot import read_topic
+from caughtup.agents.topics import LAG, topic_name
+from caughtup.models.state import ClusterState
+
+log = logging.getLogger(__name__)
+
+PROBE = "lag"
+#: Of so long a turn and so long a pause, writing takes a tenth of the event loop's time at most.
+_TURN_SECONDS = 0.005
+_PAUSE_SECONDS = 0.045
+_RETRY_SECONDS = 2.0
+_FLUSH_SECONDS = 5.0
+
+_encode = msgspec.json.encode
+
+
+class LagTopic(Service):
+    """Writes the lag of every group-partition and of every copy of a task, as it changes.
+
+    A key is the JSON array of group, topic and partition, or of group, process and task; a value
+    is the line of ``caughtup lag --format json``. What is gone gets a tombstone.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(self, settings: Settings, state: ClusterState, health: Health) -> None:
+        super().__init__()
+        self._settings = settings
+        self._topic = topic_name(settings, LAG)
+        self._state = state
+        self._health = health
+        #: By group and key, the hash of the value that was last written.
+        self._written: dict[str, dict[bytes, int]] = {}
+
+    @Service.task
+    async def _run(self) -> None:
+        producer = Producer(rdkafka_config(self._settings, **_PRODUCER))
+        try:
+            await self._read_back()
+            while not self.should_stop:
+                done = self._health.ready and await self._round(producer)
+                await self.sleep(self._settings.lag_interval if done else _RETRY_SECONDS)
+        finally:
+            await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
+
+    async def _read_back(self) -> None:
+        """Take up what was written before a restart: what is gone since has to go there, too."""
+        while not self.should_stop:
+            try:
+                self._written = await asyncio.to_thread(self._read)
+                return
+            except UserError as error:
+                self._failed(error.message)
+                await self.sleep(_RETRY_SECONDS)
+
+    def _read(self) -> dict[str, dict[bytes, int]]:
+        written: dict[str, dict[bytes, int]] = {}
+        for key, value in read_topic(self._settings, self._topic, Progress()):
+            group = _group(key)
+            if key is None or group is None:
+                continue
+            if value is None:
+                written.get(group, {}).pop(key, None)
+            else:
+                written.setdefault(group, {})[key] = hash(value)
+        return written
+
+    async def _round(self, producer: Producer) -> bool:
+        """Write what changed, and tell whether every group could be written.
+
+        A group that wasn't assessed yet has no verdicts: it waits.
+        """
+        turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
+        groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
+        for group in groups:
+            written = self._written.setdefault(group, {})
+            gone = set(written)
+            for key, value in _records(self._state, group):
+                gone.discard(key)
+                if written.get(key) != hash(value):
+                    await self._send(producer, group, key, value)
+                if time.monotonic() - turn > _TURN_SECONDS:
+                    producer.poll(0)
+                    await self.sleep(_PAUSE_SECONDS)
+                    turn = time.monotonic()
+            for key in sorted(gone):
+                await self._send(producer, group, key, None)
+        present = self._state.commits.groups() | self._state.groups.names()
+        for group in sorted(self._written.keys() - present):
+            for key in sorted(self._written[group]):
+                await self._send(producer, group, key, None)
+            del self._written[group]
+        producer.poll(0)
+        if self._health.probe_errors[PROBE] == failures:
+            self._health.recovered(PROBE)
+        return len(groups) == len(present)
+
+    async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:
+        while not self.should_stop:
+            try:
+                producer.produce(self._topic, value, key, on_delivery=self._delivered)
+                break
+            except BufferError:  # the brokers are slower than we are
+                producer.poll(0)
+                await self.sleep(_PAUSE_SECONDS)
+            except KafkaException as error:
+                self._failed(str(error))
+                return
+        written = self._written.setdefault(group, {})
+        if value is None:
+            written.pop(key, None)
+        else:
+            written[key] = hash(value)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Note how writing a record went; one that wasn't written is written with the next round."""
+        if error is None:
+            return
+        self._failed(error.str())
+        key = message.key()
+        group = _group(key)
+        if key is not None and group is not None:
+            self._written.setdefault(group, {})[key] = 0
+
+    def _failed(self, why: str) -> None:
+        if self._health.failed(PROBE):
+            log.warning("writing %s: %s; trying again", self._topic, why)
+
+
+_PRODUCER: dict[str, Any] = {
+    "compression.type": "lz4",
+    "linger.ms": 50,
+    "queue.buffering.max.messages": 20_000,
+}
+
+
+def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
+    """Give each line of a group's table under its key."""
+    for line in chain(partition_lines(state, group), task_lines(state, group)):
+        names = ("topic", "partition") if line["kind"] == "partition" else ("process", "task")
+        yield _encode([group, *(line[name] for name in names)]), _encode(line)
+
+
+def _group(key: bytes | None) -> str | None:
+    """Read the group out of a record's key; None if it isn't one of ours."""
+    try:
+        parts = msgspec.json.decode(key or b"", type=tuple[str, str, str | int])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return parts[0]
