@@ -233,6 +233,8 @@ def test_check_names_everything_that_is_missing(
         "missing: READ, WRITE on the topic caughtup-reassignments",
         "missing: READ, WRITE on the topic caughtup-recommended-assignments",
         "missing: READ, WRITE on the topic caughtup-movements",
+        "missing: READ, WRITE on the topic caughtup-lag",
+        "missing: READ on the topic caughtup-task-positions",
     ]
     assert checked.message.endswith("(and 6 more)")
 
