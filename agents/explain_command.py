@@ -14,7 +14,7 @@ from caughtup.agents.lag_command import NOTHING_MATCHED
 from caughtup.agents.options import connection_options, format_option, settings_of
 from caughtup.agents.progress import Progress
 from caughtup.agents.snapshot import read_snapshot
-from caughtup.models.application import DecidedGeneration
+from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.exact import ASSIGNOR
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import caughtup
 from caughtup.agents.health import Health
-from caughtup.models.application import Application, DecidedGeneration
+from caughtup.models.application import Application
 from caughtup.models.assessment import Assessed
+from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.state import ClusterState
 from caughtup.models.task_table import TaskCopy

@@ -13,6 +13,7 @@ import msgspec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
+from caughtup.models.deciding import decide_generation
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -47,7 +48,12 @@ def recommend(
         async for wakeup in woken:
             if not health.ready:
                 continue
-            for record in state.decide(now_ms()):
+            for due in state.due(now_ms()):
+                # A large group takes long to decide; others have their turn meanwhile.
+                decided = await asyncio.to_thread(decide_generation, state.cluster, due, now_ms())
+                record = state.settle(decided)
+                if record is None:
+                    continue
                 key = record["group"].encode()
                 for event in movement_events(record):
                     await movements.send(key=key, value=msgspec.json.encode(event))

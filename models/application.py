@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from caughtup.models.commit_history import CommitHistory
+from caughtup.models.deciding import DecidedGeneration, DueGeneration
 from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.exact import ExactResult, recompute
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.inputs import GenerationInputs, gather_inputs
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.recommendation import read_recommendation, recommendation
+from caughtup.models.recommendation import read_recommendation, recommend
 
 #: How long a decision waits for end offsets listed after the rebalance, in ms.
 PATIENCE_MS = 15_000
 #: Decided generations kept to be shown.
 GENERATIONS_KEPT = 50
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedGeneration:
-    """A generation with what it was decided from, how exact mode fared, and the record if any."""
-
-    generation: StreamsGeneration
-    inputs: GenerationInputs
-    exact: ExactResult
-    record: Mapping[str, Any] | None
-
-    @property
-    def movements(self) -> list[Mapping[str, Any]]:
-        """The movements of the recommendation; none without one."""
-        return list(self.record["movements"]) if self.record else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +58,35 @@ class Application:
         while len(self.pending) > 1:
             self.pending.popleft()
 
-    def decide(
+    def due(
         self,
-        cluster: str,
         parameters: ApplicationParameters,
         ends: EndOffsetTable,
         commits: Mapping[TopicPartition, CommitHistory],
         now_ms: int,
-    ) -> Iterator[Mapping[str, Any]]:
-        """Decide pending generations in their order, as far as their end offsets are there.
+    ) -> DueGeneration | None:
+        """Give the oldest pending generation once its end offsets are there, else None.
 
-        ``commits`` are the application's own. Yields each recommendation once. A generation whose
-        end offsets don't come within ``PATIENCE_MS`` is decided without them.
+        ``commits`` are the application's own. A generation whose end offsets don't come within
+        ``PATIENCE_MS`` is decided without them.
         """
-        while self.pending:
-            generation, seen_ms = self.pending[0]
-            inputs = gather_inputs(generation, parameters, ends, commits, seen_ms)
-            if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
-                return
-            self.pending.popleft()
-            exact = recompute(generation, inputs)
-            record = recommendation(cluster, generation, inputs, exact, now_ms)
-            self._settle(DecidedGeneration(generation, inputs, exact, record))
-            if record is not None:
-                self.published += 1
-                yield record
+        if not self.pending:
+            return None
+        generation, seen_ms = self.pending[0]
+        inputs = gather_inputs(generation, parameters, ends, commits, seen_ms)
+        if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
+            return None
+        return DueGeneration(generation, inputs)
+
+    def settle(self, decided: DecidedGeneration) -> bool:
+        """Take the decision of a generation, and tell whether it was still to be decided."""
+        if not self.pending or self.pending[0][0] is not decided.generation:
+            return False
+        self.pending.popleft()
+        self._settle(decided)
+        if decided.record is not None:
+            self.published += 1
+        return True
 
     def restore(self, record: Mapping[str, Any]) -> None:
         """Take up the newest generation's decision as it was published before a restart.
@@ -107,7 +96,7 @@ class Application:
         """
         inputs, exact = read_recommendation(record)
         self.pending.clear()
-        self._settle(DecidedGeneration(self.newest, inputs, exact, record))
+        self._settle(DecidedGeneration(self.newest, inputs, exact, recommend(inputs), record))
 
     def holds(self, record: Mapping[str, Any]) -> bool:
         """Tell whether a recommendation was made for the newest generation.

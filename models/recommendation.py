@@ -10,7 +10,7 @@ from typing import Any
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Decision
 from caughtup.models.assignors.scenario import parse_scenario
-from caughtup.models.errors import CaughtupError
+from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.exact import ASSIGNOR, ExactResult
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
@@ -18,8 +18,18 @@ from caughtup.models.inputs import GenerationInputs
 from caughtup.models.task_ends import EndOffsetSum
 
 SCHEMA = 1
+#: The assignor whose decisions are recommended.
+RECOMMENDED = "high_availability"
 #: Movements that build a copy of state where there was none; the others only change roles.
 BUILDING = frozenset({"cold", "warmup", "standby"})
+
+
+def recommend(inputs: GenerationInputs) -> Decision | None:
+    """Decide what to recommend; None if it can't be decided from these inputs."""
+    try:
+        return decide(parse_scenario({**inputs.scenario, "assignor": RECOMMENDED}))
+    except ScenarioError:
+        return None
 
 
 def recommendation(
@@ -27,14 +37,14 @@ def recommendation(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     exact: ExactResult,
+    decision: Decision | None,
     decided_at_ms: int,
 ) -> dict[str, Any] | None:
     """Write the record of ``caughtup-recommended-assignments`` for a generation.
 
-    None when nothing could be decided. Whoever applies it ignores it once the generation or the
-    processes are others.
+    ``decision`` is what is recommended. None when nothing could be decided. Whoever applies it
+    ignores it once the generation or the processes are others.
     """
-    decision = exact.decision
     if decision is None:
         return None
     due = generation.next_rebalance()
@@ -53,7 +63,7 @@ def recommendation(
         "generation": generation.generation,
         "as_of_ms": generation.as_of_ms,
         "process_ids": [str(process) for process in generation.clients],
-        "assignor": "high_availability",
+        "assignor": RECOMMENDED,
         "decided_at_ms": decided_at_ms,
         "assignment": {
             str(process): {

@@ -10,6 +10,7 @@ from typing import Any
 
 from caughtup.models.application import Application
 from caughtup.models.assessment import Assessments
+from caughtup.models.deciding import DecidedGeneration, DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.group_partitions import GroupPartitions
@@ -139,18 +140,41 @@ class ClusterState:
             with suppress(CaughtupError):  # somebody else's record: decide for ourselves
                 known.restore(published)
 
-    def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
-        """Decide every generation that is due, and yield the records that are to be published."""
+    def due(self, now_ms: int) -> Iterator[DueGeneration]:
+        """Give every generation whose decision is due, each once the one before it is settled.
+
+        The caller may apply events and await others between two.
+        """
         for group in sorted(self.applications):
-            # Looked up late: the caller may apply events between two records.
-            application = self.applications.get(group)
-            if application is None:
-                continue
-            decisions = application.decide(
-                self.cluster, self.parameters(group), self.ends, self.commits.of(group), now_ms
-            )
-            for record in decisions:
-                self._published[group] = record
+            last: DueGeneration | None = None
+            # Looked up late, since it may be gone by then.
+            while (application := self.applications.get(group)) is not None:
+                due = application.due(
+                    self.parameters(group), self.ends, self.commits.of(group), now_ms
+                )
+                if due is None or (last is not None and due.generation is last.generation):
+                    break
+                yield due
+                last = due
+
+    def settle(self, decided: DecidedGeneration) -> Mapping[str, Any] | None:
+        """Take a decision, and give the record that is to be published of it, if any.
+
+        None as well if the generation is no longer to be decided.
+        """
+        group = decided.generation.group
+        application = self.applications.get(group)
+        if application is None or not application.settle(decided):
+            return None
+        if decided.record is not None:
+            self._published[group] = decided.record
+        return decided.record
+
+    def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
+        """Decide every generation that is due, here and now, and yield the records of it."""
+        for due in self.due(now_ms):
+            record = self.settle(decide_generation(self.cluster, due, now_ms))
+            if record is not None:
                 yield record
 
     def leave_the_past(self) -> None:
