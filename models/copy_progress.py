@@ -1,0 +1,212 @@
+"""Where a copy of a task's state was over time, and how it moved: bounded, like a commit history.
+
+A copy is *observed* when its process reports its offsets in a rebalance, or its application
+reports its position in between. A copy *moves* when its position certainly grew from one
+observation to the next; its *interval* is how long it takes from one move to the next while there
+is something to restore.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from caughtup.models.sum_history import SumHistory, SumPoint
+from caughtup.models.task_ends import EndOffsetSum
+
+#: Waits between moves that are kept. With fewer than the first there is no rhythm yet; with fewer
+#: than the second, the longest is it; else the second longest, so that one pause makes no rhythm.
+WAITS_KEPT = 8
+FEWEST_WAITS = 2
+ENOUGH_WAITS = 5
+#: A copy that takes longer than this many of its own intervals for a move isn't in its rhythm.
+INTERVALS_ALLOWED = 3
+#: Rates are taken from the last minutes, or from this many points if those reach further back.
+RATE_SPAN_MS = 300_000
+FEWEST_POINTS = 4
+
+REPORTED = "reported"
+MEASURED = "measured"
+
+
+class Observation(NamedTuple):
+    """What somebody saw of a copy at a moment (ms since the epoch).
+
+    At least one of ``offset_sum`` (what it has restored) and ``lag`` (what it hasn't), in offsets.
+    ``end``: bounds of its task's end offset sum at that moment; None lets the known ends tell.
+    ``provenance``: ``reported`` by the rebalance, or ``measured`` by a position report.
+    """
+
+    at_ms: int
+    offset_sum: int | None = None
+    lag: int | None = None
+    end: EndOffsetSum | None = None
+    provenance: str = MEASURED
+
+
+class SetBack(NamedTuple):
+    """A copy that had restored up to an offset sum and was seen at a lower one (ms)."""
+
+    had: int
+    has: int
+    at_ms: int
+
+
+class CopyHistory:
+    """A copy's positions and lags, oldest first, since it last started over.
+
+    ``provenance`` of the newest observation. ``idle_ms``: when it was last seen with nothing to
+    restore, None if never. ``set_back``: the last time it went back, None if it
+    never did. ``moved_ms``: when it was last seen to have moved, None while it wasn't.
+    """
+
+    __slots__ = (
+        "_last_ms",
+        "_moving_from_ms",
+        "_something_since_ms",
+        "_waits",
+        "idle_ms",
+        "lags",
+        "moved_ms",
+        "positions",
+        "provenance",
+        "set_back",
+    )
+
+    def __init__(self) -> None:
+        self.positions = SumHistory()
+        self.lags = SumHistory()
+        self.provenance: str | None = None
+        self.idle_ms: int | None = None
+        self.set_back: SetBack | None = None
+        self.moved_ms: int | None = None
+        self._last_ms: int | None = None
+        # Since when there has been something to restore that it hasn't moved for.
+        self._something_since_ms: int | None = None
+        self._moving_from_ms: int | None = None
+        self._waits: deque[int] = deque(maxlen=WAITS_KEPT)
+
+    def observe(self, observation: Observation, ends: SumHistory) -> bool:
+        """Take an observation; False for one that is older than the newest, which is ignored.
+
+        A second observation of one moment takes the place of the first. A position that
+        certainly lies before the last one means that the copy started over (its store was wiped,
+        or its checkpoint was out of range) or fell back to its checkpoint: its history begins
+        again, and only its rhythm is kept. A rebalance and a position report count transaction
+        markers differently, so between the two only a loss of more than half is one. ``ends``
+        are those of its task.
+        """
+        at_ms = observation.at_ms
+        if self._last_ms is not None and at_ms < self._last_ms:
+            return False
+        end = observation.end or ends.around(at_ms)
+        position, lag = _bounds(observation, end)
+        if position is not None:
+            self._move(at_ms, position, observation.provenance)
+            self.positions.add(at_ms, *position)
+        if lag is not None:
+            self.lags.add(at_ms, *lag)
+            if lag.low <= 0:
+                self.idle_ms = self._something_since_ms = self._moving_from_ms = at_ms
+        self._last_ms = at_ms
+        self.provenance = observation.provenance
+        if self._something_since_ms is None:
+            self._something_since_ms = at_ms
+        return True
+
+    def _move(self, at_ms: int, position: EndOffsetSum, provenance: str) -> None:
+        last = self.positions.last
+        if last is None or self._something_since_ms is None or at_ms == last.at_ms:
+            return
+        alike = provenance == self.provenance
+        if position.high < last.low and (alike or position.high * 2 < last.low):
+            self.set_back = SetBack(last.low, position.high, at_ms)
+            self.positions.clear()
+            self.lags.clear()
+            self.moved_ms = self._moving_from_ms = self._something_since_ms = None
+        elif position.low > last.high:
+            wait = at_ms - self._something_since_ms
+            allowed = self.allowed_ms
+            if self.moved_ms is None or (allowed is not None and wait > allowed):
+                self._moving_from_ms = last.at_ms
+            if self.moved_ms is not None:
+                self._waits.append(wait)
+            self.moved_ms = self._something_since_ms = at_ms
+
+    def excuse(self, at_ms: int) -> None:
+        """Take note that the copy couldn't move until then: it isn't slow for having stood (ms)."""
+        if self._something_since_ms is not None and at_ms > self._something_since_ms:
+            self._something_since_ms = at_ms
+            self.moved_ms = self._moving_from_ms = None
+
+    @property
+    def last_ms(self) -> int | None:
+        """When it was last observed, in ms since the epoch; None if never."""
+        return self._last_ms
+
+    @property
+    def interval_ms(self) -> int | None:
+        """How long the copy takes from one move to the next, in ms; None while that isn't known.
+
+        The second longest such time, or the longest while few are known.
+        """
+        waits = sorted(self._waits)
+        if len(waits) < FEWEST_WAITS:
+            return None
+        return waits[-1] if len(waits) < ENOUGH_WAITS else waits[-2]
+
+    @property
+    def allowed_ms(self) -> int | None:
+        """How long it may stand while it is in its rhythm, in ms; None while it has none.
+
+        Observations can't tell less time than lies between two of them.
+        """
+        interval = self.interval_ms
+        if interval is None:
+            return None
+        return INTERVALS_ALLOWED * max(interval, self.positions.spacing_ms or 0)
+
+    @property
+    def stood_ms(self) -> int:
+        """For how long it was seen to have something to restore and not to move, in ms.
+
+        Up to the last observation: nobody knows what it did since.
+        """
+        if not self.positions or self._something_since_ms is None or self._last_ms is None:
+            return 0
+        return max(0, self._last_ms - self._something_since_ms)
+
+    def rate_points(self) -> list[SumPoint]:
+        """List the lags that tell its pace: of the last minutes, since it began to move.
+
+        Not from before a wait that was out of its rhythm. The step with which it began is left
+        out once enough follow: a copy that begins at 0 jumps to where its changelog begins.
+        """
+        last = self.lags.last
+        if last is None:
+            return []
+        if self.positions and self._moving_from_ms is None:
+            return []
+        points = self.lags.points(self._moving_from_ms)
+        if len(points) > FEWEST_POINTS:
+            points = points[1:]
+        recent = [point for point in points if point.at_ms >= last.at_ms - RATE_SPAN_MS]
+        return recent if len(recent) >= FEWEST_POINTS else points[-FEWEST_POINTS:]
+
+
+def _bounds(
+    observation: Observation, end: EndOffsetSum | None
+) -> tuple[EndOffsetSum | None, EndOffsetSum | None]:
+    """Bound the position and the lag of a copy, each None where it can't be told."""
+    position = lag = None
+    if observation.offset_sum is not None:
+        position = EndOffsetSum(observation.offset_sum, observation.offset_sum)
+        if end is not None:
+            lag = EndOffsetSum(*end.lags(observation.offset_sum))
+    if observation.lag is not None:
+        lag = EndOffsetSum(observation.lag, observation.lag)
+        if position is None and end is not None:
+            position = EndOffsetSum(
+                max(0, end.low - observation.lag), max(0, end.high - observation.lag)
+            )
+    return position, lag

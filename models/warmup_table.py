@@ -1,0 +1,250 @@
+"""The copies of one application that are to catch up: what was seen of each, and how it fares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.models.copy_figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copy_progress import REPORTED, CopyHistory, Observation
+from caughtup.models.groups import StreamsGeneration
+from caughtup.models.ids import TaskId
+from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.restoration import waiting_standbys
+from caughtup.models.sum_history import SumHistory
+from caughtup.models.task_ends import EndOffsetSum
+from caughtup.models.task_positions import CopyKey
+from caughtup.models.task_table import TaskCopy
+from caughtup.models.warmups import (
+    GENERATIONS_WATCHED,
+    Circumstances,
+    caught_up_since_ms,
+    copy_verdict,
+)
+
+#: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
+#: asked for have nothing to say.
+CATCHING_UP = frozenset({"warmup", "standby", "restoring"})
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAssessment:
+    """How one copy fares: a verdict, a sentence with its numbers, and the figures behind it.
+
+    ``role``: warmup, standby or restoring; ``is_warmup``: whether a rebalance is to promote it.
+    ``caught_up_since_ms``: None while it isn't caught up, or not certainly.
+    """
+
+    copy: CopyKey
+    role: str
+    is_warmup: bool
+    verdict: str
+    reason: str
+    figures: CopyFigures
+    caught_up_since_ms: int | None
+
+
+class WarmupTable:
+    """Every copy of an application that is to catch up. ``take_*`` and ``observe*`` take events.
+
+    A copy is forgotten when it runs, or nobody holds it any more; how often it was lost and taken
+    up again is remembered for some generations.
+    """
+
+    def __init__(self, parameters: ApplicationParameters) -> None:
+        self._parameters = parameters
+        self._generation: StreamsGeneration | None = None
+        self._moment: tuple[int, int] | None = None
+        self._count = 0
+        self._roles: dict[CopyKey, str] = {}
+        self._histories: dict[CopyKey, CopyHistory] = {}
+        self._ends: dict[TaskId, SumHistory] = {}
+        self._rates: dict[CopyKey, CatchUpRate] = {}
+        self._waiting: dict[CopyKey, tuple[TaskId, ...]] = {}
+        self._held: set[CopyKey] = set()
+        # In which generation, counted by us, a copy was lost, and when lost ones were built again.
+        self._lost: dict[CopyKey, int] = {}
+        self._rebuilt: dict[CopyKey, list[int]] = {}
+
+    def take_generation(
+        self,
+        generation: StreamsGeneration,
+        rows: Sequence[TaskCopy],
+        ends: Mapping[TaskId, EndOffsetSum | None],
+    ) -> None:
+        """Take a decided generation, or the newest one again when the roles of copies changed.
+
+        ``rows``: its task table; ``ends``: the end offset sums it was decided with
+        (``GenerationInputs.ends``). What members reported is an observation of that moment.
+        """
+        self._generation = generation
+        is_new = self._take((generation.generation, generation.as_of_ms), rows)
+        restoring = {copy for copy, role in self._roles.items() if role == "restoring"}
+        self._waiting = {
+            copy: blockers
+            for copy, blockers in waiting_standbys(generation, restoring).items()
+            if copy in self._roles
+        }
+        if not is_new:
+            return
+        clients = {str(process): client for process, client in generation.clients.items()}
+        for copy in self._roles:
+            end = ends.get(copy.task)
+            offset_sum = clients[copy.process].offset_sums.get(copy.task, 0)
+            if end is None or offset_sum == UNKNOWN_OFFSET_SUM:
+                continue
+            self.observe_end(copy.task, generation.as_of_ms, end)
+            seen = Observation(generation.as_of_ms, offset_sum, None, end, REPORTED)
+            if offset_sum == LATEST_OFFSET:  # it ran the task until now and has everything
+                seen = seen._replace(offset_sum=None, lag=0)
+            self.observe(copy, seen)
+
+    def take_assignment(self, rows: Sequence[TaskCopy]) -> None:
+        """Take the task table of a group whose tasks the broker assigns (KIP-1071).
+
+        Such a group has no probing rebalances, and its log doesn't tell what each thread has.
+        """
+        self._take((rows[0].generation if rows else 0, 0), rows)
+
+    def _take(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
+        """Take who has what; gives whether it is of a generation that wasn't taken before."""
+        is_new = moment != self._moment
+        self._moment = moment
+        if is_new:
+            self._count_losses({CopyKey(r.process, r.task) for r in rows if r.role != "none"})
+        self._roles = {
+            CopyKey(row.process, row.task): row.role for row in rows if row.role in CATCHING_UP
+        }
+        known: tuple[dict[CopyKey, Any], ...] = (self._histories, self._rates)
+        for of_copies in known:
+            for gone in of_copies.keys() - self._roles.keys():
+                del of_copies[gone]
+        for unwatched in self._ends.keys() - self.watched_tasks():
+            del self._ends[unwatched]
+        return is_new
+
+    def observe(self, copy: CopyKey, observation: Observation) -> bool:
+        """Take an observation of a copy; False if it says nothing new of one that is to catch up.
+
+        That is one that nobody holds, or an older observation than the last.
+        """
+        if copy not in self._roles:
+            return False
+        history = self._histories.get(copy)
+        if history is None:
+            history = self._histories[copy] = CopyHistory()
+        before = history.set_back
+        if not history.observe(observation, self._ends_of(copy.task)):
+            return False
+        lost = history.set_back
+        if lost is not None and lost != before and lost.has * 2 < lost.had:
+            self._rebuilt.setdefault(copy, []).append(self._count)
+        if self._waits_for(copy, observation.at_ms):
+            history.excuse(observation.at_ms)
+        return True
+
+    def observe_end(self, task: TaskId, at_ms: int, end: EndOffsetSum) -> None:
+        """Take a task's end offset sum as of a moment (ms since the epoch).
+
+        One that is certainly less than before means that a changelog was recreated.
+        """
+        ends = self._ends_of(task)
+        if ends.last is not None and at_ms >= ends.last.at_ms and end.high < ends.last.low:
+            ends.clear()
+        ends.add(at_ms, end.low, end.high)
+
+    def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
+        """Take a copy's catch-up rate from outside; None when there is none any more."""
+        if rate is None:
+            self._rates.pop(copy, None)
+        elif copy in self._roles:
+            self._rates[copy] = rate
+
+    def watched_tasks(self) -> set[TaskId]:
+        """Name the tasks whose end offsets matter: those with a copy that is to catch up."""
+        return {copy.task for copy in self._roles}
+
+    def assess(self, now_ms: int) -> Iterator[CopyAssessment]:
+        """Judge every copy that is to catch up, in the order of the task table.
+
+        The caller may let others have their turn between two.
+        """
+        due = None if self._generation is None else self._generation.next_rebalance()
+        since_ms = now_ms if self._generation is None else self._generation.as_of_ms
+        for copy, role in list(self._roles.items()):
+            history = self._histories.get(copy) or CopyHistory()
+            waits_for = self._waits_for(copy, now_ms)
+            if waits_for:
+                history.excuse(now_ms)
+            limit = self._parameters.value("acceptable.recovery.lag")
+            figures = copy_figures(
+                history,
+                self._ends_of(copy.task),
+                self._rates.get(copy),
+                0 if role == "restoring" else limit,
+                now_ms,
+            )
+            around = Circumstances(
+                is_warmup=self._is_warmup(role),
+                since_ms=since_ms,
+                patience_ms=self._parameters.value("probing.rebalance.interval.ms"),
+                rebalance_due_ms=None if due is None else due[0],
+                waits_for=waits_for,
+                flaps=self._flaps(copy),
+            )
+            verdict, reason = copy_verdict(figures, around, now_ms)
+            yield CopyAssessment(
+                copy=copy,
+                role=role,
+                is_warmup=around.is_warmup,
+                verdict=verdict,
+                reason=reason,
+                figures=figures,
+                caught_up_since_ms=caught_up_since_ms(figures, now_ms),
+            )
+
+    def _waits_for(self, copy: CopyKey, now_ms: int) -> tuple[TaskId, ...]:
+        """Name the actives that a standby's thread restores first, as far as anybody knows.
+
+        An active without input never shows that it runs. So it counts for a probing interval
+        after it was last seen to restore.
+        """
+        patience_ms = self._parameters.value("probing.rebalance.interval.ms")
+        blockers = []
+        for task in self._waiting.get(copy, ()):
+            history = self._histories.get(CopyKey(copy.process, task))
+            lag = None if history is None else history.lags.last
+            seen_ms = lag.at_ms if lag else self._generation.as_of_ms if self._generation else 0
+            if (lag is None or lag.high > 0) and now_ms - seen_ms <= patience_ms:
+                blockers.append(task)
+        return tuple(blockers)
+
+    def _is_warmup(self, role: str) -> bool:
+        """Tell whether a rebalance is to promote a copy.
+
+        Where the operator says that there are no standbys, what looks like one is a warm-up.
+        """
+        return role == "warmup" or (
+            role == "standby" and self._parameters.config.get("num.standby.replicas") == 0
+        )
+
+    def _ends_of(self, task: TaskId) -> SumHistory:
+        return self._ends.setdefault(task, SumHistory())
+
+    def _count_losses(self, held: set[CopyKey]) -> None:
+        self._count += 1
+        for copy in self._held - held:
+            self._lost[copy] = self._count
+        for copy in held - self._held:
+            if self._lost.pop(copy, None) is not None:
+                self._rebuilt.setdefault(copy, []).append(self._count)
+        self._held = held
+        oldest = self._count - GENERATIONS_WATCHED
+        self._lost = {copy: lost for copy, lost in self._lost.items() if lost > oldest}
+        self._rebuilt = {c: built for c, built in self._rebuilt.items() if built[-1] > oldest}
+
+    def _flaps(self, copy: CopyKey) -> int:
+        oldest = self._count - GENERATIONS_WATCHED
+        return sum(built > oldest for built in self._rebuilt.get(copy, ()))
