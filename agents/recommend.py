@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -43,6 +43,11 @@ def recommend(
     Nothing is decided while the log is still read: what comes then is mostly the past.
     """
 
+    async def tell_movements() -> None:
+        for event in state.movement_events(now_ms()):
+            key, value = event["group"].encode(), msgspec.json.encode(event)
+            await movements.send(key=key, value=value)
+
     @app.agent(wakeups, name="recommend")
     async def decide(woken: faust.StreamT[Wakeup]) -> None:
         async for wakeup in woken:
@@ -54,11 +59,13 @@ def recommend(
                 record = state.settle(decided)
                 if record is None:
                     continue
-                key = record["group"].encode()
-                for event in movement_events(record):
-                    await movements.send(key=key, value=msgspec.json.encode(event))
-                await recommendations.send(key=key, value=msgspec.json.encode(record))
+                value = msgspec.json.encode(record)
+                # On the topic before anything that follows from it: at a restart, what was
+                # decided is read back, and what is missing of its movements is written then.
+                await (await recommendations.send(key=record["group"].encode(), value=value))
                 log.info("%s", summary(record))
+                await tell_movements()
+            await tell_movements()
             if wakeup is Wakeup.GROUPS and state.awaited_groups():
                 hurry.set()
 
@@ -67,20 +74,6 @@ def recommend(
         """Wake the agent for generations whose end offsets never come."""
         if state.awaited_groups():
             await wakeups.put(Wakeup.TIME)
-
-
-def movement_events(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give an event of caughtup-movements for each movement that a recommendation plans."""
-    for movement in record["movements"]:
-        yield {
-            "schema": 1,
-            "event": "planned",
-            "group": record["group"],
-            "generation": record["generation"],
-            "decision_id": record["decision_id"],
-            "at_ms": record["decided_at_ms"],
-            **movement,
-        }
 
 
 def summary(record: Mapping[str, Any]) -> str:

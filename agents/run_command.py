@@ -23,8 +23,14 @@ from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic, take_published
-from caughtup.agents.topics import END_OFFSETS, RECOMMENDATIONS, create_topics, topic_name
+from caughtup.agents.snapshot import read_topic, take_movement, take_published
+from caughtup.agents.topics import (
+    END_OFFSETS,
+    MOVEMENTS,
+    RECOMMENDATIONS,
+    create_topics,
+    topic_name,
+)
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -77,6 +83,8 @@ def prepare(settings: Settings) -> ClusterState:
     state = ClusterState(cluster, settings.parameters())
     for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
         take_published(state, key, value)
+    for _, value in read_topic(settings, topic_name(settings, MOVEMENTS), Progress()):
+        take_movement(state, value)
     for key, value in read_topic(settings, topic_name(settings, END_OFFSETS), Progress()):
         apply_record(state, key, value)
     return state

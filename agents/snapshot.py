@@ -28,6 +28,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS, END_OFFSETS, RECOMMENDATIONS, topic_name
+from caughtup.models.errors import CaughtupError
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import decode_batch
 
@@ -106,6 +107,16 @@ def take_published(state: ClusterState, key: bytes | None, value: bytes | None) 
         state.apply_published(key.decode(), record)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         log.warning("skipped a recommendation, key %r: %s", key, error)
+
+
+def take_movement(state: ClusterState, value: bytes | None) -> None:
+    """Take one record of caughtup-movements; a malformed one is skipped."""
+    if value is None:
+        return
+    try:
+        state.movements.restore(msgspec.json.decode(value, type=dict[str, Any]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, CaughtupError) as error:
+        log.warning("skipped an event of a movement: %s", error)
 
 
 def read_topic(

@@ -42,6 +42,8 @@ class Application:
     newest: StreamsGeneration
     pending: deque[tuple[StreamsGeneration, int]] = field(default_factory=deque)
     decided: DecidedGeneration | None = None
+    #: Whether what the decision means for movements hasn't been told yet.
+    untold: bool = False
     history: deque[PastGeneration] = field(default_factory=lambda: deque(maxlen=GENERATIONS_KEPT))
     exact_counts: Counter[str] = field(default_factory=Counter)
     movement_counts: Counter[str] = field(default_factory=Counter)
@@ -118,7 +120,7 @@ class Application:
         return self.newest.generation < number and self.newest.as_of_ms < moment
 
     def _settle(self, decided: DecidedGeneration) -> None:
-        self.decided = decided
+        self.decided, self.untold = decided, True
         self.rebalances += 1
         self.exact_counts[decided.exact.result] += 1
         self.movement_counts.update(movement["kind"] for movement in decided.movements)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caughtup.models.assignors import decide
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignors.decision import Decision, Movement
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.exact import ASSIGNOR, ExactResult
@@ -73,7 +73,7 @@ def recommendation(
             }
             for process, given in sorted(decision.clients.items())
         },
-        "movements": [_movement(m) for m in decision.movements],
+        "movements": [movement_fields(m) for m in decision.movements],
         "probing_rebalance": probing,
         "cost": cost,
         "kafka_cost": cost,
@@ -145,7 +145,8 @@ def decision_id(cluster: str, scenario: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _movement(movement: Any) -> dict[str, Any]:
+def movement_fields(movement: Movement) -> dict[str, Any]:
+    """Write a movement as it stands in a record."""
     record: dict[str, Any] = {"task": str(movement.task), "to": str(movement.destination)}
     if movement.source is not None:
         record["from"] = str(movement.source)

@@ -19,6 +19,7 @@ from caughtup.models.groups import read_streams_generation
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
 from caughtup.models.membership import Member
+from caughtup.models.movement_log import Event, MovementLog
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.reassignment import ReassignmentTracker
 from caughtup.models.task_positions import TaskPositions
@@ -60,6 +61,7 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
+        self.movements = MovementLog()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
         self.applications: dict[str, Application] = {}
@@ -122,6 +124,7 @@ class ClusterState:
         )
         if not generation:
             self.applications.pop(group, None)
+            self.movements.forget(group)
             return
         if known is None:
             known = self.applications[group] = Application(generation)
@@ -176,6 +179,15 @@ class ClusterState:
             record = self.settle(decide_generation(self.cluster, due, now_ms))
             if record is not None:
                 yield record
+
+    def movement_events(self, now_ms: int) -> list[Event]:
+        """Give what the newest decisions mean for movements, each time only what is new."""
+        events: list[Event] = []
+        for _, application in sorted(self.applications.items()):
+            if application.untold and application.decided is not None:
+                application.untold = False
+                events += self.movements.advance(application.decided, now_ms)
+        return events
 
     def leave_the_past(self) -> None:
         """Take what was read so far as history: only the newest generations are still decided."""
