@@ -12,11 +12,11 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.models.state import ClusterState
 
-#: From the end of one round to the next; longer rounds wait for longer, so that this never takes
-#: more than a fifth of the event loop's time.
 _INTERVAL_SECONDS = 2.0
-_ROUNDS_WAITED = 4
-_TURN_SECONDS = 0.005
+#: Of so long a turn and so long a pause, this takes a fifth of the event loop's time at most, and
+#: a request that comes meanwhile waits for one turn.
+_TURN_SECONDS = 0.002
+_PAUSE_SECONDS = 0.008
 
 
 class Assessor(Service):
@@ -32,17 +32,20 @@ class Assessor(Service):
     @Service.task
     async def _run(self) -> None:
         while not self.should_stop:
-            seconds = await self._round() if self._health.ready else 0.0
-            await self.sleep(max(_INTERVAL_SECONDS, _ROUNDS_WAITED * seconds))
+            if self._health.ready:
+                await self._round()
+            await self.sleep(_INTERVAL_SECONDS)
 
-    async def _round(self) -> float:
-        """Assess every group once; give the time it took."""
-        began = turn = time.monotonic()
+    async def _round(self) -> None:
+        """Assess every group once."""
+        turn = time.monotonic()
         groups = self._state.group_names()
         for group in groups:
-            for _ in self._state.assessments.assess(self._state, group, now_ms()):
+            steps = self._state.assessments.assess(
+                self._state, group, now_ms(), self._health.read_ms
+            )
+            for _ in steps:
                 if time.monotonic() - turn > _TURN_SECONDS:
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(_PAUSE_SECONDS)
                     turn = time.monotonic()
         self._state.assessments.keep_only(set(groups))
-        return time.monotonic() - began

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 #: What asks Kafka, or tells it, by itself, and can fail at it.
 PROBES = ("end_offsets", "lag", "offsets", "reassignments")
 
+#: A reader that has no more records than these to go knows all but the last moments: it takes a
+#: fraction of a second to read them, and on a busy cluster there are always some.
+MOMENTS_RECORDS = 100_000
+
 
 @dataclass(slots=True)
 class Health:
@@ -15,14 +19,30 @@ class Health:
 
     ``ready``: the offsets reader has passed the end offsets seen at its start.
     ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
+    ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
+    ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
     ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
     """
 
     ready: bool = False
     reader_lag: int | None = None
+    polled_ms: int | None = None
+    read_ms: int | None = None
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
     _failing: set[str] = field(default_factory=set)
+
+    def polled(self, at_ms: int | None, reader_lag: int) -> None:
+        """Note how far the reader has come, and when the brokers last answered it (ms).
+
+        None while some haven't answered yet, as after a new connection: what was known stays.
+        """
+        self.reader_lag = reader_lag
+        if at_ms is None:
+            return
+        self.polled_ms = at_ms
+        if reader_lag <= MOMENTS_RECORDS:
+            self.read_ms = at_ms
 
     def succeeded(self, probe: str, now_ms: int) -> None:
         """Note that a probe went through."""

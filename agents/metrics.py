@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.registry import Collector
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import partition_series
 from caughtup.models.exact import RESULTS
@@ -15,32 +17,49 @@ from caughtup.models.state import ClusterState
 
 _GROUP = ("cluster", "group")
 _PARTITION = ("cluster", "topic", "partition")
+#: What closes a whole text in OpenMetrics' format.
+_OPENMETRICS_END = b"# EOF\n"
 
 
 def exposition(
     state: ClusterState,
     health: Health,
     encode: Callable[[Collector], bytes],
+    labels: GroupLabels | None = None,
     *,
     compatible: bool = False,
 ) -> Iterator[bytes]:
-    """Give the whole of ``/metrics`` in chunks, in the format of ``encode``.
+    """Give the whole of ``/metrics`` in small pieces, in the format of ``encode``.
 
-    Groups only once the reader has caught up with the log: half a log would be taken for groups
-    that lag or vanished.
+    ``labels`` keeps from one scrape to the next what doesn't change. Groups only once the reader
+    has caught up with the log: half a log would be taken for groups that lag or vanished.
     """
     if health.ready:
-        for chunk in partition_series(state, compatible=compatible):
-            yield chunk.encode()
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(StateCollector(state, health))
-    yield encode(registry)
+        yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
+    ending = b""
+    for family in StateCollector(state, health).collect():
+        text = encode(_Single(family))
+        if text.endswith(_OPENMETRICS_END):
+            text, ending = text.removesuffix(_OPENMETRICS_END), _OPENMETRICS_END
+        yield text
+    yield ending
+
+
+class _Single(Collector):
+    """One family, so that others get their turn before the next."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._family
 
 
 class StateCollector(Collector):
     """Turns the state into metric families. Unknown figures are absent, never 0 or -1.
 
-    The series of groups' and topics' partitions are in agents/partition_series.py.
+    What there is most of, groups' and topics' partitions and copies of tasks, is in
+    agents/partition_series.py.
     """
 
     def __init__(self, state: ClusterState, health: Health) -> None:
@@ -98,22 +117,12 @@ class StateCollector(Collector):
         yield from (movements, rebalances, exact, published)
 
     def _tasks(self) -> Iterator[Metric]:
-        lag = _gauge(
-            "task_lag_records",
-            "Offsets a copy of a task has yet to restore, as last reported",
-            (*_GROUP, "process", "client_id", "task", "role"),
-        )
         copies = _gauge("task_copies", "Copies of tasks, by role", (*_GROUP, "role"))
         for group in sorted(self._state.applications.keys() | self._state.groups.streams.keys()):
-            roles: dict[str, int] = {}
-            for copy in self._state.task_rows(group):
-                roles[copy.role] = roles.get(copy.role, 0) + 1
-                if copy.lag is not None:
-                    labels = [copy.process, copy.client_id, str(copy.task), copy.role]
-                    lag.add_metric([self._state.cluster, group, *labels], copy.lag)
+            roles = Counter(copy.role for copy in self._state.task_rows(group))
             for role, count in sorted(roles.items()):
                 copies.add_metric([self._state.cluster, group, role], count)
-        yield from (lag, copies)
+        yield copies
 
     def _reassignments(self) -> Iterator[Metric]:
         partitions = _gauge(
@@ -146,6 +155,14 @@ class StateCollector(Collector):
             lag = _gauge("offsets_reader_lag_records", "Records yet to be read", ("cluster",))
             lag.add_metric([cluster], health.reader_lag)
             yield lag
+        if health.polled_ms is not None:
+            polled = _gauge(
+                "offsets_last_poll_timestamp_seconds",
+                "When the brokers last answered the reader",
+                ("cluster",),
+            )
+            polled.add_metric([cluster], health.polled_ms / 1000)
+            yield polled
         records = _counter("offsets_records", "Records read", ("cluster", "key_type"))
         for key_type, count in sorted(counts.records.items()):
             records.add_metric([cluster, str(key_type)], count)

@@ -178,7 +178,8 @@ class OffsetsReader(Service):
             if self._health.ready:
                 end = consumer.last_stable_offset(partition) or end
             behind += max(0, end - position)
-        self._health.reader_lag = behind
+        answered = [consumer.last_poll_timestamp(partition) for partition in self._ends_at_start]
+        self._health.polled(None if None in answered else min(answered), behind)
 
     async def _announce(self) -> None:
         if not self._announced:

@@ -11,13 +11,15 @@ from pathlib import PurePath
 import msgspec
 from aiohttp import web
 from mode import Service
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import choose_encoder, gzip_accepted
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import Health
 from caughtup.agents.metrics import exposition
 from caughtup.agents.page_state import page_state
 from caughtup.agents.settings import Settings
+from caughtup.agents.streaming import gzipped, in_turns
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class WebServer(Service):
         self._state = state
         self._health = health
         self._clock = clock
+        self._labels = GroupLabels()
         self._runner: web.AppRunner | None = None
         #: The port that is really listened on, which matters where 0 was asked for.
         self.port = settings.web_port
@@ -97,15 +100,25 @@ class WebServer(Service):
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         """Write the metrics as they are made, letting others have their turn in between."""
-        compatible = self._settings.compat_metrics
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        response = web.StreamResponse(headers={"Content-Type": content_type})
+        headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
+        pieces = exposition(
+            self._state,
+            self._health,
+            encode,
+            self._labels,
+            compatible=self._settings.compat_metrics,
+        )
+        chunks = in_turns(pieces)
+        if gzip_accepted(request.headers.get("Accept-Encoding", "")):
+            headers["Content-Encoding"] = "gzip"
+            chunks = gzipped(chunks)
+        response = web.StreamResponse(headers=headers)
         await response.prepare(request)
         try:
-            for chunk in exposition(self._state, self._health, encode, compatible=compatible):
-                if chunk:
+            async for chunk in chunks:
+                if chunk:  # an empty one would end the answer
                     await response.write(chunk)
-                await asyncio.sleep(0)  # a write that the system takes at once doesn't wait
         except ConnectionError:
             log.debug("a scrape was cut off")
         return response

@@ -18,6 +18,11 @@ from caughtup.models.lag_verdict import GroupVerdict, Verdict, group_verdict, pa
 if TYPE_CHECKING:
     from caughtup.models.state import ClusterState
 
+#: A reader of commits that was cut off for longer than this (ms) takes those that were made since
+#: for missing, and no group can be blamed for that.
+UNREAD_ALLOWED_MS = 30_000
+#: The verdicts that rest on commits that didn't come, or came slowly.
+_FOR_WANT_OF_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
 _AT_THE_END = Verdict("ok", "at the end", 0.0)
 
 
@@ -50,12 +55,17 @@ class Assessments:
         # garbage collector has to look through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
 
-    def assess(self, state: ClusterState, group: str, now_ms: int) -> Iterator[TopicPartition]:
+    def assess(
+        self, state: ClusterState, group: str, now_ms: int, read_ms: int | None = None
+    ) -> Iterator[TopicPartition]:
         """Work out one group anew, giving each partition when it is done.
 
-        The caller may let others have their turn between two; what they change meanwhile counts
-        or doesn't. The new assessment takes the old one's place when all are done.
+        ``read_ms`` is when the log of commits was last read to its end, None for just now: long
+        after that, nobody is said not to commit. The caller may let others have their turn
+        between two; what they change meanwhile counts or doesn't. The new assessment takes the
+        old one's place when all are done.
         """
+        unread_ms = 0 if read_ms is None else now_ms - read_ms
         commits = state.commits.of(group)
         membership = state.groups.membership(group)
         owners = {} if membership is None else membership.owners
@@ -77,7 +87,7 @@ class Assessments:
             figures = lag_figures(
                 known, looks, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
             )
-            verdict = partition_verdict(figures)
+            verdict = _unless_unread(partition_verdict(figures), unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
                 verdict=verdict.verdict,
@@ -106,7 +116,25 @@ class Assessments:
         kept = known.get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
 
+    def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
+        """Give what was worked out of many partitions, each with the fields of ``Assessed``.
+
+        None of them if the group wasn't assessed yet.
+        """
+        known = self._behind.get(group)
+        if known is None:
+            return []
+        return [known.get(partition, AT_THE_END) for partition in partitions]
+
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
         for group in self.verdicts.keys() - groups:
             del self.verdicts[group], self._behind[group]
+
+
+def _unless_unread(verdict: Verdict, unread_ms: int) -> Verdict:
+    """Take a verdict back that rests on commits which may only not have been read yet."""
+    if unread_ms <= UNREAD_ALLOWED_MS or verdict.verdict not in _FOR_WANT_OF_COMMITS:
+        return verdict
+    reason = f"no commits could be read for {unread_ms / 1000:.0f} s, so this may not hold"
+    return verdict._replace(verdict="unknown", reason=f"{reason}: {verdict.reason}")

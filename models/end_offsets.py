@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
@@ -178,6 +178,10 @@ class EndOffsetTable:
     def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
         """Give all that is known of a partition's end over time, None if it was never seen."""
         return self._histories.get(partition)
+
+    def histories(self, partitions: Iterable[TopicPartition]) -> list[EndOffsetHistory | None]:
+        """Give the histories of many partitions, as ``history`` does."""
+        return list(map(self._histories.get, partitions))
 
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int

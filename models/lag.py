@@ -61,24 +61,19 @@ def partition_lag(
     ``commit_timestamp_ms`` says that it is older, a commit beyond the log end is one on a log
     that was recreated or lost its tail; it is out of range, and counts as no commit does.
     """
+    start, end, readable = ends.start_offset, ends.end_offset, ends.readable_end_offset
     out_of_range = (
         committed is not None
-        and committed > ends.end_offset
+        and committed > end
         and commit_timestamp_ms is not None
         and commit_timestamp_ms + CLOCK_ALLOWANCE_MS < ends.as_of_ms
     )
-    if committed is None or out_of_range:
-        position = ends.start_offset
-    else:
-        position = max(committed, ends.start_offset)
-    readable = ends.readable_end_offset
+    # This is asked a million times for one scrape: comparisons are quicker than max().
+    position = start if committed is None or out_of_range or committed < start else committed
     last = ends.last_stable_offset if readable is None else readable
-    return PartitionLag(
-        lag=max(0, last - position),
-        lag_committed_view=max(0, ends.end_offset - position),
-        has_commit=committed is not None,
-        out_of_range=out_of_range,
-    )
+    lag = last - position if last > position else 0
+    lag_committed_view = end - position if end > position else 0
+    return PartitionLag(lag, lag_committed_view, committed is not None, out_of_range)
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:

@@ -7,7 +7,8 @@ import math
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from caughtup.agents.partition_series import CHUNK_LINES, partition_series
+from caughtup.agents.group_labels import SLICE, GroupLabels
+from caughtup.agents.partition_series import partition_series
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
 from tests.support.scraping import scrape, text
@@ -83,11 +84,18 @@ def test_lag_is_there_under_kafka_exporters_names_when_asked_for() -> None:
     assert found["kafka_consumergroup_members", "plain"] == 2
 
 
-def test_a_chunk_is_never_more_than_a_few_milliseconds_work() -> None:
+def test_a_piece_is_never_more_than_a_few_hundred_lines() -> None:
     state = cluster_state()
-    read(state, *(commit(number, 5, group="wide") for number in range(3 * CHUNK_LINES)))
-    chunks = list(partition_series(state))
-    assert max(chunk.count("\n") for chunk in chunks) <= CHUNK_LINES + 1
-    lines = "".join(chunks).splitlines()
-    committed = [line for line in lines if line.startswith("caughtup_group_committed_offset{")]
-    assert len(set(committed)) == 3 * CHUNK_LINES
+    read(state, *(commit(number, 5, group="wide") for number in range(2 * SLICE + 1)))
+    pieces = list(partition_series(state, GroupLabels()))
+    assert max(piece.count(b"\n") for piece in pieces) == SLICE
+    lines = b"".join(pieces).splitlines()
+    committed = [line for line in lines if line.startswith(b"caughtup_group_committed_offset{")]
+    assert len(set(committed)) == 2 * SLICE + 1
+
+
+def test_the_start_of_the_log_is_told_beside_its_ends() -> None:
+    found = scrape(everything())
+    assert found["caughtup_partition_start_offset"]["clicks", "0"] == 20
+    ends = found["caughtup_partition_end_offset"]
+    assert {label[:2] for label in ends} == found["caughtup_partition_start_offset"].keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from caughtup.models.assessment import AT_THE_END
+from caughtup.models.assessment import AT_THE_END, UNREAD_ALLOWED_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state import ClusterState
 from tests.support.streams import (
@@ -23,8 +23,10 @@ ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)
 MINUTE_MS = 60_000
 
 
-def assess(state: ClusterState, now_ms: int, group: str = GROUP) -> None:
-    for _ in state.assessments.assess(state, group, now_ms):
+def assess(
+    state: ClusterState, now_ms: int, group: str = GROUP, read_ms: int | None = None
+) -> None:
+    for _ in state.assessments.assess(state, group, now_ms, read_ms):
         pass
 
 
@@ -57,6 +59,55 @@ def test_a_group_that_stopped_is_judged_by_its_worst_partition() -> None:
     assert abs(found.lag_seconds - 50 * 60) <= 60
     assert found.eta_seconds == math.inf
     assert state.assessments.find(GROUP, ZERO) == AT_THE_END
+
+
+def test_nobody_is_said_not_to_commit_while_commits_cannot_be_read() -> None:
+    state = cluster_state()
+    for minute in range(60):
+        now_ms = START_MS + minute * MINUTE_MS
+        list_ends(state, {0: 100 * minute, 1: 100 * minute}, at_ms=now_ms, topic=SOURCE)
+        if minute < 50:
+            # To the end of partition 0, which stands still from then on, and not of partition 1.
+            read(state, *(commit(p, 100 * minute, group=GROUP, at_ms=now_ms) for p in (0, 1)))
+    end = 100 * 59
+    read(state, commit(0, end, group=GROUP, at_ms=START_MS + 50 * MINUTE_MS))
+    now_ms = START_MS + 59 * MINUTE_MS
+    for unread_ms, verdict in ((0, "stopped"), (UNREAD_ALLOWED_MS, "stopped")):
+        assess(state, now_ms, read_ms=now_ms - unread_ms)
+        assert state.assessments.verdicts[GROUP].verdict == verdict
+    assess(state, now_ms, read_ms=now_ms - UNREAD_ALLOWED_MS - 1)
+    judged = state.assessments.verdicts[GROUP]
+    assert (judged.verdict, judged.partition) == ("unknown", ONE)
+    assert "no commits could be read for 30 s" in judged.reason
+    assert "no commit for 10 min" in judged.reason
+    assert state.assessments.find(GROUP, ZERO) == AT_THE_END
+    found = state.assessments.find(GROUP, ONE)
+    assert found is not None
+    assert found.verdict == "unknown"
+    assert found.lag_seconds is not None
+    assess(state, now_ms)
+    assert state.assessments.verdicts[GROUP].verdict == "stopped"
+
+
+def test_a_log_that_was_recreated_is_told_of_even_while_commits_cannot_be_read() -> None:
+    state = cluster_state()
+    read(state, commit(0, 50, group=GROUP, at_ms=START_MS))
+    now_ms = START_MS + MINUTE_MS
+    list_ends(state, {0: 10}, at_ms=now_ms, topic=SOURCE)
+    assess(state, now_ms, read_ms=START_MS)
+    assert state.assessments.verdicts[GROUP].verdict == "rewound"
+
+
+def test_many_partitions_are_told_of_at_once() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 100, 1: 100}, at_ms=START_MS, topic=SOURCE)
+    read(state, commit(0, 100, group=GROUP), commit(1, 50, group=GROUP))
+    assert state.assessments.of(GROUP, [ZERO, ONE]) == []
+    assess(state, START_MS)
+    assert state.assessments.of(GROUP, [ONE, ZERO]) == [
+        state.assessments.find(GROUP, ONE),
+        AT_THE_END,
+    ]
 
 
 def test_a_partition_that_was_never_committed_is_assessed_too() -> None:

@@ -1,0 +1,91 @@
+"""``/metrics`` is sent in turns with everything else, and compressed for those that ask."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import aiohttp
+import pytest
+from prometheus_client.exposition import choose_encoder
+
+from caughtup.agents import metrics, streaming
+from caughtup.agents.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.agents.streaming import gzipped, in_turns
+from caughtup.agents.web import WebServer
+from tests.support.states import NOW_MS, everything
+
+TEXT = [b"line %d\n" % number for number in range(1_000)]
+
+
+async def joined(chunks: AsyncIterator[bytes]) -> bytes:
+    return b"".join([chunk async for chunk in chunks])
+
+
+async def test_nothing_is_lost_or_moved_however_the_pieces_are_joined() -> None:
+    assert await joined(in_turns(iter(TEXT))) == b"".join(TEXT)
+    assert await joined(in_turns(iter([]))) == b""
+    assert gzip.decompress(await joined(gzipped(in_turns(iter(TEXT))))) == b"".join(TEXT)
+    assert gzip.decompress(await joined(gzipped(in_turns(iter([]))))) == b""
+
+
+async def test_others_have_their_turn_after_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(other())
+    try:
+        await joined(in_turns(iter(TEXT)))
+    finally:
+        task.cancel()
+    assert turns >= len(TEXT)
+
+
+async def test_a_chunk_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+
+    def slow() -> Iterator[bytes]:
+        nonlocal clock
+        for _ in range(4):
+            clock += 0.75 * streaming._TURN_SECONDS
+            yield b"x"
+
+    assert [chunk async for chunk in in_turns(slow())] == [b"xx", b"xx", b""]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [("gzip", "gzip"), ("gzip;q=0.8, br", "gzip"), ("identity", None), ("x-gzipped", None)],
+)
+async def test_a_scrape_is_compressed_where_that_is_asked_for(
+    accepted: str, encoding: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "now_ms", lambda: NOW_MS)
+    state, health = everything(), Health(ready=True, reader_lag=0)
+    server = WebServer(Settings(web_port=0), state, health, clock=lambda: NOW_MS)
+    await server.start()
+    try:
+        async with (
+            aiohttp.ClientSession(auto_decompress=False) as client,
+            client.get(
+                f"http://127.0.0.1:{server.port}/metrics", headers={"Accept-Encoding": accepted}
+            ) as response,
+        ):
+            body = await response.read()
+    finally:
+        await server.stop()
+    assert response.headers.get("Content-Encoding") == encoding
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
+    plain = gzip.decompress(body) if encoding else body
+    expected = metrics.exposition(state, health, choose_encoder("*/*")[0])
+    assert plain == b"".join(expected)
