@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from caughtup.demo.closing import ClosedOnExit
@@ -53,7 +54,8 @@ class StreamsApplication(ClosedOnExit):
     A context manager: entering creates the source topic, leaving ends every instance. The
     instances end with the cluster's processes in any case. An instance's state stays on disk while
     the cluster lives, so that one started again under its old name has its process id and its
-    state again. ``properties`` adds to, and overrides, the application's configuration.
+    state again. ``properties`` adds to, and overrides, the application's configuration;
+    ``class_path`` has the classes that it names.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class StreamsApplication(ClosedOnExit):
         source: str | None = None,
         partitions: int = 6,
         properties: Mapping[str, str] | None = None,
+        class_path: Sequence[Path] = (),
     ) -> None:
         self.application_id = application_id
         self.topology = OrdersTopology(source or f"{application_id}-placed")
         self._cluster = cluster
         self._partitions = partitions
+        self._class_path = tuple(class_path)
         self._properties = {**_DEFAULTS, **(properties or {})}
         self._instances: dict[str, StreamsInstance] = {}
 
@@ -113,7 +117,7 @@ class StreamsApplication(ClosedOnExit):
             **self._properties,
         }
         self._instances[name] = StreamsInstance(
-            name, self._cluster.processes, properties, self.topology.build
+            name, self._cluster.processes, properties, self.topology.build, self._class_path
         )
         if wait:
             self.wait_running(name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -59,20 +60,23 @@ class StreamsInstance:
         processes: Processes,
         properties: Mapping[str, str],
         build_topology: Callable[[Any], Any],
+        class_path: Sequence[Path] = (),
     ) -> None:
         """Start the JVM and the Streams client; ``build_topology`` makes a Topology in a JVM.
 
-        Raises StreamsFailed.
+        ``class_path`` has what the application's configuration names classes of. Raises
+        StreamsFailed.
         """
         self.name = name
         self._state_directory = Path(properties["state.dir"]) / properties["application.id"]
         directory = processes.directory / f"{properties['application.id']}-{name}"
         directory.mkdir(exist_ok=True)
         py4j_jar = next(iter(sorted(pyspark_jars().glob("py4j-*.jar"))))
+        extra = (py4j_jar, *class_path)
         self.process: Process = processes.start(
             directory.name,
             [
-                *java_command(directory, HEAP_MEGABYTES, str(py4j_jar)),
+                *java_command(directory, HEAP_MEGABYTES, os.pathsep.join(map(str, extra))),
                 *("py4j.GatewayServer", "--enable-auth", "0"),
             ],
         )

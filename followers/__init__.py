@@ -1,0 +1,1 @@
+"""Followers: how an application takes what caughtup recommends."""

@@ -1,0 +1,103 @@
+package caughtup;
+
+import java.util.Collections;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.SortedSet;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.ApplicationState;
+import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsState;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.assignment.TaskInfo;
+import org.apache.kafka.streams.processor.assignment.TaskTopicPartition;
+
+/**
+ * What the leader knows in a rebalance, read once and in order.
+ *
+ * <p>A task has state if it has a changelog, as for Kafka's own assignors; a store without one
+ * cannot be restored anywhere. Racks of partitions are never asked for: that would ask the brokers.
+ */
+final class Application {
+    /** A lag of a running active. */
+    static final long RUNNING = -2;
+    /** A lag that nobody knows, because end offsets could not be listed. */
+    static final long UNKNOWN = -3;
+
+    /** A process: its threads, what it had of the tasks that there are, and its lags in offsets. */
+    static final class Client {
+        final KafkaStreamsState state;
+        final int capacity;
+        final SortedSet<TaskId> active;
+        final SortedSet<TaskId> standby;
+        final Map<TaskId, Long> lags;
+
+        Client(final KafkaStreamsState state, final SortedMap<TaskId, Boolean> tasks) {
+            this.state = state;
+            // A process that only has closed threads is still there, and is given nothing.
+            this.capacity = Math.max(1, state.numProcessingThreads());
+            this.active = new TreeSet<>(state.previousActiveTasks());
+            this.active.retainAll(tasks.keySet());
+            this.standby = new TreeSet<>(state.previousStandbyTasks());
+            this.standby.removeIf(task -> !tasks.getOrDefault(task, false));
+            this.lags = state.statefulTasksToLagSums();
+        }
+
+        /** Says where this client stands with a task: smaller is nearer, unknown is farthest. */
+        long rank(final TaskId task) {
+            final long lag = lag(task);
+            return lag == UNKNOWN ? Long.MAX_VALUE : lag;
+        }
+
+        long lag(final TaskId task) {
+            return lags.getOrDefault(task, UNKNOWN);
+        }
+    }
+
+    /** Tasks, each with whether it has state. */
+    final SortedMap<TaskId, Boolean> tasks = new TreeMap<>();
+    final SortedMap<ProcessId, Client> clients = new TreeMap<>();
+    final Map<TaskId, TaskInfo> infos;
+    final AssignmentConfigs configs;
+
+    Application(final ApplicationState state) {
+        infos = state.allTasks();
+        configs = state.assignmentConfigs();
+        infos.forEach((task, info) -> tasks.put(
+            task, info.topicPartitions().stream().anyMatch(TaskTopicPartition::isChangelog)));
+        state.kafkaStreamsStates(true)
+            .forEach((process, client) -> clients.put(process, new Client(client, tasks)));
+    }
+
+    /** The processes that ran a task as its active; none while it is in transit. */
+    SortedSet<ProcessId> owners(final TaskId task) {
+        final SortedSet<ProcessId> owners = new TreeSet<>();
+        clients.forEach((process, client) -> {
+            if (client.active.contains(task)) {
+                owners.add(process);
+            }
+        });
+        return owners;
+    }
+
+    boolean caughtUp(final ProcessId process, final TaskId task) {
+        final long lag = clients.get(process).lag(task);
+        final long acceptable = configs.acceptableRecoveryLag();
+        return lag == RUNNING || acceptable == Long.MAX_VALUE || lag >= 0 && lag <= acceptable;
+    }
+
+    /** The smallest rank that any process has of a task. */
+    long nearest(final TaskId task) {
+        return Collections.min(clients.values(), (a, b) -> Long.compare(a.rank(task), b.rank(task)))
+            .rank(task);
+    }
+
+    /** Tells whether a task may be active here: caught up, or nobody is and this is nearest. */
+    boolean mayRun(final ProcessId process, final TaskId task) {
+        return !tasks.get(task) || caughtUp(process, task)
+            || clients.get(process).rank(task) == nearest(task)
+            && clients.keySet().stream().noneMatch(other -> caughtUp(other, task));
+    }
+}

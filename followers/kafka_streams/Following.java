@@ -1,0 +1,97 @@
+package caughtup;
+
+import java.util.Map;
+
+/**
+ * What a follower decides in a rebalance: a function of what it is told, without clocks or I/O.
+ *
+ * <p>models/assignors/follower.py decides the same, so that the service can check it.
+ */
+final class Following {
+    /** The newest recommendation as far as it was read: one of the two is null. */
+    static final class Read {
+        final Recommendation recommendation;
+        final Rules.Objection objection;
+        /** How old the recommendation is at least, in ms. */
+        final long ageMs;
+
+        Read(final Recommendation recommendation, final long ageMs) {
+            this.recommendation = recommendation;
+            this.objection = null;
+            this.ageMs = ageMs;
+        }
+
+        Read(final String code, final String message) {
+            this.recommendation = null;
+            this.objection = new Rules.Objection(code, message);
+            this.ageMs = 0;
+        }
+    }
+
+    /** How a follower is configured: ms, and follow-ups that are waited for a recommendation. */
+    static final class Patience {
+        final long followUpMs;
+        final long maxAgeMs;
+        final long followUps;
+
+        Patience(final long followUpMs, final long maxAgeMs, final long followUps) {
+            this.followUpMs = followUpMs;
+            this.maxAgeMs = maxAgeMs;
+            this.followUps = followUps;
+        }
+    }
+
+    /** Doubling stops here; the probing interval is the bound that is met. */
+    private static final int MOST_DOUBLINGS = 20;
+
+    private Following() { }
+
+    /**
+     * Decides. {@code waited} follow-ups have passed without a recommendation that holds, or the
+     * newest one was followed {@code repeated} times before.
+     */
+    static Outcome decide(
+        final Application application, final Read read, final Patience patience,
+        final int waited, final Map<String, Integer> repeated) {
+        Rules.Objection objection = read.objection;
+        if (objection == null) {
+            final Object held = Rules.placementOrObjection(
+                application, read.recommendation, read.ageMs, patience.maxAgeMs);
+            if (held instanceof Placement) {
+                final Recommendation followed = read.recommendation;
+                final int before = repeated.getOrDefault(followed.decisionId, 0);
+                return new Outcome(followed.decisionId, Outcome.FOLLOWED,
+                    "followed " + followed.decisionId, (Placement) held,
+                    followed.probingNeeded
+                        ? probeAfterMs(application, followed, patience, before) : null);
+            }
+            objection = (Rules.Objection) held;
+        }
+        final String why = objection.code.equals("no_recommendation")
+            ? objection.message : "did not follow the recommendation: " + objection.message;
+        if (waited < patience.followUps) {
+            return new Outcome(null, objection.code,
+                why + "; kept every task where it is until the next rebalance",
+                Placement.inPlace(application), patience.followUpMs);
+        }
+        final Balance.Step step = Balance.step(application);
+        return new Outcome(null, Outcome.GIVEN_UP,
+            why + " after " + waited + " follow-ups (" + objection.code
+                + "); balanced without one, with " + step.waiting + " tasks to hand over yet",
+            step.placement,
+            step.waiting > 0 ? application.configs.probingRebalanceIntervalMs() : null);
+    }
+
+    /** A duration and not a moment: the service's clock and this one may differ. */
+    private static long probeAfterMs(
+        final Application application, final Recommendation followed, final Patience patience,
+        final int repeated) {
+        final long least = patience.followUpMs;
+        final long first = Math.max(least,
+            followed.worthwhileAfterMs == null ? 2 * least : followed.worthwhileAfterMs);
+        final long most = application.configs.probingRebalanceIntervalMs();
+        final int doublings = Math.min(repeated, MOST_DOUBLINGS);
+        // Shifting the bound and not the time, which could be anything, cannot overflow.
+        return first > most >> doublings ? most : first << doublings;
+    }
+}

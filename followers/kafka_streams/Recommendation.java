@@ -1,0 +1,151 @@
+package caughtup;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.SortedSet;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.regex.Pattern;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
+
+/** What a follower needs of a record of recommended-assignments; everything else is ignored. */
+final class Recommendation {
+    private static final Pattern TASK = Pattern.compile("[0-9]{1,9}_[0-9]{1,9}");
+    private static final Pattern PROCESS = Pattern.compile(
+        "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}");
+
+    /** Names go into log lines. */
+    private static final int MAX_NAME = 100;
+
+    final String decisionId;
+    /** Where each task is to be active. */
+    final SortedMap<TaskId, ProcessId> active = new TreeMap<>();
+    /** What each process stands by for, warm-ups included; its keys are the processes. */
+    final SortedMap<ProcessId, SortedSet<TaskId>> standby = new TreeMap<>();
+    /** Where each task was active when this was decided. */
+    final Map<TaskId, Set<ProcessId>> found = new HashMap<>();
+    /** The configs that this was decided from, as JSON values by Kafka's names. */
+    final Map<?, ?> config;
+    final boolean probingNeeded;
+    /** How long after the decision a probing rebalance is worthwhile, in ms; null if not said. */
+    final Long worthwhileAfterMs;
+
+    /** Reads a record's value; its sizes and times are in the record's own units. */
+    static Recommendation read(final byte[] value, final String group) throws Json.Malformed {
+        return new Recommendation(mapping(Json.read(value), "the record"), group);
+    }
+
+    private Recommendation(final Map<?, ?> record, final String group) throws Json.Malformed {
+        if (!Long.valueOf(1).equals(record.get("schema"))) {
+            throw new Json.Malformed("schema is not 1");
+        }
+        if (!group.equals(record.get("group"))) {
+            throw new Json.Malformed("group is another one");
+        }
+        decisionId = string(record.get("decision_id"), "decision_id");
+        for (final Object process : list(record.get("process_ids"), "process_ids")) {
+            if (standby.put(process(process), new TreeSet<>()) != null) {
+                throw new Json.Malformed("process_ids names a process twice");
+            }
+        }
+        final Map<?, ?> assignment = mapping(record.get("assignment"), "assignment");
+        final Set<ProcessId> given = new HashSet<>();
+        for (final Map.Entry<?, ?> entry : assignment.entrySet()) {
+            final ProcessId process = process(entry.getKey());
+            if (!standby.containsKey(process) || !given.add(process)) {
+                throw new Json.Malformed("assignment has other processes than process_ids");
+            }
+            take(process, mapping(entry.getValue(), "assignment"));
+        }
+        if (given.size() != standby.size()) {
+            throw new Json.Malformed("assignment has other processes than process_ids");
+        }
+        for (final Map.Entry<TaskId, ProcessId> entry : active.entrySet()) {
+            if (standby.get(entry.getValue()).contains(entry.getKey())) {
+                throw new Json.Malformed(entry.getKey() + " is active and standby on one process");
+            }
+        }
+        final Map<?, ?> inputs = mapping(record.get("inputs"), "inputs");
+        final Map<?, ?> scenario = mapping(inputs.get("scenario"), "inputs.scenario");
+        final Map<?, ?> clients = mapping(scenario.get("clients"), "inputs.scenario.clients");
+        for (final Map.Entry<?, ?> entry : clients.entrySet()) {
+            final ProcessId process = process(entry.getKey());
+            final Map<?, ?> client = mapping(entry.getValue(), "inputs.scenario.clients");
+            for (final Object task : list(client.get("previous_active"), "previous_active")) {
+                found.computeIfAbsent(task(task), any -> new HashSet<>()).add(process);
+            }
+        }
+        config = scenario.containsKey("config")
+            ? mapping(scenario.get("config"), "inputs.scenario.config") : Map.of();
+        final Map<?, ?> probing = mapping(record.get("probing_rebalance"), "probing_rebalance");
+        if (!(probing.get("needed") instanceof Boolean)) {
+            throw new Json.Malformed("probing_rebalance.needed is neither true nor false");
+        }
+        probingNeeded = (Boolean) probing.get("needed");
+        final Object worthwhile = probing.get("worthwhile_at_ms");
+        final Object decided = record.get("decided_at_ms");
+        worthwhileAfterMs = time(worthwhile) && time(decided)
+            ? (Long) worthwhile - (Long) decided : null;
+    }
+
+    private void take(final ProcessId process, final Map<?, ?> given) throws Json.Malformed {
+        for (final Object item : list(given.get("active"), "active")) {
+            final TaskId task = task(item);
+            if (active.put(task, process) != null) {
+                throw new Json.Malformed(task + " is active twice");
+            }
+        }
+        for (final Object item : list(given.get("standby"), "standby")) {
+            final TaskId task = task(item);
+            if (!standby.get(process).add(task)) {
+                throw new Json.Malformed(task + " is twice standby on one process");
+            }
+        }
+    }
+
+    private static boolean time(final Object value) {
+        return value instanceof Long && (Long) value >= 0;
+    }
+
+    private static TaskId task(final Object text) throws Json.Malformed {
+        if (!(text instanceof String) || !TASK.matcher((String) text).matches()) {
+            throw new Json.Malformed("a task is not written like 0_3");
+        }
+        return TaskId.parse((String) text);
+    }
+
+    private static ProcessId process(final Object text) throws Json.Malformed {
+        if (!(text instanceof String) || !PROCESS.matcher((String) text).matches()) {
+            throw new Json.Malformed("a process is not a UUID");
+        }
+        return new ProcessId(UUID.fromString((String) text));
+    }
+
+    private static Map<?, ?> mapping(final Object value, final String place) throws Json.Malformed {
+        if (!(value instanceof Map)) {
+            throw new Json.Malformed(place + " is not an object");
+        }
+        return (Map<?, ?>) value;
+    }
+
+    private static List<?> list(final Object value, final String place) throws Json.Malformed {
+        if (!(value instanceof List)) {
+            throw new Json.Malformed(place + " is not an array");
+        }
+        return (List<?>) value;
+    }
+
+    private static String string(final Object value, final String place) throws Json.Malformed {
+        if (!(value instanceof String) || ((String) value).isEmpty()
+            || ((String) value).length() > MAX_NAME) {
+            throw new Json.Malformed(place + " is not a name");
+        }
+        return (String) value;
+    }
+}

@@ -1,0 +1,1 @@
+"""The follower for Kafka Streams: Java sources, and what makes a jar of them."""

@@ -1,0 +1,77 @@
+"""Makes ``caughtup-follower.jar`` of the Java sources beside this file.
+
+``python -m caughtup.followers.kafka_streams.jar [PATH]`` compiles with the published jars that the
+demo keeps; a project with a build of its own can just as well take the sources into it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from caughtup.demo.jars import classpath
+from caughtup.demo.java import find_java
+from caughtup.models.errors import CaughtupError
+
+NAME = "caughtup-follower.jar"
+SOURCES = Path(__file__).parent
+#: The oldest Java that Kafka Streams 4 runs on.
+RELEASE = 11
+_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+_MANIFEST = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: caughtup\r\n\r\n"
+#: The oldest that zip can say: the same sources give the same bytes.
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+
+
+def compile_follower(directory: Path) -> None:
+    """Compile the follower's classes into a directory.
+
+    Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
+    """
+    jars = classpath()
+    command = [os.fspath(find_java().program), "-XX:-UsePerfData", "-cp", jars, _COMPILER]
+    command += [f"-{RELEASE}", "-nowarn", "-encoding", "UTF-8", "-cp", jars]
+    command += ["-d", os.fspath(directory), *map(os.fspath, sorted(SOURCES.glob("*.java")))]
+    ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if ran.returncode:
+        lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
+        first = next((line for line in lines if "ERROR in" in line), "") or lines[0]
+        raise CaughtupError("not_compiled", f"the follower was not compiled: {first}")
+
+
+def build_jar(path: Path) -> Path:
+    """Write the jar and return its path. Raises CaughtupError as compile_follower does."""
+    with tempfile.TemporaryDirectory(prefix="caughtup-follower-") as temporary:
+        classes = Path(temporary)
+        compile_follower(classes)
+        files = {"META-INF/MANIFEST.MF": _MANIFEST.encode()}
+        files |= {
+            file.relative_to(classes).as_posix(): file.read_bytes()
+            for file in sorted(classes.rglob("*.class"))
+        }
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
+                for name, content in files.items():
+                    jar.writestr(zipfile.ZipInfo(name, _MOMENT), content, zipfile.ZIP_DEFLATED)
+        except OSError as problem:
+            raise CaughtupError(
+                "not_written", f"cannot write {path}: {problem.strerror}"
+            ) from problem
+    return path
+
+
+def main() -> None:
+    """Write the jar where the first argument says, by default into this directory."""
+    try:
+        print(build_jar(Path(*sys.argv[1:2] or [NAME]).absolute()))
+    except CaughtupError as problem:
+        raise SystemExit(f"caughtup: {problem.message}") from None
+
+
+if __name__ == "__main__":
+    main()

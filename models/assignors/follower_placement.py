@@ -1,0 +1,128 @@
+"""Where a follower leaves tasks while it waits, and how it balances them when nobody recommends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from caughtup.models.assignors.scenario import Client, Scenario
+from caughtup.models.ids import ProcessId, TaskId
+
+RUNNING, UNKNOWN = -2, -3
+_FARTHEST = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Each task's active, and what each process stands by for, warm-ups included."""
+
+    active: dict[TaskId, ProcessId]
+    standby: dict[ProcessId, set[TaskId]]
+
+    def extra_copies(self, num_standby_replicas: int) -> int:
+        """Count the copies beyond ``num.standby.replicas`` of each task: its warm-ups."""
+        counts: dict[TaskId, int] = {}
+        for tasks in self.standby.values():
+            for task in tasks:
+                counts[task] = counts.get(task, 0) + 1
+        return sum(max(0, count - num_standby_replicas) for count in counts.values())
+
+
+class Standing:
+    """Who has what in a scenario: owners, ranks of lags, who is caught up."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.clients: Mapping[ProcessId, Client] = {c.process_id: c for c in scenario.clients}
+        self.stateful = frozenset(scenario.stateful)
+        self.tasks: tuple[TaskId, ...] = tuple(sorted((*scenario.stateful, *scenario.stateless)))
+        owners: dict[TaskId, list[ProcessId]] = {task: [] for task in self.tasks}
+        for client in scenario.clients:
+            for task in client.previous_active:
+                if task in owners:
+                    owners[task].append(client.process_id)
+        #: The processes that ran a task; none while it is in transit.
+        self.owners: Mapping[TaskId, list[ProcessId]] = owners
+
+    def rank(self, process: ProcessId, task: TaskId) -> int:
+        """Say how far a process is behind: running first, an unknown lag last."""
+        lag = self.clients[process].lags.get(task, UNKNOWN)
+        return _FARTHEST if lag == UNKNOWN else lag
+
+    def caught_up(self, process: ProcessId, task: TaskId) -> bool:
+        """Tell whether a process may take a task over. Source: HighAvailabilityTaskAssignor."""
+        lag = self.clients[process].lags.get(task, UNKNOWN)
+        acceptable = self.scenario.configs.acceptable_recovery_lag
+        return lag == RUNNING or acceptable == _FARTHEST or 0 <= lag <= acceptable
+
+    def may_run(self, task: TaskId) -> list[ProcessId]:
+        """List who may be active: the caught up ones, or those that lag least if nobody is."""
+        if task not in self.stateful:
+            return list(self.clients)
+        caught_up = [process for process in self.clients if self.caught_up(process, task)]
+        if caught_up:
+            return caught_up
+        least = min(self.rank(process, task) for process in self.clients)
+        return [process for process in self.clients if self.rank(process, task) == least]
+
+    def by_rank(self, processes: Iterable[ProcessId], task: TaskId) -> list[ProcessId]:
+        """Sort processes by their lag, the smaller id first of equal ones."""
+        return sorted(processes, key=lambda process: (self.rank(process, task), process))
+
+
+def per_thread(client: Client, tasks: int) -> Fraction:
+    """Say what each thread of a client would have with so many tasks."""
+    return Fraction(tasks, client.capacity)
+
+
+def in_place(standing: Standing) -> Placement:
+    """Leave everything where it is.
+
+    A task that is nowhere goes to the least loaded process that is caught up, or, if none is, to
+    the one that lags least. Standbys stay as far as the configs have room for them, and as many
+    warm-ups as there may be; nothing new is built.
+    """
+    active = keep_actives(standing)
+    configs = standing.scenario.configs
+    standby: dict[ProcessId, set[TaskId]] = {process: set() for process in standing.clients}
+    warmups: list[tuple[int, TaskId, int, ProcessId]] = []
+    for task in standing.scenario.stateful:
+        holders = standing.by_rank(
+            (
+                process
+                for process, client in standing.clients.items()
+                if task in client.previous_standby and process != active[task]
+            ),
+            task,
+        )
+        for index, process in enumerate(holders):
+            if index < configs.num_standby_replicas:
+                standby[process].add(task)
+            else:
+                warmups.append((standing.rank(process, task), task, index, process))
+    for _, task, _, process in sorted(warmups)[: configs.max_warmup_replicas]:
+        standby[process].add(task)
+    return Placement(active, standby)
+
+
+def keep_actives(standing: Standing) -> dict[TaskId, ProcessId]:
+    """Leave each active with its owner; one that is nowhere goes to who may run it."""
+    active: dict[TaskId, ProcessId] = {}
+    loads = dict.fromkeys(standing.clients, 0)
+    for task, owners in standing.owners.items():
+        if owners:
+            # Two can say so after a session timed out; the one that is further has it.
+            active[task] = standing.by_rank(owners, task)[0]
+            loads[active[task]] += 1
+    for task, owners in standing.owners.items():
+        if not owners:
+            active[task] = min(
+                standing.may_run(task),
+                key=lambda process: (
+                    per_thread(standing.clients[process], loads[process]),
+                    process,
+                ),
+            )
+            loads[active[task]] += 1
+    return dict(sorted(active.items()))

@@ -1,0 +1,105 @@
+package caughtup;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Base64;
+import java.util.Map;
+import org.apache.kafka.streams.processor.assignment.ApplicationState;
+import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils;
+import org.apache.kafka.streams.processor.assignment.TaskAssignor.TaskAssignment;
+
+/** The follower's own classes behind a pipe: a question a line in, an answer a line out. */
+public final class FollowerOracle {
+    private static final ObjectMapper JACKSON = new ObjectMapper();
+
+    private FollowerOracle() { }
+
+    public static void main(final String[] arguments) throws Exception {
+        final BufferedReader in =
+            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            final JsonNode question = JACKSON.readTree(line);
+            out.println(question.has("json") ? readJson(question)
+                : question.has("assign") ? assign(question) : decide(question));
+            out.flush();
+        }
+    }
+
+    /** Reads bytes with the follower's reader, and writes what it read with its writer. */
+    private static ObjectNode readJson(final JsonNode question) {
+        final ObjectNode answer = JACKSON.createObjectNode();
+        try {
+            final Object value = Json.read(Base64.getDecoder().decode(question.get("json").asText()));
+            return answer.put("written", Json.write(value));
+        } catch (final Json.Malformed malformed) {
+            return answer.put("malformed", malformed.getMessage());
+        }
+    }
+
+    /** Decides a rebalance from all that a follower takes into account. */
+    private static ObjectNode decide(final JsonNode question) throws Exception {
+        final ApplicationState state = new FabricatedState(question.get("scenario"));
+        final JsonNode patience = question.get("patience");
+        Following.Read read = new Following.Read("no_recommendation", "there is none");
+        if (question.hasNonNull("record")) {
+            try {
+                final byte[] record = question.get("record").asText().getBytes(StandardCharsets.UTF_8);
+                read = new Following.Read(
+                    Recommendation.read(record, "orders"), question.get("age_ms").asLong());
+            } catch (final Json.Malformed malformed) {
+                read = new Following.Read("malformed", malformed.getMessage());
+            }
+        }
+        final String id = read.recommendation == null ? "" : read.recommendation.decisionId;
+        final Application application = new Application(state);
+        final Outcome outcome = Following.decide(
+            application, read,
+            new Following.Patience(patience.get(0).asLong(), patience.get(1).asLong(),
+                patience.get(2).asLong()),
+            question.get("waited").asInt(), Map.of(id, question.get("repeated").asInt()));
+        final ObjectNode answer = JACKSON.createObjectNode();
+        answer.set("outcome", JACKSON.readTree(Json.write(outcome.toJson())));
+        answer.set("state", JACKSON.readTree(Json.write(
+            ApplicationStateRecord.of(application, outcome, "orders", "state-1", 7))));
+        final Instant now = Instant.ofEpochMilli(1_000);
+        return check(answer, state, outcome.assignment(application.clients.lastKey(), now));
+    }
+
+    /** Has the class that applications configure assign, with no broker to be had. */
+    private static ObjectNode assign(final JsonNode question) {
+        final FabricatedState state = new FabricatedState(question.get("scenario"));
+        state.withoutLags = question.get("assign").asText().equals("without lags");
+        final FollowingTaskAssignor assignor = new FollowingTaskAssignor();
+        assignor.configure(Map.of(
+            "application.id", "orders", "bootstrap.servers", "127.0.0.1:1", "client.id", "one"));
+        final long start = System.nanoTime();
+        final TaskAssignment assignment = assignor.assign(state);
+        final ObjectNode answer = JACKSON.createObjectNode();
+        answer.put("ms", (System.nanoTime() - start) / 1e6);
+        return check(answer, state, assignment);
+    }
+
+    /** Adds what Kafka Streams itself says of an assignment. */
+    private static ObjectNode check(
+        final ObjectNode answer, final ApplicationState state, final TaskAssignment assignment) {
+        answer.put("error", TaskAssignmentUtils.validateTaskAssignment(state, assignment).name());
+        answer.put("follow_ups", assignment.assignment().stream()
+            .filter(one -> one.followupRebalanceDeadline().isPresent()).count());
+        assignment.assignment().forEach(one -> one.followupRebalanceDeadline().ifPresent(moment ->
+            answer.put("prober", one.processId().toString())
+                .put("follow_up_at_ms", moment.toEpochMilli())));
+        final ObjectNode clients = answer.putObject("clients");
+        assignment.assignment().forEach(one -> {
+            final ObjectNode tasks = clients.putObject(one.processId().toString());
+            one.tasks().forEach((task, given) -> tasks.put(task.toString(), given.type().name()));
+        });
+        return answer;
+    }
+}

@@ -1,0 +1,88 @@
+"""The follower in Java and its model in Python decide every rebalance alike."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from caughtup.models.assignors.followed_recommendation import read_followed
+from caughtup.models.assignors.follower import FollowerDecision, Objection, Patience, follow
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.errors import CaughtupError
+from tests.followers.conftest import FollowerOracle
+from tests.followers.generated_questions import GROUP, generate_question
+
+SEEDS = 3_000
+BLOCK = 500
+
+
+def expected(question: dict[str, Any]) -> FollowerDecision:
+    """Decide as the model does."""
+    newest: Any = Objection("no_recommendation", "there is none")
+    if question["record"] is not None:
+        try:
+            newest = read_followed(json.loads(question["record"]), GROUP)
+        except json.JSONDecodeError:
+            newest = Objection("malformed", "no JSON")
+        except CaughtupError as malformed:
+            newest = Objection(malformed.code, malformed.message)
+    return follow(
+        parse_scenario(question["scenario"]),
+        newest,
+        age_ms=question["age_ms"],
+        waited=question["waited"],
+        repeated=question["repeated"],
+        patience=Patience(*question["patience"]),
+    )
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_both_decide_alike_and_kafka_accepts_it(
+    follower_oracle: FollowerOracle, first: int
+) -> None:
+    reasons: Counter[str] = Counter()
+    for seed in range(first, first + BLOCK):
+        question = generate_question(seed)
+        answer = follower_oracle.ask(question)
+        outcome = answer["outcome"]
+        decision = expected(question)
+        reasons[decision.reason] += 1
+        assert answer["error"] == "NONE", f"seed {seed}"
+        assert (outcome["reason"], outcome.get("followed"), outcome.get("follow_up_ms")) == (
+            decision.reason,
+            decision.decision_id,
+            decision.follow_up_ms,
+        ), f"seed {seed}, {question['kind']}: {outcome['message']}"
+        assert outcome["assignment"] == {
+            str(process): {
+                "active": [str(task) for task in decision.active[process]],
+                "standby": [str(task) for task in decision.standby[process]],
+            }
+            for process in decision.active
+        }, f"seed {seed}, {question['kind']}"
+        check_what_kafka_is_given(question, answer, f"seed {seed}")
+    # Otherwise the seeds say little.
+    assert {"followed", "given_up", "malformed", "no_recommendation"} <= reasons.keys()
+    assert {"other_processes", "unknown_task", "missing_task", "other_configs"} <= reasons.keys()
+    assert {"moved_since", "not_caught_up", "too_old", "too_many_copies"} <= reasons.keys()
+
+
+def check_what_kafka_is_given(question: dict[str, Any], answer: dict[str, Any], where: str) -> None:
+    """Hold what Kafka Streams gets against the outcome, and against what it must have."""
+    outcome, clients = answer["outcome"], answer["clients"]
+    assert clients.keys() == question["scenario"]["clients"].keys(), where
+    actives = [t for given in clients.values() for t, kind in given.items() if kind == "ACTIVE"]
+    assert sorted(actives) == sorted(question["scenario"]["tasks"]), where
+    for process, given in outcome["assignment"].items():
+        kinds = dict.fromkeys(given["active"], "ACTIVE") | dict.fromkeys(
+            given["standby"], "STANDBY"
+        )
+        assert clients[process] == kinds, where
+    assert answer["follow_ups"] == ("follow_up_ms" in outcome), where
+    if "follow_up_ms" in outcome:
+        assert answer["follow_up_at_ms"] == 1_000 + outcome["follow_up_ms"], where
+        # The leader's own process is the one that reads the clock.
+        assert answer["prober"] == answer["prober"].lower() in clients, where
