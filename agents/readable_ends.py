@@ -8,9 +8,11 @@ Reading needs READ on the topic; without it, the markers stay counted.
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientTopicPartition
@@ -35,6 +37,25 @@ _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 5.0
 
 
+class _Search:
+    """Looks for the last commit before a partition's last stable offset, as long as it may."""
+
+    def __init__(self, state: ClusterState, partition: TopicPartition, last_stable: int) -> None:
+        self.partition = partition
+        self.last_stable = last_stable
+        self.nearest: int | None = None
+        self._commits = state.commits_on(partition)
+
+    def run(self, until: float) -> bool:
+        """Go on until a moment of the monotonic clock; tell whether it has come to the end."""
+        for committed in self._commits:
+            if committed < self.last_stable and (self.nearest is None or committed > self.nearest):
+                self.nearest = committed
+            if time.monotonic() > until:
+                return False
+        return True
+
+
 class ReadableEnds:
     """Remembers each partition's readable end, and looks where a reader seems almost there.
 
@@ -50,6 +71,7 @@ class ReadableEnds:
         self._last_stable: dict[TopicPartition, int] = {}
         self._refused: set[str] = set()
         self._next = 0
+        self._unfinished: list[_Search] = []
 
     def suspects(self, found: EndOffsetsOf, *, at_once: bool = False) -> dict[TopicPartition, int]:
         """Name partitions whose tail may be markers only, with the offset to read from.
@@ -57,30 +79,59 @@ class ReadableEnds:
         A log that grew since the last round is left alone, unless ``at_once``: its readers are on
         their way.
         """
+        positions: dict[TopicPartition, int] = {}
+        for search in self._searches(self._resting(found, at_once), at_once):
+            nearest = search.nearest
+            if nearest is None or search.last_stable - nearest > TAIL_OFFSETS:
+                continue
+            # Nothing before the log start can be read, and there may be nothing behind it.
+            positions[search.partition] = max(nearest, found[search.partition].start_offset)
+            if len(positions) == _AT_ONCE and not at_once:
+                break
+        return positions
+
+    def _resting(self, found: EndOffsetsOf, at_once: bool) -> dict[TopicPartition, int]:
+        """Give the last stable offset of each partition that rests and wasn't looked at yet."""
         before = self._last_stable
         self._last_stable = {p: ends.last_stable_offset for p, ends in found.items()}
-        resting = [
-            partition
+        return {
+            partition: last_stable
             for partition, last_stable in self._last_stable.items()
             if (at_once or before.get(partition) == last_stable)
             and self._at(partition, last_stable) is None
             and partition.topic not in self._refused
-        ]
-        # Many logs rest and have many groups, nobody of which stands before the end: what takes
-        # too long is left for the next rounds.
-        self._next = self._next if self._next < len(resting) else 0
-        positions: dict[TopicPartition, int] = {}
-        enough = time.monotonic() + _TURN_SECONDS
-        for partition in resting if at_once else resting[self._next :]:
-            if not at_once and (len(positions) == _AT_ONCE or time.monotonic() > enough):
-                break
+        }
+
+    def _searches(self, resting: Mapping[TopicPartition, int], at_once: bool) -> Iterator[_Search]:
+        """Give the searches that come to an end in this round.
+
+        Many logs rest, and many groups read them, none of which stands before the end: what takes
+        too long is gone on with in the next rounds.
+        """
+        until = math.inf if at_once else time.monotonic() + _TURN_SECONDS
+        unfinished, self._unfinished = self._unfinished, []
+        if at_once or self._next >= len(resting):
+            self._next = 0
+        searches = chain(
+            (
+                search
+                for search in unfinished
+                if resting.get(search.partition) == search.last_stable
+            ),
+            self._new_searches(resting),
+        )
+        for search in searches:
+            if not search.run(until):
+                self._unfinished = [search]
+                return
+            yield search
+            if time.monotonic() > until:
+                return
+
+    def _new_searches(self, resting: Mapping[TopicPartition, int]) -> Iterator[_Search]:
+        for partition, last_stable in islice(resting.items(), self._next, None):
             self._next += 1
-            last_stable = self._last_stable[partition]
-            position = self._state.nearest_commit(partition, last_stable)
-            if position is not None and last_stable - position <= TAIL_OFFSETS:
-                # Nothing before the log start can be read, and there may be nothing behind it.
-                positions[partition] = max(position, found[partition].start_offset)
-        return positions
+            yield _Search(self._state, partition, last_stable)
 
     def complete(self, found: EndOffsetsOf) -> dict[TopicPartition, EndOffsets]:
         """Give end offsets just listed with their readable ends, as far as they are known."""

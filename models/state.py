@@ -213,14 +213,15 @@ class ClusterState:
         prefixes = tuple(f"{group}-" for group in self.applications)
         return lambda topic: topic in topics or topic.startswith(prefixes)
 
-    def nearest_commit(self, partition: TopicPartition, end: int) -> int | None:
-        """Give the last offset before ``end`` that any group committed of a partition."""
-        offsets = (
-            commits.committed
-            for group in self._readers.groups(partition.topic)
-            if (commits := self.commits.of(group).get(partition)) is not None
-        )
-        return max((offset for offset in offsets if offset < end), default=None)
+    def commits_on(self, partition: TopicPartition) -> Iterator[int]:
+        """Give what each group has committed of a partition, one after the other.
+
+        Many groups may read a topic: the caller may stop, or go on when the state has changed.
+        """
+        for group in list(self._readers.groups(partition.topic)):
+            commits = self.commits.of(group).get(partition)
+            if commits is not None:
+                yield commits.committed
 
     def unnamed_topics(self) -> set[str]:
         """Name topics of groups on the new protocol whose ids aren't known.

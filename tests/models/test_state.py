@@ -74,12 +74,15 @@ def test_lag_is_never_negative_whatever_comes_first(events: list[tuple[bool, int
             assert row.lag is None or 0 <= row.lag.lag <= end
 
 
-def test_the_commit_nearest_to_an_end_is_that_of_any_group() -> None:
+def test_the_commits_on_a_partition_are_those_of_every_group() -> None:
     state = cluster_state()
-    read(state, commit(0, 40), commit(0, 90, group="beside"), commit(0, 99, group="ahead"))
-    assert state.nearest_commit(ZERO, 99) == 90
-    assert state.nearest_commit(ZERO, 40) is None
-    assert state.nearest_commit(ONE, 99) is None
+    read(state, commit(0, 40), commit(0, 90, group="beside"), commit(1, 7, group="beside"))
+    assert sorted(state.commits_on(ZERO)) == [40, 90]
+    assert list(state.commits_on(ONE)) == [7]
+    commits = state.commits_on(ZERO)
+    assert next(commits) == 40
+    read(state, commit(0, None, group="beside"), commit(0, 50, group="new"))
+    assert list(commits) == []  # the state may change under it
 
 
 def test_lag_ends_at_the_last_readable_record_where_it_is_known() -> None:
