@@ -117,10 +117,10 @@ def _pace(
     if lags is None:
         return None, None, None, None
     closing = -lags
-    grows = trend(ends.points(points[0].at_ms)) or trend(ends.points())
-    if grows is None or not history.positions:
+    moves = trend(history.positions.points(points[0].at_ms))
+    if moves is None:
         return closing, None, None, "own"
-    return closing, closing.per_second + grows.per_second, grows.per_second, "own"
+    return closing, moves.per_second, max(0.0, moves.per_second - closing.per_second), "own"
 
 
 def _usable(given: CatchUpRate, history: CopyHistory, now_ms: int) -> bool:

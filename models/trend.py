@@ -1,7 +1,8 @@
 """How fast an offset sum moves and how sure that is, and when a lag will be gone.
 
-A trend is the median slope between points that lie at least half of the span apart: one pause or
-one jump doesn't turn it. Two errors are told apart:
+A trend is the median slope between points that lie at least half of the span apart. A jump in
+the first or the last step doesn't turn it, and neither do the plateaus of a sum that moves in
+batches; what happens in the middle counts as way made. Two errors are told apart:
 
 - *slack* is a bound: each point is only known to lie between two values.
 - *variance* is a statistic: how unevenly the sum moved from point to point. It makes the trend
@@ -79,14 +80,17 @@ def trend(points: Sequence[SumPoint]) -> Trend | None:
         return None
     span = (points[-1].at_ms - points[0].at_ms) / 1000
     slopes: list[float] = []
-    slack = 0.0
+    lowest: list[float] = []
+    highest: list[float] = []
     for index, start in enumerate(points):
         for end in points[index + 1 :]:
             seconds = (end.at_ms - start.at_ms) / 1000
             if seconds * 2 >= span:
                 slopes.append((end.middle - start.middle) / seconds)
-                slack = max(slack, (start.half_width + end.half_width) / seconds)
+                lowest.append((end.low - start.high) / seconds)
+                highest.append((end.high - start.low) / seconds)
     per_second = median(slopes)
+    slack = max(per_second - median(lowest), median(highest) - per_second)
     steps = len(points) - 1
     variance = math.inf
     if steps > 1:

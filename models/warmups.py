@@ -16,8 +16,8 @@ waiting     its thread restores actives first
 stalled     it has something to restore and was seen not to move for longer than the allowance
 unknown     its pace isn't known
 chasing     it moves, but at least as many offsets come as it restores, certainly
-unknown     it doesn't seem to gain, but that isn't certain
-warming     it gains
+warming     it gains: certainly, or as far as a few observations tell
+unknown     whether it gains isn't certain
 ==========  ===================================================================================
 """
 
@@ -30,6 +30,7 @@ from caughtup.models.copy_figures import CopyFigures
 from caughtup.models.copy_progress import INTERVALS_ALLOWED
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
+from caughtup.models.trend import Eta
 
 #: How often a copy has to be built again within how many generations to be called flapping.
 FLAPS = 2
@@ -37,7 +38,7 @@ GENERATIONS_WATCHED = 10
 #: How long after its time a rebalance may come: its members have to poll first. In ms; it is also
 #: the least interval that Kafka accepts between two probing rebalances.
 GRACE_MS = 60_000
-#: Steps of a trend from which it is certain that a copy doesn't gain.
+#: Steps of a trend from which on it can be certain whether a copy gains.
 FEWEST_STEPS = 5
 #: A lag that small can be transaction markers, which end a changelog and are in no store.
 MARKERS = 2
@@ -158,12 +159,12 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
     if closing is None or eta is None:
         return "unknown", f"{left}; its pace is not known yet"
     pace = f"{left}, {_pace(figures)}"
-    certain = closing.steps >= FEWEST_STEPS and closing.per_second + closing.error <= 0
-    if certain and (figures.growth is None or figures.growth > 0):
+    enough = closing.steps >= FEWEST_STEPS
+    if enough and closing.per_second + closing.error <= 0 and figures.growth != 0:
         return "chasing", f"{pace}: it never catches up so"
-    if math.isinf(eta.seconds):
-        return "unknown", f"{pace}: whether it gains is not certain yet"
-    return "warming", f"{pace}: caught up in {duration(eta.seconds)} ({_between(eta)})"
+    if math.isfinite(eta.seconds) and (math.isfinite(eta.high) or not enough):
+        return "warming", f"{pace}: caught up in {duration(eta.seconds)}{_between(eta)}"
+    return "unknown", f"{pace}: whether it gains is not certain yet"
 
 
 def _lag(figures: CopyFigures) -> str:
@@ -185,8 +186,11 @@ def _pace(figures: CopyFigures) -> str:
     return f"restores {figures.rate:,.1f}/s, {whose}, {figures.growth:,.1f}/s come"
 
 
-def _between(eta: tuple[float, float, float]) -> str:
-    _, low, high = eta
-    if math.isinf(high):
-        return f"at the earliest in {duration(low)}" if low > 0 else "how certain isn't known yet"
-    return f"{duration(low)} to {duration(high)}"
+def _between(eta: Eta) -> str:
+    """Write the bounds of a time, where they make a difference that is shown."""
+    low, high = duration(eta.low), duration(eta.high)
+    if low == high:
+        return ""
+    if math.isinf(eta.high):
+        return f" (at the earliest in {low})" if eta.low > 0 else " (how certain isn't known yet)"
+    return f" ({low} to {high})"

@@ -1,0 +1,110 @@
+"""A copy of a task's state that restores from a changelog, on a clock that only the test moves."""
+
+from __future__ import annotations
+
+from caughtup.models.copy_figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copy_progress import MEASURED, CopyHistory, Observation
+from caughtup.models.ids import TaskId
+from caughtup.models.sum_history import SumHistory
+from caughtup.models.task_ends import EndOffsetSum
+from caughtup.models.warmups import Circumstances, copy_verdict
+
+#: The clock starts here, in ms since the epoch.
+START_MS = 1_790_000_000_000
+SECOND = 1_000
+MINUTE = 60 * SECOND
+PROBING_INTERVAL_MS = 10 * MINUTE
+LIMIT = 10_000
+
+
+class SimulatedCopy:
+    """``rate`` offsets a second are restored, as far as there are any, and ``growth`` come.
+
+    The application reports the copy's position every ``report_ms`` (None: it doesn't), and the
+    changelog's end is looked at every ``look_ms``. ``now`` is in ms since ``START_MS``.
+    """
+
+    def __init__(
+        self,
+        *,
+        end: float = 100_000,
+        position: float = 0,
+        rate: float = 0,
+        growth: float = 0,
+        report_ms: int | None = 5 * SECOND,
+        look_ms: int = SECOND,
+    ) -> None:
+        self.end, self.position = float(end), float(position)
+        self.rate, self.growth = float(rate), float(growth)
+        self.report_ms, self.look_ms = report_ms, look_ms
+        self.history = CopyHistory()
+        self.ends = SumHistory()
+        self.now = 0
+        self.look()
+        self.report("reported")
+
+    @property
+    def lag(self) -> float:
+        return self.end - self.position
+
+    @property
+    def now_ms(self) -> int:
+        return START_MS + self.now
+
+    def run(self, duration_ms: int) -> None:
+        """Let time pass in steps of a tenth of a second."""
+        for now in range(self.now + 100, self.now + duration_ms + 1, 100):
+            self.now = now
+            self.end += self.growth / 10
+            self.position = min(self.end, self.position + self.rate / 10)
+            if now % self.look_ms == 0:
+                self.look()
+            if self.report_ms is not None and now % self.report_ms == 0:
+                self.report()
+
+    def run_until_caught_up(self, limit: int = LIMIT, most_ms: int = 60 * MINUTE) -> float:
+        """Let time pass until the lag is at most ``limit``; gives the seconds it took."""
+        start = self.now
+        while self.lag > limit:
+            assert self.now - start < most_ms
+            self.run(100)
+        return (self.now - start) / 1000
+
+    def look(self) -> None:
+        """Look at the changelog's end."""
+        self.ends.add(self.now_ms, int(self.end), int(self.end))
+
+    def report(self, provenance: str = MEASURED) -> bool:
+        """Report the copy's position."""
+        end = EndOffsetSum(int(self.end), int(self.end))
+        seen = Observation(self.now_ms, int(self.position), None, end, provenance)
+        return self.history.observe(seen, self.ends)
+
+    def figures(self, given: CatchUpRate | None = None, limit: int = LIMIT) -> CopyFigures:
+        """Everything that is told of the copy now."""
+        return copy_figures(self.history, self.ends, given, limit, self.now_ms)
+
+    def verdict(
+        self,
+        around: Circumstances | None = None,
+        given: CatchUpRate | None = None,
+        limit: int = LIMIT,
+    ) -> tuple[str, str]:
+        """Judge the copy now; by default it is a warm-up whose probing rebalance is due later."""
+        if around is None:
+            around = circumstances(rebalance_due_ms=self.now_ms + MINUTE)
+        return copy_verdict(self.figures(given, limit), around, self.now_ms)
+
+
+def circumstances(
+    *,
+    is_warmup: bool = True,
+    since_ms: int = START_MS,
+    rebalance_due_ms: int | None = None,
+    waits_for: tuple[TaskId, ...] = (),
+    flaps: int = 0,
+) -> Circumstances:
+    """A warm-up's circumstances with Kafka's default probing interval."""
+    return Circumstances(
+        is_warmup, since_ms, PROBING_INTERVAL_MS, rebalance_due_ms, waits_for, flaps
+    )
