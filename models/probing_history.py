@@ -70,12 +70,12 @@ class ProbingHistory:
         generation: StreamsGeneration,
         rows: Iterable[TaskCopy],
         limit: int,
-        warmup_roles: frozenset[str] = frozenset({"warmup"}),
+        warmup_roles: frozenset[str],
     ) -> Probe | None:
         """Take a decided generation with its task table; gives the probe, if it was one.
 
         ``limit``: ``acceptable.recovery.lag``. ``warmup_roles``: roles of copies that a rebalance
-        is to promote. A generation that was taken before changes nothing.
+        is to promote (``WarmupTable.warmup_roles``). A generation that was taken before changes nothing.
         """
         if (generation.generation, generation.as_of_ms) == (self._number, self.since_ms):
             return None

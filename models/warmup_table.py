@@ -162,6 +162,15 @@ class WarmupTable:
         elif copy in self._roles:
             self._rates[copy] = rate
 
+    @property
+    def warmup_roles(self) -> frozenset[str]:
+        """Roles of copies that a rebalance is to promote.
+
+        Where the operator says that there are no standbys, what looks like one is a warm-up.
+        """
+        no_standbys = self._parameters.config.get("num.standby.replicas") == 0
+        return frozenset({"warmup", "standby"} if no_standbys else {"warmup"})
+
     def watched_tasks(self) -> set[TaskId]:
         """Name the tasks whose end offsets matter: those with a copy that is to catch up."""
         return {copy.task for copy in self._roles}
@@ -187,7 +196,7 @@ class WarmupTable:
                 now_ms,
             )
             around = Circumstances(
-                is_warmup=self._is_warmup(role),
+                is_warmup=role in self.warmup_roles,
                 since_ms=since_ms,
                 patience_ms=self._parameters.value("probing.rebalance.interval.ms"),
                 rebalance_due_ms=None if due is None else due[0],
@@ -220,15 +229,6 @@ class WarmupTable:
             if (lag is None or lag.high > 0) and now_ms - seen_ms <= patience_ms:
                 blockers.append(task)
         return tuple(blockers)
-
-    def _is_warmup(self, role: str) -> bool:
-        """Tell whether a rebalance is to promote a copy.
-
-        Where the operator says that there are no standbys, what looks like one is a warm-up.
-        """
-        return role == "warmup" or (
-            role == "standby" and self._parameters.config.get("num.standby.replicas") == 0
-        )
 
     def _ends_of(self, task: TaskId) -> SumHistory:
         return self._ends.setdefault(task, SumHistory())

@@ -1,0 +1,70 @@
+"""An application whose warm-ups are followed from generation to generation, through the wire."""
+
+from __future__ import annotations
+
+from caughtup.models.copy_progress import Observation
+from caughtup.models.ids import TaskId
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.probing_history import ProbingHistory
+from caughtup.models.state import ClusterState
+from caughtup.models.task_ends import EndOffsetSum
+from caughtup.models.task_positions import CopyKey
+from caughtup.models.warmup_table import CopyAssessment, WarmupTable
+from tests.support.streams import (
+    ENDS,
+    GROUP,
+    START_MS,
+    TOLD,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    list_ends,
+    process,
+    read,
+)
+
+TASK = TaskId(0, 1)
+#: The copy that warms up in ``tests.support.streams.WARMING``, and its task's end offset sum.
+WARMUP = CopyKey(str(process(2)), TASK)
+END = EndOffsetSum(50_000, 50_000)
+
+
+class Service:
+    """A table of warm-ups and a history of probes, and the state that tells them of generations."""
+
+    def __init__(self, parameters: ApplicationParameters = TOLD) -> None:
+        self.state: ClusterState = cluster_state(parameters)
+        known_ends(self.state)
+        self.table = WarmupTable(parameters)
+        self.probing = ProbingHistory()
+        self.number = 0
+
+    def rebalance(self, *members: Member, at_ms: int = START_MS) -> None:
+        """Read a generation of these members, have it decided, and give it to the table."""
+        self.number += 1
+        if at_ms > START_MS + 60_000:  # the ends that are known from the start don't reach there
+            list_ends(self.state, ENDS, at_ms=at_ms - 2_000)
+            list_ends(self.state, ENDS, at_ms=at_ms + 1_000)
+        read(self.state, generation(self.number, *members, at_ms=at_ms), seen_ms=at_ms)
+        list(self.state.decide(at_ms + 20_000))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Tell of the decided generation, again if it was told before."""
+        decided = self.state.applications[GROUP].decided
+        assert decided is not None
+        rows = self.state.task_rows(GROUP)
+        self.table.take_generation(decided.generation, rows, decided.inputs.ends)
+        limit = self.state.parameters(GROUP).value("acceptable.recovery.lag")
+        self.probing.take(decided.generation, rows, limit, self.table.warmup_roles)
+
+    def see(self, offset_sum: int, second: float, copy: CopyKey = WARMUP) -> bool:
+        """The copy is seen at an offset sum, so many seconds after the start."""
+        at_ms = START_MS + round(second * 1000)
+        return self.table.observe(copy, Observation(at_ms, offset_sum, None, END))
+
+    def assess(self, second: float = 0) -> dict[CopyKey, CopyAssessment]:
+        """Judge every copy, so many seconds after the start."""
+        found = self.table.assess(START_MS + round(second * 1000))
+        return {assessed.copy: assessed for assessed in found}
