@@ -8,6 +8,7 @@ from pathlib import Path
 
 import faust
 
+from caughtup.agents.application_states import application_states
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.health import Health
@@ -19,6 +20,7 @@ from caughtup.agents.recommend import recommend
 from caughtup.agents.settings import Settings
 from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
+    APPLICATION_STATES,
     END_OFFSETS,
     MOVEMENTS,
     REASSIGNMENTS,
@@ -81,6 +83,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, ends, state, wakeups)
     reassignments(app, movements, state)
+    application_states(app, _topic(app, settings, APPLICATION_STATES), state, wakeups)
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state)
     recommend(
         app,

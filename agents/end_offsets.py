@@ -142,7 +142,7 @@ class EndOffsetsProbe(Service):
         found = self._readable.complete(listed)
         named = await asyncio.to_thread(topic_ids, self._admin, self._state.unnamed_topics())
         self._topic_ids |= named
-        awaited = self._state.awaited_groups()
+        awaited = self._state.applications.awaited()
         for partition, ends in sorted(found.items()):
             awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
             if awaits or partition.topic in named or self._is_news(partition, ends):

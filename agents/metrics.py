@@ -99,7 +99,7 @@ class StateCollector(Collector):
         now = now_ms()
         for group, application in sorted(self._state.applications.items()):
             labels = [self._state.cluster, group]
-            parameters = self._state.parameters(group)
+            parameters = self._state.applications.parameters(group)
             acceptable.add_metric(labels, parameters.value("acceptable.recovery.lag"))
             interval.add_metric(labels, parameters.value("probing.rebalance.interval.ms") / 1000)
             generation.add_metric(labels, application.newest.generation)

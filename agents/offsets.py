@@ -85,7 +85,7 @@ def offsets(
     async def apply(batches: faust.StreamT[Batch | CaughtUp]) -> None:
         async for batch in batches:
             if isinstance(batch, CaughtUp):
-                state.leave_the_past()
+                state.applications.leave_the_past()
                 # What a long log left is here to stay: no garbage collection has to look through it.
                 gc.freeze()
                 health.ready = True

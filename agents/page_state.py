@@ -100,7 +100,7 @@ def application_view(state: ClusterState, group: str, application: Application) 
         "group": group,
         "generation": application.newest.generation,
         "as_of_ms": generation.as_of_ms,
-        "acceptable_recovery_lag": state.parameters(group).value("acceptable.recovery.lag"),
+        "acceptable_recovery_lag": state.applications.parameters(group).value("acceptable.recovery.lag"),
         "clients": _clients(generation),
         "tasks": _tasks(state.task_rows(group), decided),
         "probing": probing,

@@ -44,7 +44,7 @@ def recommend(
     """
 
     async def tell_movements() -> None:
-        for event in state.movement_events(now_ms()):
+        for event in state.applications.movement_events(now_ms()):
             key, value = event["group"].encode(), msgspec.json.encode(event)
             await movements.send(key=key, value=value)
 
@@ -56,7 +56,7 @@ def recommend(
             for due in state.due(now_ms()):
                 # A large group takes long to decide; others have their turn meanwhile.
                 decided = await asyncio.to_thread(decide_generation, state.cluster, due, now_ms())
-                record = state.settle(decided)
+                record = state.applications.settle(decided)
                 if record is None:
                     continue
                 value = msgspec.json.encode(record)
@@ -66,13 +66,13 @@ def recommend(
                 log.info("%s", summary(record))
                 await tell_movements()
             await tell_movements()
-            if wakeup is Wakeup.GROUPS and state.awaited_groups():
+            if wakeup is Wakeup.GROUPS and state.applications.awaited():
                 hurry.set()
 
     @app.timer(interval=_PATIENCE_LOOK_SECONDS)
     async def look_again() -> None:
         """Wake the agent for generations whose end offsets never come."""
-        if state.awaited_groups():
+        if state.applications.awaited():
             await wakeups.put(Wakeup.TIME)
 
 

@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
+from caughtup.agents.application_states import apply_record as apply_application_state
 from caughtup.agents.connection import connect
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
@@ -25,6 +26,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.snapshot import read_topic, take_movement, take_published
 from caughtup.agents.topics import (
+    APPLICATION_STATES,
     END_OFFSETS,
     MOVEMENTS,
     RECOMMENDATIONS,
@@ -85,6 +87,8 @@ def prepare(settings: Settings) -> ClusterState:
         take_published(state, key, value)
     for _, value in read_topic(settings, topic_name(settings, MOVEMENTS), Progress()):
         take_movement(state, value)
+    for key, value in read_topic(settings, topic_name(settings, APPLICATION_STATES), Progress()):
+        apply_application_state(state, key, value, 0)
     for key, value in read_topic(settings, topic_name(settings, END_OFFSETS), Progress()):
         apply_record(state, key, value)
     return state

@@ -75,7 +75,7 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     for group in state.group_names():
         for _ in state.assessments.assess(state, group, now_ms()):
             pass
-    state.leave_the_past()
+    state.applications.leave_the_past()
     for _ in state.decide(now_ms()):
         pass  # a snapshot publishes nothing; what was decided is in the state
     return state
@@ -104,7 +104,7 @@ def take_published(state: ClusterState, key: bytes | None, value: bytes | None) 
         return
     try:
         record = msgspec.json.decode(value, type=dict[str, Any])
-        state.apply_published(key.decode(), record)
+        state.applications.apply_published(key.decode(), record)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         log.warning("skipped a recommendation, key %r: %s", key, error)
 
@@ -114,7 +114,7 @@ def take_movement(state: ClusterState, value: bytes | None) -> None:
     if value is None:
         return
     try:
-        state.movements.restore(msgspec.json.decode(value, type=dict[str, Any]))
+        state.applications.movements.restore(msgspec.json.decode(value, type=dict[str, Any]))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, CaughtupError) as error:
         log.warning("skipped an event of a movement: %s", error)
 

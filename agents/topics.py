@@ -8,6 +8,7 @@
 | …recommended-assignments    | group            | recommend (at start)   | recommend            |
 | …movements                  | group            | people, pipelines      | recommend            |
 | …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
+| …application-states         | group            | application_states     | applications         |
 | …task-positions             | group, process, task | task_positions     | applications         |
 """
 
@@ -31,6 +32,7 @@ RECOMMENDATIONS = "recommended-assignments"
 MOVEMENTS = "movements"
 LAG = "lag"
 TASK_POSITIONS = "task-positions"
+APPLICATION_STATES = "application-states"
 
 
 _METADATA_SECONDS = 10.0
@@ -50,6 +52,8 @@ class OwnTopic(NamedTuple):
 #: A restarted service takes up the recent past from the topic: compaction leaves it alone for
 #: so long, and begins soon after.
 _HISTORY_MS = str(15 * 60_000)
+#: The clocks of applications may be wrong.
+_BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 OWN_TOPICS = (
     OwnTopic(
         END_OFFSETS,
@@ -60,8 +64,8 @@ OWN_TOPICS = (
     OwnTopic(RECOMMENDATIONS, "compact"),
     OwnTopic(MOVEMENTS, "delete"),
     OwnTopic(LAG, "compact"),
-    # By the broker's clock: those of applications may be wrong.
-    OwnTopic(TASK_POSITIONS, "compact", {"message.timestamp.type": "LogAppendTime"}, written=False),
+    OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
+    OwnTopic(APPLICATION_STATES, "compact", _BROKERS_CLOCK, written=False),
 )
 
 

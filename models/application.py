@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from caughtup.models.application_state import ApplicationState, find_state
 from caughtup.models.commit_history import CommitHistory
-from caughtup.models.deciding import DecidedGeneration, DueGeneration
+from caughtup.models.deciding import DecidedGeneration, DueGeneration, Record
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.inputs import GenerationInputs, gather_inputs
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.projection import CaughtUpCopy, caught_up_copies, project
 from caughtup.models.recommendation import read_recommendation, recommend
+from caughtup.models.task_positions import CopyKey, TaskPosition
+from caughtup.models.told_inputs import told_inputs
 
 #: How long a decision waits for end offsets listed after the rebalance, in ms.
 PATIENCE_MS = 15_000
+#: How long a decision waits for what the leader tells of the rebalance, in ms.
+TELLING_MS = 5_000
 #: Decided generations kept to be shown.
 GENERATIONS_KEPT = 50
 
@@ -44,6 +49,8 @@ class Application:
     decided: DecidedGeneration | None = None
     #: Whether what the decision means for movements hasn't been told yet.
     untold: bool = False
+    #: Copies that the newest decision was made knowing to be caught up.
+    _caught_up: frozenset[CaughtUpCopy] = frozenset()
     history: deque[PastGeneration] = field(default_factory=lambda: deque(maxlen=GENERATIONS_KEPT))
     exact_counts: Counter[str] = field(default_factory=Counter)
     movement_counts: Counter[str] = field(default_factory=Counter)
@@ -65,32 +72,66 @@ class Application:
         parameters: ApplicationParameters,
         ends: EndOffsetTable,
         commits: Mapping[TopicPartition, CommitHistory],
+        told: Sequence[ApplicationState],
+        published: Sequence[Record],
         now_ms: int,
     ) -> DueGeneration | None:
-        """Give the oldest pending generation once its end offsets are there, else None.
+        """Give the oldest pending generation once all that it was decided from is there, else None.
 
-        ``commits`` are the application's own. A generation whose end offsets don't come within
-        ``PATIENCE_MS`` is decided without them.
+        ``commits`` are the application's own, ``told`` what its leaders told of rebalances, and
+        ``published`` what was recommended, both in their order. What an application that tells
+        doesn't tell within ``TELLING_MS``, and end offsets that don't come within ``PATIENCE_MS``,
+        are gone without.
         """
         if not self.pending:
             return None
         generation, seen_ms = self.pending[0]
         inputs = gather_inputs(generation, parameters, ends, commits, seen_ms)
+        state = find_state(generation, told)
+        if state is not None:
+            inputs = told_inputs(generation, state, inputs)
+            return DueGeneration(generation, inputs, state, tuple(published))
+        if told and now_ms - seen_ms < TELLING_MS:
+            return None
         if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
             return None
         return DueGeneration(generation, inputs)
 
+    def revision(self, positions: Mapping[CopyKey, TaskPosition]) -> DueGeneration | None:
+        """Give the newest decision to be made again where copies have caught up since, else None.
+
+        ``positions`` are what the application's processes reported.
+        """
+        decided = self.decided
+        if self.pending or decided is None or decided.record is None or not positions:
+            return None
+        scenario = project(decided.generation, decided.inputs.scenario, positions)
+        if scenario is None or caught_up_copies(scenario) <= self._caught_up:
+            return None
+        inputs = replace(decided.inputs, scenario=scenario, projected=True)
+        return DueGeneration(decided.generation, inputs, revises=decided)
+
     def settle(self, decided: DecidedGeneration) -> bool:
-        """Take the decision of a generation, and tell whether it was still to be decided."""
+        """Take a decision, and tell whether a record of it is to be published.
+
+        It isn't if others took its place, or if it says what the one before said.
+        """
+        if decided.revises is not None:
+            if self.decided is None or decided.generation is not self.decided.generation:
+                return False
+            before, self.decided, self.untold = self.decided, decided, True
+            self._caught_up |= caught_up_copies(decided.inputs.scenario)
+            news = decided.record is not before.record
+            self.published += news
+            return news
         if not self.pending or self.pending[0][0] is not decided.generation:
             return False
         self.pending.popleft()
         self._settle(decided)
-        if decided.record is not None:
-            self.published += 1
-        return True
+        self.published += decided.record is not None
+        return decided.record is not None
 
-    def restore(self, record: Mapping[str, Any]) -> None:
+    def restore(self, record: Record) -> None:
         """Take up the newest generation's decision as it was published before a restart.
 
         Generations before it were decided before it. Raises CaughtupError when the record isn't
@@ -100,7 +141,7 @@ class Application:
         self.pending.clear()
         self._settle(DecidedGeneration(self.newest, inputs, exact, recommend(inputs), record))
 
-    def holds(self, record: Mapping[str, Any]) -> bool:
+    def holds(self, record: Record) -> bool:
         """Tell whether a recommendation was made for the newest generation.
 
         Generation numbers start again when a group is deleted; its moment tells them apart.
@@ -112,7 +153,7 @@ class Application:
             and record.get("process_ids") == [str(process) for process in newest.clients]
         )
 
-    def precedes(self, record: Mapping[str, Any]) -> bool:
+    def precedes(self, record: Record) -> bool:
         """Tell whether a recommendation was made for a later generation than the newest."""
         number, moment = record.get("generation"), record.get("as_of_ms")
         if not isinstance(number, int) or not isinstance(moment, int):
@@ -121,6 +162,10 @@ class Application:
 
     def _settle(self, decided: DecidedGeneration) -> None:
         self.decided, self.untold = decided, True
+        scenario = decided.inputs.scenario
+        if not decided.inputs.projected:
+            scenario = project(decided.generation, scenario, {}) or scenario
+        self._caught_up = caught_up_copies(scenario)
         self.rebalances += 1
         self.exact_counts[decided.exact.result] += 1
         self.movement_counts.update(movement["kind"] for movement in decided.movements)

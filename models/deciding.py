@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from caughtup.models.application_state import ApplicationState
 from caughtup.models.assignors.decision import Decision
 from caughtup.models.exact import ExactResult, recompute
+from caughtup.models.exact_follower import recompute_follower
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
 from caughtup.models.recommendation import recommend, recommendation
 
+Record = Mapping[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class DueGeneration:
-    """A generation whose decision is due, with all that it is to be decided from."""
+    """A generation whose decision is due, with all that it is to be decided from.
+
+    ``told`` is what its leader told of the rebalance, if it tells, and ``published`` what was
+    recommended before, in that order: a follower may have followed it. ``revises`` is the
+    decision that there was, where copies have caught up since.
+    """
 
     generation: StreamsGeneration
     inputs: GenerationInputs
+    told: ApplicationState | None = None
+    published: tuple[Record, ...] = ()
+    revises: DecidedGeneration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +41,8 @@ class DecidedGeneration:
     inputs: GenerationInputs
     exact: ExactResult
     recommended: Decision | None
-    record: Mapping[str, Any] | None
+    record: Record | None
+    revises: DecidedGeneration | None = None
 
     @property
     def movements(self) -> list[Mapping[str, Any]]:
@@ -39,7 +52,24 @@ class DecidedGeneration:
 
 def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedGeneration:
     """Decide a generation: pure, so that any thread may do it. ``now_ms`` goes into the record."""
-    exact = recompute(due.generation, due.inputs)
-    recommended = recommend(due.inputs)
-    record = recommendation(cluster, due.generation, due.inputs, exact, recommended, now_ms)
-    return DecidedGeneration(due.generation, due.inputs, exact, recommended, record)
+    generation, inputs = due.generation, due.inputs
+    if due.revises is not None:
+        exact = due.revises.exact
+    elif due.told is not None:
+        exact = recompute_follower(generation, inputs, due.told, due.published)
+    else:
+        exact = recompute(generation, inputs)
+    recommended = recommend(inputs)
+    record: Record | None = recommendation(cluster, generation, inputs, exact, recommended, now_ms)
+    if due.revises is not None and _says_the_same(record, due.revises.record):
+        record = due.revises.record
+    revises = due.revises and replace(due.revises, revises=None)
+    return DecidedGeneration(generation, inputs, exact, recommended, record, revises)
+
+
+def _says_the_same(record: Record | None, before: Record | None) -> bool:
+    """Tell whether whoever follows the one does what whoever follows the other does."""
+    if record is None or before is None:
+        return True
+    names = ("assignment", "probing_rebalance")
+    return all(record[name] == before[name] for name in names)

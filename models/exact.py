@@ -24,6 +24,15 @@ class ExactResult:
     result: str
     why: str
     decision: Decision | None
+    assignor: str = ASSIGNOR
+
+    @property
+    def plans(self) -> bool:
+        """Tell whether the decision's movements are what the leader has planned.
+
+        A follower's plan is the recommendation that it follows.
+        """
+        return self.result == "match" and self.assignor == ASSIGNOR
 
 
 def recompute(generation: StreamsGeneration, inputs: GenerationInputs) -> ExactResult:

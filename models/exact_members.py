@@ -40,11 +40,14 @@ def compare_members(
     tasks: Mapping[str, Any],
     decision: Decision,
     ends: Mapping[TaskId, EndOffsetSum | None],
+    *,
+    from_hash_map: bool = False,
 ) -> list[Difference]:
     """List where members were given something else than the decision means for them.
 
     ``tasks`` are the scenario's as JSON has them, and ``ends`` the end offset sums that its lags
-    were made of. Raises ScenarioError where the sources of the members' tasks aren't known.
+    were made of. ``from_hash_map`` as for ``assign_group``: a public assignor decided. Raises
+    ScenarioError where the sources of the members' tasks aren't known.
     Source: StreamsPartitionAssignor.computeNewAssignment.
     """
     clients = clients_of(members_of(generation))
@@ -54,6 +57,7 @@ def compare_members(
         {client.process_id: client.lags for client in scenario.clients},
         decision,
         probing=(_leading_process(generation), _PROBING_MS),
+        from_hash_map=from_hash_map,
     )
     owned = {task for one in generation.members() for task in generation.tasks_of(one.owned)}
     differences: list[Difference] = []

@@ -38,7 +38,8 @@ class GenerationInputs:
     have decided from something else; empty when every input that matters is known. ``inferred``
     and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
     stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
-    topic that nobody has looked at yet may be a changelog.
+    topic that nobody has looked at yet may be a changelog. ``projected`` if the scenario is not
+    what the generation was decided from, but what the next one would be.
     """
 
     scenario: Mapping[str, Any]
@@ -48,6 +49,7 @@ class GenerationInputs:
     assumed: tuple[str, ...]
     changelogs_from: str
     tentative: bool = False
+    projected: bool = False
 
 
 def gather_inputs(

@@ -84,7 +84,7 @@ class MovementLog:
         if record is None:
             return []
         events: list[Event] = []
-        if decided.exact.decision is not None and decided.exact.result == "match":
+        if decided.exact.decision is not None and decided.exact.plans:
             planned = [movement_fields(m) for m in decided.exact.decision.movements]
             events += self._advance(LEADER, decided, record, planned, at_ms)
         events += self._advance(RECOMMENDED, decided, record, record["movements"], at_ms)

@@ -78,7 +78,7 @@ def recommendation(
         "cost": cost,
         "kafka_cost": cost,
         "leader": {
-            "assignor": ASSIGNOR,
+            "assignor": exact.assignor,
             "identical": {"match": True, "mismatch": False}.get(exact.result, "unknown"),
             "result": exact.result,
             "why": exact.why,
@@ -95,6 +95,7 @@ def recommendation(
             "inferred": list(inputs.inferred),
             "assumed": list(inputs.assumed),
             "unknown": list(inputs.unknown),
+            "projected": inputs.projected,
         },
     }
 
@@ -106,7 +107,13 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
     """
     try:
         given, leader = record["inputs"], record["leader"]
-        decision = decide(parse_scenario(given["scenario"]))
+        assignor = leader["assignor"]
+        projected = given.get("projected", False) is True
+        # From a projected scenario, and for a follower, nobody can tell what the leader decided.
+        decision = None
+        if assignor == ASSIGNOR and not projected:
+            scenario = {**given["scenario"], "assignor": "high_availability"}
+            decision = decide(parse_scenario(scenario))
         inputs = GenerationInputs(
             scenario=given["scenario"],
             ends={
@@ -117,12 +124,13 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
             inferred=tuple(given["inferred"]),
             assumed=tuple(given["assumed"]),
             changelogs_from=given["changelogs"],
+            projected=projected,
         )
-        _check_texts(leader, "result", "why")
+        _check_texts(leader, "assignor", "result", "why")
         for movement in record["movements"]:
             _check_texts(movement, "task", "to", "kind", "reason")
         _check_texts(record["probing_rebalance"], "reason")
-        return inputs, ExactResult(leader["result"], leader["why"], decision)
+        return inputs, ExactResult(leader["result"], leader["why"], decision, assignor)
     except (KeyError, TypeError, AttributeError) as error:
         raise CaughtupError("bad_recommendation", f"not a recommendation: {error!r}") from None
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from caughtup.models.application import Application
+from caughtup.models.applications import Applications
 from caughtup.models.assessment import Assessments
-from caughtup.models.deciding import DecidedGeneration, DueGeneration, decide_generation
+from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.errors import DecodeError
 from caughtup.models.group_partitions import GroupPartitions
 from caughtup.models.group_table import GroupTable
-from caughtup.models.groups import read_streams_generation
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
 from caughtup.models.membership import Member
-from caughtup.models.movement_log import Event, MovementLog
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.reassignment import ReassignmentTracker
 from caughtup.models.task_positions import TaskPositions
@@ -27,7 +24,6 @@ from caughtup.models.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.topic_names import TopicNames, TopicReaders
 from caughtup.models.wire.batch import Batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.models.wire.group_metadata import GroupMetadata
 from caughtup.models.wire.record_keys import RecordType
 
 
@@ -61,25 +57,14 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
-        self.movements = MovementLog()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
-        self.applications: dict[str, Application] = {}
+        self.applications = Applications(parameters)
         self.assessments = Assessments()
         self._readers = TopicReaders()
-        self._parameters = parameters
-        self._published: dict[str, Mapping[str, Any]] = {}
 
     def _unreadable(self, error: DecodeError) -> None:
         self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
-
-    def parameters(self, group: str) -> ApplicationParameters:
-        """Give what the settings say of an application, or nothing but Kafka's defaults."""
-        return self._parameters.get(group) or ApplicationParameters()
-
-    def apply_published(self, group: str, record: Mapping[str, Any]) -> None:
-        """Take a recommendation that was published before this process started."""
-        self._published[group] = record
 
     def apply_batch(self, batch: Batch, seen_ms: int) -> None:
         """Take what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read."""
@@ -90,7 +75,7 @@ class ClusterState:
             self._apply_commit(key, commit)
         self.groups.apply(batch)
         for group, metadata in sorted(batch.groups.items()):
-            self._apply_generation(group, metadata, seen_ms)
+            self.applications.apply_generation(group, metadata, seen_ms)
 
     def apply_ends(
         self, partition: TopicPartition, ends: EndOffsets | None, topic_id: bytes | None = None
@@ -117,86 +102,16 @@ class ClusterState:
         if commit.topic_id is not None and self.topics.learn(key.topic, commit.topic_id):
             self.groups.forget_owners()
 
-    def _apply_generation(self, group: str, metadata: GroupMetadata | None, seen_ms: int) -> None:
-        known = self.applications.get(group)
-        generation = metadata and read_streams_generation(
-            group, metadata, known.newest.source_topics if known else {}
-        )
-        if not generation:
-            self.applications.pop(group, None)
-            self.movements.forget(group)
-            return
-        if known is None:
-            known = self.applications[group] = Application(generation)
-        elif (
-            generation.generation <= known.newest.generation
-            and generation.as_of_ms <= known.newest.as_of_ms
-        ):
-            return  # known: the log is read again from its start after a lost connection
-        known.advance(generation, seen_ms)
-        published = self._published.get(group)
-        if published is None:
-            return
-        if known.precedes(published):
-            known.pending.clear()  # decided before that one was
-        elif known.holds(published):
-            with suppress(CaughtupError):  # somebody else's record: decide for ourselves
-                known.restore(published)
-
     def due(self, now_ms: int) -> Iterator[DueGeneration]:
-        """Give every generation whose decision is due, each once the one before it is settled.
-
-        The caller may apply events and await others between two.
-        """
-        for group in sorted(self.applications):
-            last: DueGeneration | None = None
-            # Looked up late, since it may be gone by then.
-            while (application := self.applications.get(group)) is not None:
-                due = application.due(
-                    self.parameters(group), self.ends, self.commits.of(group), now_ms
-                )
-                if due is None or (last is not None and due.generation is last.generation):
-                    break
-                yield due
-                last = due
-
-    def settle(self, decided: DecidedGeneration) -> Mapping[str, Any] | None:
-        """Take a decision, and give the record that is to be published of it, if any.
-
-        None as well if the generation is no longer to be decided.
-        """
-        group = decided.generation.group
-        application = self.applications.get(group)
-        if application is None or not application.settle(decided):
-            return None
-        if decided.record is not None:
-            self._published[group] = decided.record
-        return decided.record
+        """Give every decision that is due, each once the one before it is settled."""
+        return self.applications.due(self.ends, self.commits, self.positions, now_ms)
 
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
-        """Decide every generation that is due, here and now, and yield the records of it."""
+        """Decide all that is due, here and now, and yield the records of it."""
         for due in self.due(now_ms):
-            record = self.settle(decide_generation(self.cluster, due, now_ms))
+            record = self.applications.settle(decide_generation(self.cluster, due, now_ms))
             if record is not None:
                 yield record
-
-    def movement_events(self, now_ms: int) -> list[Event]:
-        """Give what the newest decisions mean for movements, each time only what is new."""
-        events: list[Event] = []
-        for _, application in sorted(self.applications.items()):
-            if application.untold and application.decided is not None:
-                application.untold = False
-                events += self.movements.advance(application.decided, now_ms)
-        return events
-
-    def leave_the_past(self) -> None:
-        """Take what was read so far as history: only the newest generations are still decided."""
-        for application in self.applications.values():
-            application.leave_the_past()
-
-    def awaited_groups(self) -> list[str]:
-        """Name the applications with a generation that isn't decided yet, sorted."""
-        return sorted(group for group, known in self.applications.items() if known.pending)
 
     def wanted_topics(self) -> Callable[[str], bool]:
         """Give a test for the topics whose end offsets matter to any group as of now.
@@ -208,7 +123,7 @@ class ClusterState:
             if (membership := self.groups.membership(group)) is not None:
                 topics |= membership.topics
         for group in self.applications:
-            told = self.parameters(group).changelogs or {}
+            told = self.applications.parameters(group).changelogs or {}
             topics.update(topic for changelogs in told.values() for topic in changelogs)
         prefixes = tuple(f"{group}-" for group in self.applications)
         return lambda topic: topic in topics or topic.startswith(prefixes)

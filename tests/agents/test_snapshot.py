@@ -24,7 +24,7 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
     state = cluster_state()
     take_published(state, GROUP.encode(), json.dumps(record).encode())
     read_records(state, generation(7, *WARMING))
-    assert state.awaited_groups() == []
+    assert state.applications.awaited() == []
     assert list(state.decide(START_MS)) == []
 
 

@@ -42,10 +42,10 @@ def test_generations_that_come_quickly_are_each_decided_in_their_order() -> None
     read(state, generation(2, *HANDING_OVER, at_ms=START_MS + 10), seen_ms=START_MS + 11)
     read(state, generation(3, *HANDED_OVER, at_ms=START_MS + 20), seen_ms=START_MS + 21)
     assert publish(state) == []
-    assert state.awaited_groups() == [GROUP]
+    assert state.applications.awaited() == [GROUP]
     known_ends(state)
     assert [record["generation"] for record in publish(state)] == [1, 2, 3]
-    assert state.awaited_groups() == []
+    assert state.applications.awaited() == []
     assert application(state).exact_counts == {"match": 3}
     assert [past.generation for past in application(state).history] == [1, 2, 3]
     assert application(state).rebalances == application(state).published == 3

@@ -47,7 +47,7 @@ def published_before(number: int, *members: Member) -> Mapping[str, Any]:
 def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
     record = published_before(5, *WARMING)
     state = cluster_state()
-    state.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, record)
     read(state, generation(5, *WARMING), seen_ms=LATER_MS)
     # No end offsets are listed: what was known then is in the record.
     assert publish(state, LATER_MS + PATIENCE_MS) == []
@@ -71,7 +71,7 @@ def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> Non
     record = published_before(5, *swapped)
     assert record["leader"]["result"] == "mismatch"
     state = cluster_state()
-    state.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, record)
     read(state, generation(5, *swapped), seen_ms=LATER_MS)
     decided = application(state).decided
     assert decided is not None
@@ -84,7 +84,7 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
     record = published_before(5, *HANDED_OVER)
     state = cluster_state()
     known_ends(state)
-    state.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, record)
     read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
@@ -97,13 +97,13 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
 def test_a_generation_that_precedes_the_published_one_in_the_same_moment_is_not_mixed_up() -> None:
     record = published_before(5, *HANDED_OVER)
     state = cluster_state()
-    state.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, record)
     read(state, generation(4, *HANDING_OVER), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     decided = application(state).decided
     assert decided is not None
     assert (decided.generation.generation, decided.record) == (5, record)
-    assert state.awaited_groups() == []
+    assert state.applications.awaited() == []
 
 
 def test_reading_the_log_again_from_its_start_decides_nothing_again() -> None:
@@ -133,7 +133,7 @@ def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
 ) -> None:
     state = cluster_state()
     known_ends(state)
-    state.apply_published(GROUP, other)
+    state.applications.apply_published(GROUP, other)
     read(state, generation(5, *WARMING))
     (record,) = publish(state)
     assert record["generation"] == 5
@@ -167,7 +167,7 @@ def damaged(*path: str | int, value: Any = None) -> Any:
 def test_a_record_that_is_not_ours_is_ignored_and_the_generation_decided(record: Any) -> None:
     state = cluster_state()
     known_ends(state)
-    state.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, record)
     read(state, generation(5, *WARMING))
     (own,) = publish(state)
     assert own["leader"]["result"] == "match"
@@ -179,7 +179,7 @@ def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided
     known_ends(state)
     for number in (3, 4, 5):
         read(state, generation(number, *WARMING, at_ms=START_MS + number))
-    state.leave_the_past()
+    state.applications.leave_the_past()
     known_ends(state, since_ms=START_MS + 5)
     assert [record["generation"] for record in publish(state, LATER_MS)] == [5]
     assert [past.generation for past in application(state).history] == [5]

@@ -40,7 +40,10 @@ def events(state: ClusterState, number: int, *members: Member) -> list[dict[str,
     read(state, generation(number, *members, at_ms=START_MS + number))
     for _ in state.decide(START_MS + 20_000):
         pass
-    return [json.loads(json.dumps(e)) for e in state.movement_events(START_MS + 20_000 + number)]
+    return [
+        json.loads(json.dumps(e))
+        for e in state.applications.movement_events(START_MS + 20_000 + number)
+    ]
 
 
 def steps(told: list[dict[str, Any]], plan: str) -> list[tuple[str, str]]:
@@ -69,7 +72,7 @@ def test_a_warm_up_is_planned_and_warming_at_once_and_later_promoted() -> None:
     }
     assert steps(events(state, 2, *HANDING_OVER), LEADER) == []
     assert steps(events(state, 3, *HANDED_OVER), LEADER) == [("promoted", "0_1")]
-    assert state.movements.on_their_way(GROUP, LEADER) == []
+    assert state.applications.movements.on_their_way(GROUP, LEADER) == []
 
 
 def test_a_movement_to_a_process_that_goes_is_dropped_and_says_why() -> None:
@@ -99,11 +102,11 @@ def test_events_that_were_read_back_are_not_told_again() -> None:
     told = events(before, 1, *WARMING)
     after = started()
     for event in told:
-        after.movements.restore(event)
+        after.applications.movements.restore(event)
     assert events(after, 1, *WARMING) == []
-    assert after.movements.on_their_way(GROUP, LEADER) == before.movements.on_their_way(
+    assert after.applications.movements.on_their_way(
         GROUP, LEADER
-    )
+    ) == before.applications.movements.on_their_way(GROUP, LEADER)
 
 
 @pytest.mark.parametrize("known", range(5))
@@ -112,7 +115,7 @@ def test_what_was_lost_of_a_decisions_events_is_told_after_a_restart(known: int)
     assert len(told) == 4
     after = started()
     for event in told[:known]:
-        after.movements.restore(event)
+        after.applications.movements.restore(event)
     rest = events(after, 1, *WARMING)
     assert [(e["event"], e["plan"], e["task"]) for e in [*told[:known], *rest]] == [
         (e["event"], e["plan"], e["task"]) for e in told
@@ -123,8 +126,8 @@ def test_a_group_that_is_gone_is_forgotten() -> None:
     state = started()
     events(state, 1, *WARMING)
     read(state, group_tombstone())
-    assert state.movements.on_their_way(GROUP, LEADER) == []
-    assert state.movements.on_their_way(GROUP, RECOMMENDED) == []
+    assert state.applications.movements.on_their_way(GROUP, LEADER) == []
+    assert state.applications.movements.on_their_way(GROUP, RECOMMENDED) == []
 
 
 @pytest.mark.parametrize(
@@ -141,4 +144,4 @@ def test_a_group_that_is_gone_is_forgotten() -> None:
 def test_what_is_no_event_of_ours_is_refused(broken: dict[str, Any]) -> None:
     (event, *_) = events(started(), 1, *WARMING)
     with pytest.raises(CaughtupError):
-        started().movements.restore({**event, **broken})
+        started().applications.movements.restore({**event, **broken})

@@ -192,7 +192,7 @@ def test_a_damaged_assignment_is_counted_and_the_group_stays() -> None:
 def test_groups_that_wait_for_a_decision_are_named_in_order() -> None:
     state = cluster_state()
     read(state, generation(1, *WARMING, group="b"), generation(1, *WARMING, group="a"))
-    assert state.awaited_groups() == ["a", "b"]
+    assert state.applications.awaited() == ["a", "b"]
 
 
 def test_an_application_that_ends_while_others_are_decided_is_passed_over() -> None:
@@ -235,5 +235,5 @@ def test_the_test_for_wanted_topics_is_of_its_moment() -> None:
 
 def test_an_application_that_nothing_was_told_of_has_kafkas_defaults() -> None:
     state = ClusterState("cluster-1", {"told": ApplicationParameters({"max.warmup.replicas": 9})})
-    assert state.parameters("told").value("max.warmup.replicas") == 9
-    assert state.parameters("other") == ApplicationParameters()
+    assert state.applications.parameters("told").value("max.warmup.replicas") == 9
+    assert state.applications.parameters("other") == ApplicationParameters()

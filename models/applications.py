@@ -1,0 +1,145 @@
+"""Every Kafka Streams application whose leader assigns its tasks, and what is decided for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from caughtup.models.application import Application
+from caughtup.models.application_state import ApplicationState
+from caughtup.models.deciding import DecidedGeneration, DueGeneration
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.errors import CaughtupError
+from caughtup.models.group_partitions import GroupPartitions
+from caughtup.models.groups import read_streams_generation
+from caughtup.models.movement_log import Event, MovementLog
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.task_positions import TaskPositions
+from caughtup.models.wire.group_metadata import GroupMetadata
+
+Record = Mapping[str, Any]
+
+#: What is kept of an application: what it told of its last rebalances, and what was published.
+_KEPT = 4
+
+
+class Applications(Mapping[str, Application]):
+    """The applications by group. ``apply_*`` take events, ``due`` and ``settle`` decide."""
+
+    def __init__(self, parameters: Mapping[str, ApplicationParameters]) -> None:
+        self.movements = MovementLog()
+        self._parameters = parameters
+        self._known: dict[str, Application] = {}
+        self._published: dict[str, deque[Record]] = {}
+        self._told: dict[str, deque[ApplicationState]] = {}
+
+    def __getitem__(self, group: str) -> Application:
+        return self._known[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def parameters(self, group: str) -> ApplicationParameters:
+        """Give what the settings say of an application, or nothing but Kafka's defaults."""
+        return self._parameters.get(group) or ApplicationParameters()
+
+    def apply_published(self, group: str, record: Record) -> None:
+        """Take a recommendation that was published before this process started."""
+        self._published.setdefault(group, deque(maxlen=_KEPT)).append(record)
+
+    def apply_state(self, group: str, told: ApplicationState) -> None:
+        """Take what an application's leader told of a rebalance."""
+        self._told.setdefault(group, deque(maxlen=_KEPT)).append(told)
+
+    def apply_generation(self, group: str, metadata: GroupMetadata | None, seen_ms: int) -> None:
+        """Take a classic group's metadata, None for a deleted one; ``seen_ms`` is when it was read."""
+        known = self._known.get(group)
+        generation = metadata and read_streams_generation(
+            group, metadata, known.newest.source_topics if known else {}
+        )
+        if not generation:
+            self._known.pop(group, None)
+            self.movements.forget(group)
+            return
+        if known is None:
+            known = self._known[group] = Application(generation)
+        elif (
+            generation.generation <= known.newest.generation
+            and generation.as_of_ms <= known.newest.as_of_ms
+        ):
+            return  # known: the log is read again from its start after a lost connection
+        known.advance(generation, seen_ms)
+        if published := self._published.get(group):
+            self._take_up(known, published[-1])
+
+    def _take_up(self, known: Application, published: Record) -> None:
+        """Spare a generation that was decided before a restart."""
+        if known.precedes(published):
+            known.pending.clear()  # decided before that one was
+        elif known.holds(published):
+            with suppress(CaughtupError):  # somebody else's record: decide for ourselves
+                known.restore(published)
+
+    def due(
+        self,
+        ends: EndOffsetTable,
+        commits: GroupPartitions,
+        positions: TaskPositions,
+        now_ms: int,
+    ) -> Iterator[DueGeneration]:
+        """Give every decision that is due, each once the one before it is settled.
+
+        The caller may apply events and await others between two.
+        """
+        for group in sorted(self._known):
+            last: DueGeneration | None = None
+            # Looked up late, since it may be gone by then.
+            while (application := self._known.get(group)) is not None:
+                due = application.due(
+                    self.parameters(group),
+                    ends,
+                    commits.of(group),
+                    self._told.get(group, ()),
+                    self._published.get(group, ()),
+                    now_ms,
+                ) or application.revision(positions.of(group))
+                if due is None or (last is not None and due.generation is last.generation):
+                    break
+                yield due
+                last = due
+
+    def settle(self, decided: DecidedGeneration) -> Record | None:
+        """Take a decision, and give the record that is to be published of it, if any.
+
+        None as well if it is no longer to be decided.
+        """
+        group = decided.generation.group
+        application = self._known.get(group)
+        if application is None or not application.settle(decided):
+            return None
+        if decided.record is not None:
+            self.apply_published(group, decided.record)
+        return decided.record
+
+    def movement_events(self, now_ms: int) -> list[Event]:
+        """Give what the newest decisions mean for movements, each time only what is new."""
+        events: list[Event] = []
+        for _, application in sorted(self._known.items()):
+            if application.untold and application.decided is not None:
+                application.untold = False
+                events += self.movements.advance(application.decided, now_ms)
+        return events
+
+    def leave_the_past(self) -> None:
+        """Take what was read so far as history: only the newest generations are still decided."""
+        for application in self._known.values():
+            application.leave_the_past()
+
+    def awaited(self) -> list[str]:
+        """Name the applications with a generation that isn't decided yet, sorted."""
+        return sorted(group for group, known in self._known.items() if known.pending)
