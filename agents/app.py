@@ -84,7 +84,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     end_offsets(app, ends, state, wakeups)
     reassignments(app, movements, state)
     application_states(app, _topic(app, settings, APPLICATION_STATES), state, wakeups)
-    task_positions(app, _topic(app, settings, TASK_POSITIONS), state)
+    task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
     recommend(
         app,
         wakeups,

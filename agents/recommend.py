@@ -22,9 +22,13 @@ _PATIENCE_LOOK_SECONDS = 1.0
 
 
 class Wakeup(Enum):
-    """What may have made a decision due: a generation, the end offsets it awaits, or time."""
+    """What may have made a decision due: a generation, the end offsets it awaits, or time.
+
+    Or positions that applications report, by which copies have caught up since.
+    """
 
     GROUPS = "groups"
+    POSITIONS = "positions"
     END_OFFSETS = "end_offsets"
     TIME = "time"
 

@@ -7,6 +7,7 @@ import logging
 import faust
 import msgspec
 
+from caughtup.agents.recommend import Wakeup
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId
 from caughtup.models.state import ClusterState
@@ -28,7 +29,9 @@ _decode = msgspec.json.Decoder(PositionRecord).decode
 _decode_key = msgspec.json.Decoder(tuple[str, str, str]).decode
 
 
-def task_positions(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
+def task_positions(
+    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+) -> None:
     """Register the task-positions agent: reports in batches, the state updated."""
 
     @app.agent(topic, name="task_positions")
@@ -37,6 +40,7 @@ def task_positions(app: faust.App, topic: faust.TopicT, state: ClusterState) -> 
             for event in events:
                 at_ms = int(event.message.timestamp * 1000)
                 apply_record(state, event.key, event.value, at_ms)
+            await wakeups.put(Wakeup.POSITIONS)
 
 
 def apply_record(state: ClusterState, key: bytes | None, value: bytes | None, at_ms: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.application_state import ApplicationState, find_state
+from caughtup.models.assignors.catch_up import is_caught_up
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.deciding import DecidedGeneration, DueGeneration, Record
 from caughtup.models.end_offsets import EndOffsetTable
@@ -14,7 +15,12 @@ from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.inputs import GenerationInputs, gather_inputs
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.projection import CaughtUpCopy, caught_up_copies, project
+from caughtup.models.projection import (
+    CaughtUpCopy,
+    acceptable_recovery_lag,
+    caught_up_copies,
+    project,
+)
 from caughtup.models.recommendation import read_recommendation, recommend
 from caughtup.models.task_positions import CopyKey, TaskPosition
 from caughtup.models.told_inputs import told_inputs
@@ -104,6 +110,16 @@ class Application:
         """
         decided = self.decided
         if self.pending or decided is None or decided.record is None or not positions:
+            return None
+        acceptable = acceptable_recovery_lag(decided.inputs.scenario)
+        news = (
+            position.at_ms >= decided.generation.as_of_ms
+            and position.lag is not None
+            and is_caught_up(position.lag, acceptable)
+            and (copy.process, str(copy.task)) not in self._caught_up
+            for copy, position in positions.items()
+        )
+        if not any(news):
             return None
         scenario = project(decided.generation, decided.inputs.scenario, positions)
         if scenario is None or caught_up_copies(scenario) <= self._caught_up:

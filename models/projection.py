@@ -11,7 +11,7 @@ from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.task_positions import CopyKey, TaskPosition
 
-_ACCEPTABLE, _DEFAULT = "acceptable.recovery.lag", Configs().acceptable_recovery_lag
+_DEFAULT_LAG = Configs().acceptable_recovery_lag
 #: A copy that may take its task over, by process and task as their ids' text.
 CaughtUpCopy = tuple[str, str]
 
@@ -34,7 +34,7 @@ def project(
     }
     if running.keys() != scenario["tasks"].keys():
         return None
-    acceptable = scenario["config"].get(_ACCEPTABLE, _DEFAULT)
+    acceptable = acceptable_recovery_lag(scenario)
     clients: dict[str, Any] = {}
     for process, client in generation.clients.items():
         then = scenario["clients"].get(str(process))
@@ -69,9 +69,15 @@ def _lag(then: int, position: TaskPosition | None, acceptable: int, *, is_active
     return 0 if then == RUNNING else then
 
 
+def acceptable_recovery_lag(scenario: Mapping[str, Any]) -> int:
+    """Give the lag at which a copy counts as caught up, in offsets."""
+    lag: int = scenario["config"].get("acceptable.recovery.lag", _DEFAULT_LAG)
+    return lag
+
+
 def caught_up_copies(scenario: Mapping[str, Any]) -> frozenset[CaughtUpCopy]:
     """Name the copies that aren't running and are caught up."""
-    acceptable = scenario["config"].get(_ACCEPTABLE, _DEFAULT)
+    acceptable = acceptable_recovery_lag(scenario)
     return frozenset(
         (process, task)
         for process, client in scenario["clients"].items()
