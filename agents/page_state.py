@@ -158,7 +158,7 @@ def _decided(decided: DecidedGeneration) -> dict[str, Any]:
 
 def _exact(decided: DecidedGeneration) -> dict[str, str]:
     return {
-        "assignor": "HighAvailabilityTaskAssignor",
+        "assignor": decided.exact.assignor,
         "result": decided.exact.result,
         "why": decided.exact.why,
     }

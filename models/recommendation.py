@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from caughtup.models.assignors import decide
@@ -15,13 +16,14 @@ from caughtup.models.exact import ASSIGNOR, ExactResult
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.inputs import GenerationInputs
+from caughtup.models.plan_cost import plan_cost
 from caughtup.models.task_ends import EndOffsetSum
 
 SCHEMA = 1
 #: The assignor whose decisions are recommended.
 RECOMMENDED = "high_availability"
-#: Movements that build a copy of state where there was none; the others only change roles.
-BUILDING = frozenset({"cold", "warmup", "standby"})
+#: Kafka's own by default, which the cost of the recommendation is compared with.
+KAFKAS = "high_availability"
 
 
 def recommend(inputs: GenerationInputs) -> Decision | None:
@@ -54,7 +56,9 @@ def recommendation(
     }
     if due is not None:
         probing["due_ms"] = due[0]
-    cost = _cost(decision)
+    scenario = parse_scenario(inputs.scenario)
+    recommended = replace(scenario, assignor=RECOMMENDED)
+    kafkas = replace(scenario, assignor=KAFKAS)
     return {
         "schema": SCHEMA,
         "decision_id": decision_id(cluster, inputs.scenario),
@@ -75,8 +79,8 @@ def recommendation(
         },
         "movements": [movement_fields(m) for m in decision.movements],
         "probing_rebalance": probing,
-        "cost": cost,
-        "kafka_cost": cost,
+        "cost": plan_cost(recommended, decision),
+        "kafka_cost": plan_cost(kafkas, decide(kafkas)),
         "leader": {
             "assignor": exact.assignor,
             "identical": {"match": True, "mismatch": False}.get(exact.result, "unknown"),
@@ -112,7 +116,7 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
         # From a projected scenario, and for a follower, nobody can tell what the leader decided.
         decision = None
         if assignor == ASSIGNOR and not projected:
-            scenario = {**given["scenario"], "assignor": "high_availability"}
+            scenario = {**given["scenario"], "assignor": KAFKAS}
             decision = decide(parse_scenario(scenario))
         inputs = GenerationInputs(
             scenario=given["scenario"],
@@ -162,15 +166,6 @@ def movement_fields(movement: Movement) -> dict[str, Any]:
     if movement.lag is not None and movement.lag >= 0:
         record["lag"] = movement.lag
     return record
-
-
-def _cost(decision: Decision) -> dict[str, int]:
-    building = [m for m in decision.movements if m.kind in BUILDING]
-    return {
-        "copies": len(building),
-        "offsets": sum(m.lag for m in building if m.lag is not None and m.lag > 0),
-        "rebalances": int(decision.probing_rebalance_needed),
-    }
 
 
 def _probing_reason(decision: Decision) -> str:
