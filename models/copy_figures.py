@@ -87,7 +87,7 @@ def copy_figures(
         provenance=history.provenance,
         limit=limit,
         age_seconds=age,
-        caught_up_since_ms=history.lags.at_most_since(limit),
+        caught_up_since_ms=history.caught_up_since_ms if lag and lag.high <= limit else None,
         estimated_lag=estimated,
         closing=closing,
         rate=rate,

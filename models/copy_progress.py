@@ -8,7 +8,6 @@ is something to restore.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import NamedTuple
 
 from caughtup.models.sum_history import SumHistory, SumPoint
@@ -57,7 +56,7 @@ class CopyHistory:
 
     ``provenance`` of the newest observation. ``idle_ms``: when it was last seen with nothing to
     restore, None if never. ``set_back``: the last time it went back, None if it
-    never did. ``moved_ms``: when it was last seen to have moved, None while it wasn't.
+    never did. ``caught_up_since_ms``: since when it was seen caught up, None if it isn't. ``moved_ms``: when it was last seen to have moved, None while it wasn't.
     """
 
     __slots__ = (
@@ -65,6 +64,7 @@ class CopyHistory:
         "_moving_from_ms",
         "_something_since_ms",
         "_waits",
+        "caught_up_since_ms",
         "idle_ms",
         "lags",
         "moved_ms",
@@ -78,15 +78,16 @@ class CopyHistory:
         self.lags = SumHistory()
         self.provenance: str | None = None
         self.idle_ms: int | None = None
+        self.caught_up_since_ms: int | None = None
         self.set_back: SetBack | None = None
         self.moved_ms: int | None = None
         self._last_ms: int | None = None
         # Since when there has been something to restore that it hasn't moved for.
         self._something_since_ms: int | None = None
         self._moving_from_ms: int | None = None
-        self._waits: deque[int] = deque(maxlen=WAITS_KEPT)
+        self._waits: tuple[int, ...] = ()
 
-    def observe(self, observation: Observation, ends: SumHistory) -> bool:
+    def observe(self, observation: Observation, ends: SumHistory, limit: int) -> bool:
         """Take an observation; False for one that is older than the newest, which is ignored.
 
         A second observation of one moment takes the place of the first. A position that
@@ -94,7 +95,9 @@ class CopyHistory:
         or its checkpoint was out of range) or fell back to its checkpoint: its history begins
         again, and only its rhythm is kept. A rebalance and a position report count transaction
         markers differently, so between the two only a loss of more than half is one. ``ends``
-        are those of its task.
+        are those of its task; ``limit`` is the lag at which it counts as caught up. While it
+        does, nothing but the last observation is kept: it goes as fast as records come, which
+        says nothing of how fast it can go.
         """
         at_ms = observation.at_ms
         if self._last_ms is not None and at_ms < self._last_ms:
@@ -108,6 +111,7 @@ class CopyHistory:
             self.lags.add(at_ms, *lag)
             if lag.low <= 0:
                 self.idle_ms = self._something_since_ms = self._moving_from_ms = at_ms
+            self._catch_up(at_ms, caught_up=lag.high <= limit)
         self._last_ms = at_ms
         self.provenance = observation.provenance
         if self._something_since_ms is None:
@@ -121,17 +125,29 @@ class CopyHistory:
         alike = provenance == self.provenance
         if position.high < last.low and (alike or position.high * 2 < last.low):
             self.set_back = SetBack(last.low, position.high, at_ms)
-            self.positions.clear()
-            self.lags.clear()
+            self.positions.keep_last(0)
+            self.lags.keep_last(0)
             self.moved_ms = self._moving_from_ms = self._something_since_ms = None
+            self.caught_up_since_ms = None
         elif position.low > last.high:
             wait = at_ms - self._something_since_ms
             allowed = self.allowed_ms
             if self.moved_ms is None or (allowed is not None and wait > allowed):
                 self._moving_from_ms = last.at_ms
             if self.moved_ms is not None:
-                self._waits.append(wait)
+                self._waits = (*self._waits, wait)[-WAITS_KEPT:]
             self.moved_ms = self._something_since_ms = at_ms
+
+    def _catch_up(self, at_ms: int, *, caught_up: bool) -> None:
+        if not caught_up:
+            self.caught_up_since_ms = None
+            return
+        if self.caught_up_since_ms is None:
+            self.caught_up_since_ms = at_ms
+        else:
+            self.positions.keep_last(2)
+            self.lags.keep_last(2)
+        self._moving_from_ms = at_ms
 
     def excuse(self, at_ms: int) -> None:
         """Take note that the copy couldn't move until then: it isn't slow for having stood (ms)."""

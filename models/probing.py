@@ -57,16 +57,17 @@ def assess_probing(
     parameters: ApplicationParameters,
     now_ms: int,
     to_build: Sequence[int] = (),
+    paces: Iterable[float] = (),
 ) -> Probing:
     """Assess the next probing rebalance at ``now_ms`` from how the warm-ups fare.
 
     ``to_build``: lags, in offsets, of the copies that the plan builds after the present warm-ups.
+    ``paces``: by how many offsets a second the lags of earlier ones shrank (``WarmupTable.paces``).
     """
     warmups = [copy for copy in copies if copy.is_warmup]
     at_ms, promoted = _worthwhile(history, warmups, now_ms)
     due_ms = history.due_ms
     late_ms = 0 if due_ms is None else now_ms - due_ms
-    at_once = parameters.value("max.warmup.replicas")
     return Probing(
         needed=bool(warmups) or due_ms is not None,
         due_ms=due_ms,
@@ -78,7 +79,7 @@ def assess_probing(
         needless=history.needless,
         endless=history.endless,
         plan_seconds=plan_seconds(len(warmups) + len(to_build), parameters),
-        plan_seconds_worthwhile=_plan_worthwhile(warmups, to_build, parameters, at_once),
+        plan_seconds_worthwhile=_plan_worthwhile(warmups, to_build, list(paces), parameters),
     )
 
 
@@ -121,12 +122,12 @@ def _worthwhile(
 def _plan_worthwhile(
     warmups: Sequence[CopyAssessment],
     to_build: Sequence[int],
+    paces: Sequence[float],
     parameters: ApplicationParameters,
-    at_once: int,
 ) -> float | None:
     """Tell how long all copies take if each is promoted when it is caught up, in seconds.
 
-    Those that aren't begun yet are taken to close in on the end as the present ones do.
+    Those that aren't begun yet are taken to close in on the end as the others do.
     """
     builds: list[float] = []
     for copy in warmups:
@@ -135,7 +136,8 @@ def _plan_worthwhile(
             return None
         builds.append(eta.seconds)
     if to_build:
-        speeds = [c.figures.closing.per_second for c in warmups if c.figures.closing is not None]
+        present = (copy.figures.closing for copy in warmups)
+        speeds = [*paces, *(closing.per_second for closing in present if closing is not None)]
         if not speeds:
             return None
         speed = median(speeds)
@@ -144,7 +146,7 @@ def _plan_worthwhile(
             0.0 if lag <= limit else (lag - limit) / speed if speed > 0 else math.inf
             for lag in to_build
         ]
-    return seconds_one_after_another(builds, at_once)
+    return seconds_one_after_another(builds, parameters.value("max.warmup.replicas"))
 
 
 def _reason(

@@ -24,6 +24,9 @@ from caughtup.models.sum_history import SumPoint
 #: By how much more a median of slopes varies than the slope from end to end would, where each step
 #: is independent of the others (a simulation of 4 to 20 points gives 1.03 to 1.18).
 _MEDIAN_LOSS = 1.2
+#: Offsets are whole. A lag is the difference of two, so one more or less; its change over half a
+#: span is two more or less, which is so many offsets over the span.
+_GRAIN = 4
 #: Student's t for 95 of 100, by degrees of freedom from 1 on; beyond, the last.
 _T_95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
@@ -115,8 +118,9 @@ def time_to_go(distance: SumPoint, closing: Trend) -> Eta:
     seconds = max(0.0, distance.middle) / speed if speed > 0 else math.inf
     if math.isinf(closing.variance):
         return Eta(seconds, 0.0, math.inf)
-    low = _crossing(max(0, distance.low), speed + closing.slack, closing, first=True)
-    high = _crossing(distance.high, speed - closing.slack, closing, first=False)
+    slack = closing.slack + _GRAIN / closing.span_seconds
+    low = _crossing(max(0, distance.low), speed + slack, closing, first=True)
+    high = _crossing(distance.high, speed - slack, closing, first=False)
     return Eta(seconds, min(low, seconds), max(high, seconds))
 
 

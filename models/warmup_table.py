@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from caughtup.models.copy_figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copy_losses import CopyLosses
 from caughtup.models.copy_progress import REPORTED, CopyHistory, Observation
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
@@ -17,16 +19,14 @@ from caughtup.models.sum_history import SumHistory
 from caughtup.models.task_ends import EndOffsetSum
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
-from caughtup.models.warmups import (
-    GENERATIONS_WATCHED,
-    Circumstances,
-    caught_up_since_ms,
-    copy_verdict,
-)
+from caughtup.models.trend import trend
+from caughtup.models.warmups import Circumstances, caught_up_since_ms, copy_verdict
 
 #: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
 #: asked for have nothing to say.
 CATCHING_UP = frozenset({"warmup", "standby", "restoring"})
+#: How many copies that got there tell how fast the next ones will be.
+PACES_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +50,21 @@ class WarmupTable:
     """Every copy of an application that is to catch up. ``take_*`` and ``observe*`` take events.
 
     A copy is forgotten when it runs, or nobody holds it any more; how often it was lost and taken
-    up again is remembered for some generations.
+    up again is remembered for some generations. ``paces``: by how many offsets a second the lags
+    of the last copies shrank that got there.
     """
 
     def __init__(self, parameters: ApplicationParameters) -> None:
         self._parameters = parameters
         self._generation: StreamsGeneration | None = None
         self._moment: tuple[int, int] | None = None
-        self._count = 0
         self._roles: dict[CopyKey, str] = {}
         self._histories: dict[CopyKey, CopyHistory] = {}
         self._ends: dict[TaskId, SumHistory] = {}
         self._rates: dict[CopyKey, CatchUpRate] = {}
         self._waiting: dict[CopyKey, tuple[TaskId, ...]] = {}
-        self._held: set[CopyKey] = set()
-        # In which generation, counted by us, a copy was lost, and when lost ones were built again.
-        self._lost: dict[CopyKey, int] = {}
-        self._rebuilt: dict[CopyKey, list[int]] = {}
+        self.paces: deque[float] = deque(maxlen=PACES_KEPT)
+        self._losses = CopyLosses()
 
     def take_generation(
         self,
@@ -113,7 +111,8 @@ class WarmupTable:
         is_new = moment != self._moment
         self._moment = moment
         if is_new:
-            self._count_losses({CopyKey(r.process, r.task) for r in rows if r.role != "none"})
+            held = {CopyKey(row.process, row.task) for row in rows if row.role != "none"}
+            self._losses.take_generation(held)
         self._roles = {
             CopyKey(row.process, row.task): row.role for row in rows if row.role in CATCHING_UP
         }
@@ -135,12 +134,16 @@ class WarmupTable:
         history = self._histories.get(copy)
         if history is None:
             history = self._histories[copy] = CopyHistory()
-        before = history.set_back
-        if not history.observe(observation, self._ends_of(copy.task)):
+        set_back, was_caught_up = history.set_back, history.caught_up_since_ms is not None
+        way = [] if was_caught_up else history.rate_points()
+        limit = self._limit(self._roles[copy])
+        if not history.observe(observation, self._ends_of(copy.task), limit):
             return False
         lost = history.set_back
-        if lost is not None and lost != before and lost.has * 2 < lost.had:
-            self._rebuilt.setdefault(copy, []).append(self._count)
+        if lost is not None and lost != set_back and lost.has * 2 < lost.had:
+            self._losses.take_rebuilt(copy)
+        if history.caught_up_since_ms is not None and (moved := trend(way)) is not None:
+            self.paces.append(-moved.per_second)
         if self._waits_for(copy, observation.at_ms):
             history.excuse(observation.at_ms)
         return True
@@ -152,7 +155,7 @@ class WarmupTable:
         """
         ends = self._ends_of(task)
         if ends.last is not None and at_ms >= ends.last.at_ms and end.high < ends.last.low:
-            ends.clear()
+            ends.keep_last(0)
         ends.add(at_ms, end.low, end.high)
 
     def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
@@ -187,12 +190,11 @@ class WarmupTable:
             waits_for = self._waits_for(copy, now_ms)
             if waits_for:
                 history.excuse(now_ms)
-            limit = self._parameters.value("acceptable.recovery.lag")
             figures = copy_figures(
                 history,
                 self._ends_of(copy.task),
                 self._rates.get(copy),
-                0 if role == "restoring" else limit,
+                self._limit(role),
                 now_ms,
             )
             around = Circumstances(
@@ -201,7 +203,7 @@ class WarmupTable:
                 patience_ms=self._parameters.value("probing.rebalance.interval.ms"),
                 rebalance_due_ms=None if due is None else due[0],
                 waits_for=waits_for,
-                flaps=self._flaps(copy),
+                flaps=self._losses.of(copy),
             )
             verdict, reason = copy_verdict(figures, around, now_ms)
             yield CopyAssessment(
@@ -230,21 +232,9 @@ class WarmupTable:
                 blockers.append(task)
         return tuple(blockers)
 
+    def _limit(self, role: str) -> int:
+        """Give the lag at which a copy counts as caught up: an active needs everything."""
+        return 0 if role == "restoring" else self._parameters.value("acceptable.recovery.lag")
+
     def _ends_of(self, task: TaskId) -> SumHistory:
         return self._ends.setdefault(task, SumHistory())
-
-    def _count_losses(self, held: set[CopyKey]) -> None:
-        self._count += 1
-        for copy in self._held - held:
-            self._lost[copy] = self._count
-        for copy in held - self._held:
-            if self._lost.pop(copy, None) is not None:
-                self._rebuilt.setdefault(copy, []).append(self._count)
-        self._held = held
-        oldest = self._count - GENERATIONS_WATCHED
-        self._lost = {copy: lost for copy, lost in self._lost.items() if lost > oldest}
-        self._rebuilt = {c: built for c, built in self._rebuilt.items() if built[-1] > oldest}
-
-    def _flaps(self, copy: CopyKey) -> int:
-        oldest = self._count - GENERATIONS_WATCHED
-        return sum(built > oldest for built in self._rebuilt.get(copy, ()))

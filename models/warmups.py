@@ -27,14 +27,14 @@ import math
 from dataclasses import dataclass
 
 from caughtup.models.copy_figures import CopyFigures
+from caughtup.models.copy_losses import GENERATIONS_WATCHED
 from caughtup.models.copy_progress import INTERVALS_ALLOWED
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
 from caughtup.models.trend import Eta
 
-#: How often a copy has to be built again within how many generations to be called flapping.
+#: How often a copy has to be built again, within the generations watched, to be called flapping.
 FLAPS = 2
-GENERATIONS_WATCHED = 10
 #: How long after its time a rebalance may come: its members have to poll first. In ms; it is also
 #: the least interval that Kafka accepts between two probing rebalances.
 GRACE_MS = 60_000

@@ -31,7 +31,9 @@ def observed(*positions: tuple[int, int], provenance: str = "measured") -> CopyH
 
 
 def see(history: CopyHistory, second: int, offset_sum: int, provenance: str = "measured") -> bool:
-    return history.observe(Observation(second * 1000, offset_sum, None, END, provenance), NO_ENDS)
+    return history.observe(
+        Observation(second * 1000, offset_sum, None, END, provenance), NO_ENDS, 0
+    )
 
 
 def test_an_older_observation_is_ignored_and_a_repeated_one_changes_nothing() -> None:
@@ -78,7 +80,7 @@ def test_a_position_that_is_only_bounded_goes_back_when_that_is_certain() -> Non
 
     def lagging(second: int, lag: int) -> None:
         end = EndOffsetSum(100_000, 100_500)
-        history.observe(Observation(second * 1000, None, lag, end), NO_ENDS)
+        history.observe(Observation(second * 1000, None, lag, end), NO_ENDS, 0)
 
     lagging(0, 60_000)
     assert history.positions.last == SumPoint(0, 40_000, 40_500)
@@ -93,17 +95,17 @@ def test_the_known_ends_tell_the_lag_of_a_position_and_the_position_of_a_lag() -
     ends.add(0, 1_000, 1_000)
     ends.add(2_000, 3_000, 3_000)
     history = CopyHistory()
-    history.observe(Observation(1_000, offset_sum=400), ends)
+    history.observe(Observation(1_000, offset_sum=400), ends, 0)
     assert history.lags.last == SumPoint(1_000, 600, 2_600)
-    history.observe(Observation(2_000, lag=500), ends)
+    history.observe(Observation(2_000, lag=500), ends, 0)
     assert history.positions.last == SumPoint(2_000, 2_500, 2_500)
 
 
 def test_without_any_end_a_lag_has_no_position_and_a_position_no_lag() -> None:
     history = CopyHistory()
-    history.observe(Observation(1_000, lag=500), NO_ENDS)
+    history.observe(Observation(1_000, lag=500), NO_ENDS, 0)
     assert (len(history.positions), len(history.lags)) == (0, 1)
-    history.observe(Observation(2_000, offset_sum=500), NO_ENDS)
+    history.observe(Observation(2_000, offset_sum=500), NO_ENDS, 0)
     assert (len(history.positions), len(history.lags)) == (1, 1)
 
 
@@ -133,7 +135,7 @@ def test_a_copy_stands_from_its_last_move_to_its_last_observation() -> None:
 def test_a_copy_with_nothing_to_restore_does_not_stand() -> None:
     history = observed((0, 90_000), (5, 100_000), (600, 100_000))
     assert (history.stood_ms, history.idle_ms) == (0, 600_000)
-    history.observe(Observation(605_000, 100_000, None, EndOffsetSum(100_500, 100_500)), NO_ENDS)
+    history.observe(Observation(605_000, 100_000, None, EndOffsetSum(100_500, 100_500)), NO_ENDS, 0)
     assert history.stood_ms == 5_000
 
 
@@ -196,7 +198,7 @@ def test_a_history_takes_whatever_comes_and_stays_small_and_in_order(
     history = CopyHistory()
     newest = None
     for at_ms, offset_sum, lag, provenance in seen:
-        taken = history.observe(Observation(at_ms, offset_sum, lag, None, provenance), NO_ENDS)
+        taken = history.observe(Observation(at_ms, offset_sum, lag, None, provenance), NO_ENDS, 0)
         assert taken == (newest is None or at_ms >= newest)
         newest = at_ms if taken else newest
         assert history.last_ms == newest

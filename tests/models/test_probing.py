@@ -179,6 +179,15 @@ def test_a_copy_that_is_nearly_there_already_takes_no_time_to_build() -> None:
     assert probing.plan_seconds_worthwhile == 30
 
 
+def test_copies_that_got_there_tell_how_fast_the_next_ones_will_be() -> None:
+    now_ms = START_MS + 100 * SECOND
+    there = [warmup(1, "caught_up", eta=0, caught_up=90)]
+    probing = assess_probing(
+        scheduled(), there, KAFKAS_DEFAULTS, now_ms, (70_000,), paces=(500, 2_000, 1_000)
+    )
+    assert probing.plan_seconds_worthwhile == 60
+
+
 def test_a_plan_with_a_warm_up_that_never_gets_there_never_ends() -> None:
     probing = assess(warmup(1, "chasing", eta=math.inf, closing=-5), to_build=(70_000,))
     assert probing.plan_seconds == 600
@@ -247,7 +256,12 @@ def test_an_application_from_the_wire_is_told_when_to_rebalance() -> None:
     def probing(second: float) -> Probing:
         copies = service.assess(second).values()
         return assess_probing(
-            service.probing, copies, TOLD, START_MS + round(second * SECOND), (50_000,)
+            service.probing,
+            copies,
+            TOLD,
+            START_MS + round(second * SECOND),
+            (50_000,),
+            service.table.paces,
         )
 
     early = probing(1)

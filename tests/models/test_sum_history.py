@@ -28,7 +28,6 @@ def test_an_empty_history_knows_nothing() -> None:
     kept = SumHistory()
     assert (kept.last, kept.points(), kept.spacing_ms, len(kept)) == (None, [], None, 0)
     assert kept.around(5) is None
-    assert kept.at_most_since(5) is None
 
 
 def test_a_moment_between_two_points_is_bounded_by_them() -> None:
@@ -40,22 +39,18 @@ def test_a_moment_between_two_points_is_bounded_by_them() -> None:
     assert kept.around(99) == EndOffsetSum(200, 210)
 
 
-def test_since_when_a_sum_is_small_is_told_only_where_it_is_certain_and_uninterrupted() -> None:
-    kept = history((10, 1, 1), (20, 9, 9), (30, 2, 3), (40, 1, 1))
-    assert kept.at_most_since(3) == 30
-    assert kept.at_most_since(2) == 40
-    assert kept.at_most_since(9) == 10
-    assert kept.at_most_since(0) is None
-
-
 def test_the_usual_time_between_two_points_is_not_turned_by_one_gap() -> None:
     kept = history(*((at_ms, 0, 0) for at_ms in (0, 5, 10, 500, 505, 510)))
     assert kept.spacing_ms == 5
 
 
-def test_what_is_forgotten_is_gone() -> None:
-    kept = history((10, 1, 1))
-    kept.clear()
+def test_only_the_newest_points_are_kept_when_no_more_are_wanted() -> None:
+    kept = history((10, 1, 1), (20, 2, 2), (30, 3, 3))
+    kept.keep_last(5)
+    assert len(kept) == 3
+    kept.keep_last(2)
+    assert kept.points() == [SumPoint(20, 2, 2), SumPoint(30, 3, 3)]
+    kept.keep_last(0)
     assert kept.last is None
     assert kept.add(5, 2, 2)
 

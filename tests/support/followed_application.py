@@ -38,6 +38,7 @@ class Service:
         known_ends(self.state)
         self.table = WarmupTable(parameters)
         self.probing = ProbingHistory()
+        self.limit = parameters.value("acceptable.recovery.lag")
         self.number = 0
 
     def rebalance(self, *members: Member, at_ms: int = START_MS) -> None:
@@ -56,8 +57,7 @@ class Service:
         assert decided is not None
         rows = self.state.task_rows(GROUP)
         self.table.take_generation(decided.generation, rows, decided.inputs.ends)
-        limit = self.state.parameters(GROUP).value("acceptable.recovery.lag")
-        self.probing.take(decided.generation, rows, limit, self.table.warmup_roles)
+        self.probing.take(decided.generation, rows, self.limit, self.table.warmup_roles)
 
     def see(self, offset_sum: int, second: float, copy: CopyKey = WARMUP) -> bool:
         """The copy is seen at an offset sum, so many seconds after the start."""

@@ -21,7 +21,7 @@ class SimulatedCopy:
     """``rate`` offsets a second are restored, as far as there are any, and ``growth`` come.
 
     The application reports the copy's position every ``report_ms`` (None: it doesn't), and the
-    changelog's end is looked at every ``look_ms``. ``now`` is in ms since ``START_MS``.
+    changelog's end is looked at every ``look_ms``. It counts as caught up at a lag of ``limit``. ``now`` is in ms since ``START_MS``.
     """
 
     def __init__(
@@ -33,10 +33,11 @@ class SimulatedCopy:
         growth: float = 0,
         report_ms: int | None = 5 * SECOND,
         look_ms: int = SECOND,
+        limit: int = LIMIT,
     ) -> None:
         self.end, self.position = float(end), float(position)
         self.rate, self.growth = float(rate), float(growth)
-        self.report_ms, self.look_ms = report_ms, look_ms
+        self.report_ms, self.look_ms, self.limit = report_ms, look_ms, limit
         self.history = CopyHistory()
         self.ends = SumHistory()
         self.now = 0
@@ -55,17 +56,18 @@ class SimulatedCopy:
         """Let time pass in steps of a tenth of a second."""
         for now in range(self.now + 100, self.now + duration_ms + 1, 100):
             self.now = now
-            self.end += self.growth / 10
-            self.position = min(self.end, self.position + self.rate / 10)
+            # Rounded, so that tenths add up to what they are.
+            self.end = round(self.end + self.growth / 10, 6)
+            self.position = round(min(self.end, self.position + self.rate / 10), 6)
             if now % self.look_ms == 0:
                 self.look()
             if self.report_ms is not None and now % self.report_ms == 0:
                 self.report()
 
-    def run_until_caught_up(self, limit: int = LIMIT, most_ms: int = 60 * MINUTE) -> float:
-        """Let time pass until the lag is at most ``limit``; gives the seconds it took."""
+    def run_until_caught_up(self, most_ms: int = 60 * MINUTE) -> float:
+        """Let time pass until the lag is within the limit; gives the seconds it took."""
         start = self.now
-        while self.lag > limit:
+        while self.lag > self.limit:
             assert self.now - start < most_ms
             self.run(100)
         return (self.now - start) / 1000
@@ -78,22 +80,21 @@ class SimulatedCopy:
         """Report the copy's position."""
         end = EndOffsetSum(int(self.end), int(self.end))
         seen = Observation(self.now_ms, int(self.position), None, end, provenance)
-        return self.history.observe(seen, self.ends)
+        return self.history.observe(seen, self.ends, self.limit)
 
-    def figures(self, given: CatchUpRate | None = None, limit: int = LIMIT) -> CopyFigures:
+    def figures(self, given: CatchUpRate | None = None) -> CopyFigures:
         """Everything that is told of the copy now."""
-        return copy_figures(self.history, self.ends, given, limit, self.now_ms)
+        return copy_figures(self.history, self.ends, given, self.limit, self.now_ms)
 
     def verdict(
         self,
         around: Circumstances | None = None,
         given: CatchUpRate | None = None,
-        limit: int = LIMIT,
     ) -> tuple[str, str]:
         """Judge the copy now; by default it is a warm-up whose probing rebalance is due later."""
         if around is None:
             around = circumstances(rebalance_due_ms=self.now_ms + MINUTE)
-        return copy_verdict(self.figures(given, limit), around, self.now_ms)
+        return copy_verdict(self.figures(given), around, self.now_ms)
 
 
 def circumstances(
