@@ -61,14 +61,15 @@ final class Following {
                 final Recommendation followed = read.recommendation;
                 final int before = repeated.getOrDefault(followed.decisionId, 0);
                 return new Outcome(followed.decisionId, Outcome.FOLLOWED,
-                    "followed " + followed.decisionId, (Placement) held,
+                    "followed " + followed.decisionId + ": " + summary((Placement) held),
+                    (Placement) held,
                     followed.probingNeeded
                         ? probeAfterMs(application, followed, patience, before) : null);
             }
             objection = (Rules.Objection) held;
         }
-        final String why = objection.code.equals("no_recommendation")
-            ? objection.message : "did not follow the recommendation: " + objection.message;
+        final String why = read.objection != null ? objection.message
+            : "did not follow " + read.recommendation.decisionId + ": " + objection.message;
         if (waited < patience.followUps) {
             return new Outcome(null, objection.code,
                 why + "; kept every task where it is until the next rebalance",
@@ -77,9 +78,17 @@ final class Following {
         final Balance.Step step = Balance.step(application);
         return new Outcome(null, Outcome.GIVEN_UP,
             why + " after " + waited + " follow-ups (" + objection.code
-                + "); balanced without one, with " + step.waiting + " tasks to hand over yet",
+                + "); balanced without one: " + summary(step.placement) + ", "
+                + step.waiting + " to be handed over later",
             step.placement,
             step.waiting > 0 ? application.configs.probingRebalanceIntervalMs() : null);
+    }
+
+    private static String summary(final Placement placement) {
+        final Application application = placement.application;
+        final long moved = placement.active.entrySet().stream().filter(one ->
+            !application.clients.get(one.getValue()).active.contains(one.getKey())).count();
+        return moved + " tasks change hands, " + placement.extraCopies() + " copies warm up";
     }
 
     /** A duration and not a moment: the service's clock and this one may differ. */

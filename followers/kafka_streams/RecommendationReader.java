@@ -26,6 +26,7 @@ final class RecommendationReader {
     static final String TOPIC = "recommended-assignments";
     /** Nothing of a recommendation's size should be near this. */
     private static final int MAX_BYTES = 16 << 20;
+    private static final String MALFORMED = "the recommendation is malformed: ";
     private static final Duration POLL = Duration.ofMillis(500);
     private static final Duration ASK = Duration.ofSeconds(10);
     private static final long FIRST_RETRY_MS = 1_000;
@@ -187,15 +188,15 @@ final class RecommendationReader {
         }
         final long now = System.nanoTime();
         if (record.value().length > MAX_BYTES) {
-            newest = new Newest(null, "malformed",
-                "it is of " + record.value().length + " bytes", now, 0);
+            newest = new Newest(null, "malformed", MALFORMED + record.value().length + " bytes",
+                now, 0);
             return;
         }
         try {
             newest = new Newest(
                 Recommendation.read(record.value(), config.group), null, null, now, olderMs);
         } catch (final Json.Malformed malformed) {
-            newest = new Newest(null, "malformed", malformed.getMessage(), now, 0);
+            newest = new Newest(null, "malformed", MALFORMED + malformed.getMessage(), now, 0);
         }
     }
 

@@ -97,7 +97,8 @@ final class Rules {
         found = found != null ? found
             : config(StreamsConfig.MAX_WARMUP_REPLICAS_CONFIG, (long) configs.maxWarmupReplicas());
         found = found != null ? found
-            : config(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, (long) configs.numStandbyReplicas());
+            : config(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG,
+                (long) configs.numStandbyReplicas());
         found = found != null ? found : config(
             StreamsConfig.RACK_AWARE_ASSIGNMENT_TAGS_CONFIG, configs.rackAwareAssignmentTags());
         found = found != null ? found : config(

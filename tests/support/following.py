@@ -1,0 +1,171 @@
+"""An application with the follower, and what stands in for the service: recommendations by hand."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from caughtup.demo.closing import ClosedOnExit
+from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.streams_app import StreamsApplication
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.scenario import parse_scenario
+
+TOPICS = ("recommended-assignments", "application-states", "task-positions")
+SECONDS = 90.0
+#: Soon enough that a test sees many rebalances.
+FOLLOW_UP_MS = 500
+FOLLOWER = {
+    "task.assignor.class": "caughtup.FollowingTaskAssignor",
+    "metric.reporters": "caughtup.PositionReporter",
+    "caughtup.follow.up.ms": str(FOLLOW_UP_MS),
+    "caughtup.positions.interval.ms": "200",
+    "num.standby.replicas": "0",
+    # Members learn from heartbeats that there is a rebalance.
+    "heartbeat.interval.ms": "200",
+    # Not given up: every rebalance looks again.
+    "caughtup.follow.ups": "1000000",
+}
+
+
+class Following(ClosedOnExit):
+    """An application that follows, on topics of its own. A context manager."""
+
+    def __init__(
+        self,
+        cluster: EmbeddedCluster,
+        jar: Path,
+        *,
+        topics: Sequence[str] = TOPICS,
+        topic_config: Mapping[str, str] | None = None,
+        partitions: int = 3,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        name = uuid.uuid4().hex[:8]
+        self.group = f"followed-{name}"
+        self.prefix = f"cu-{name}-"
+        self._cluster = cluster
+        config = {"cleanup.policy": "compact", **(topic_config or {})}
+        admin = AdminClient(cluster.client_config())
+        wanted = [NewTopic(self.prefix + topic, 1, config=config) for topic in topics]
+        for created in admin.create_topics(wanted).values() if wanted else ():
+            created.result(30)
+        self.application = StreamsApplication(
+            cluster,
+            self.group,
+            partitions=partitions,
+            class_path=[jar],
+            properties={**FOLLOWER, "caughtup.topic.prefix": self.prefix, **(properties or {})},
+        )
+        self.application.create_source()
+        self._producer = Producer({**cluster.client_config(), "linger.ms": 0})
+        self._states: list[dict[str, Any]] = []
+        self._consumer: Consumer | None = None
+
+    def publish(self, record: Any, *, key: str | None = None, timestamp_ms: int = 0) -> None:
+        """Write a recommendation: a record, bytes as they are, or None for a tombstone."""
+        value = record if record is None or isinstance(record, bytes) else json.dumps(record)
+        self._producer.produce(
+            self.prefix + "recommended-assignments",
+            value,
+            key or self.group,
+            timestamp=timestamp_ms,
+        )
+        assert self._producer.flush(30) == 0
+
+    def states(self) -> list[dict[str, Any]]:
+        """Give every state that the application published so far."""
+        if self._consumer is None:
+            self._consumer = read_topic(self._cluster, self.prefix + "application-states")
+        while messages := self._consumer.consume(100, timeout=0.05):
+            self._states += [json.loads(m.value()) for m in messages if m.error() is None]
+        return self._states
+
+    def wait_state(
+        self, what: str, wanted: Callable[[dict[str, Any]], object], *, after: int | None = None
+    ) -> dict[str, Any]:
+        """Wait for a published state; ``after`` are those to be passed over, else none are."""
+        first = after or 0
+        deadline = time.monotonic() + SECONDS
+        while True:
+            for state in self.states()[first:]:
+                if wanted(state):
+                    return state
+            if time.monotonic() > deadline:
+                seen = [state["outcome"]["message"] for state in self._states[-5:]]
+                raise AssertionError(f"{what}: not in {SECONDS} s; last: {seen}")
+
+    def wait_reason(self, reason: str) -> dict[str, Any]:
+        """Wait for a rebalance from now on that came to this."""
+        return self.wait_state(
+            reason, lambda s: s["outcome"]["reason"] == reason, after=len(self.states())
+        )
+
+    def log(self, name: str) -> str:
+        return self.application._instances[name].process.output()
+
+    def wait_log(self, name: str, text: str) -> None:
+        """Wait until an instance has written this."""
+        deadline = time.monotonic() + SECONDS
+        while text not in self.log(name):
+            assert time.monotonic() < deadline, f"{name} did not write: {text}"
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        self.application.close()
+        if self._consumer is not None:
+            self._consumer.close()
+
+
+def read_topic(cluster: EmbeddedCluster, topic: str) -> Consumer:
+    """Read a topic's only partition from its beginning."""
+    consumer = Consumer({**cluster.client_config(), "group.id": "reads-only"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    return consumer
+
+
+def scenario_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a scenario of a published state; what a client's lags leave out is the greatest."""
+    greatest = state["greatest_lags"]
+    return {
+        "name": state["group"],
+        "assignor": "high_availability",
+        "config": state["config"],
+        "tasks": {task: {"stateful": info["stateful"]} for task, info in state["tasks"].items()},
+        "clients": {
+            process: {
+                "capacity": client["capacity"],
+                "previous_active": client["previous_active"],
+                "previous_standby": client["previous_standby"],
+                "lags": {**greatest, **client["lags"]},
+            }
+            for process, client in state["clients"].items()
+        },
+    }
+
+
+def recommend(state: Mapping[str, Any], *, decided_at_ms: int | None = None) -> dict[str, Any]:
+    """Recommend what Kafka's own assignor would do from a published state."""
+    scenario = scenario_of(state)
+    decision = decide(parse_scenario(scenario)).to_dict()
+    now = int(time.time() * 1000) if decided_at_ms is None else decided_at_ms
+    return {
+        "schema": 1,
+        "decision_id": uuid.uuid4().hex,
+        "group": state["group"],
+        "process_ids": sorted(scenario["clients"]),
+        "decided_at_ms": now,
+        "assignment": decision["clients"],
+        "probing_rebalance": {
+            "needed": decision["probing_rebalance_needed"],
+            "worthwhile_at_ms": now + FOLLOW_UP_MS,
+        },
+        "inputs": {"scenario": scenario},
+    }
