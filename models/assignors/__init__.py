@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from caughtup.models.assignors.decision import Decision
 from caughtup.models.assignors.high_availability import decide_high_availability
+from caughtup.models.assignors.minimal_movement import decide_minimal_movement
 from caughtup.models.assignors.public_sticky import decide_public_sticky
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.assignors.sticky import decide_fallback_prior, decide_sticky
@@ -17,6 +18,7 @@ ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
     "sticky": decide_sticky,
     "fallback_prior": decide_fallback_prior,
     "public_sticky": decide_public_sticky,
+    "minimal_movement": decide_minimal_movement,
 }
 
 

@@ -1,0 +1,90 @@
+"""Who has which copy of state before a decision, and how near it is to caught up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import TaskId
+
+#: In the place of a client: there is none.
+NOBODY = -1
+_FARTHEST = 1 << 64
+
+
+class Copies:
+    """The copies of each task with state, tasks and clients named by their places in a scenario.
+
+    A client has a copy if it ran the task, stood by for it, runs it by its lag, or lags less than
+    a client with nothing does; where there is nothing to restore, everybody has one. ``roles``
+    are what each client was assigned, ``owner`` is who ran each task. Of several that say so, it
+    is the one nearest to caught up, then the first.
+    """
+
+    __slots__ = ("_acceptable", "_ran", "holders", "lags", "number", "owner", "roles")
+
+    def __init__(self, scenario: Scenario) -> None:
+        tasks = scenario.stateful
+        self.number: dict[TaskId, int] = dict(zip(tasks, range(len(tasks)), strict=True))
+        self.lags = [[*map(client.lags.__getitem__, tasks)] for client in scenario.clients]
+        self._acceptable = scenario.configs.acceptable_recovery_lag
+        self._ran = [self._numbers(client.previous_active) for client in scenario.clients]
+        self.roles = [
+            ran.union(self._numbers(client.previous_standby))
+            for ran, client in zip(self._ran, scenario.clients, strict=True)
+        ]
+        self.holders = self._find_holders()
+        self.owner = [NOBODY] * len(tasks)
+        for place, ran in enumerate(self._ran):
+            for task in ran:
+                known = self.owner[task]
+                if known == NOBODY or self.distance(task, place) < self.distance(task, known):
+                    self.owner[task] = place
+
+    def runs(self, task: int, client: int) -> bool:
+        """Tell whether the client, if there is one, can go on with the task at once."""
+        return client != NOBODY and (
+            self.lags[client][task] == RUNNING or self.caught_up(task, client)
+        )
+
+    def caught_up(self, task: int, client: int) -> bool:
+        """Tell whether the client can take the task over at once.
+
+        Who ran a task is caught up on it even where no lag could be told.
+        """
+        lag = self.lags[client][task]
+        return is_caught_up(lag, self._acceptable) or (lag == UNKNOWN and task in self._ran[client])
+
+    def distance(self, task: int, client: int) -> int:
+        """Give what is left to restore, in offsets; 0 once caught up, an unknown lag comes last."""
+        if self.caught_up(task, client):
+            return 0
+        lag = self.lags[client][task]
+        return _FARTHEST if lag == UNKNOWN else lag
+
+    def nearest(self, task: int, clients: Iterable[int]) -> int:
+        """Choose who is nearest to caught up; of equals who ran the task, then the first."""
+        owner = self.owner[task]
+        return min(clients, key=lambda one: (self.distance(task, one), one != owner, one))
+
+    def _numbers(self, tasks: Iterable[TaskId]) -> set[int]:
+        """Number tasks; those without state, or no longer there, are left out."""
+        numbers = set(map(self.number.get, tasks))
+        return {number for number in numbers if number is not None}
+
+    def _find_holders(self) -> list[list[int]]:
+        """List the clients with a copy of each task."""
+        nothing = [*map(max, zip(*self.lags, strict=True))]
+        holders: list[list[int]] = [[] for _ in nothing]
+        for place, lags in enumerate(self.lags):
+            having: Iterable[int] = self.roles[place]
+            if lags and (lags != nothing or min(lags) <= 0):
+                having = self.roles[place].union(
+                    task
+                    for task, (lag, most) in enumerate(zip(lags, nothing, strict=True))
+                    if (0 <= lag < most or not lag or lag == RUNNING)
+                )
+            for task in having:
+                holders[task].append(place)
+        return holders

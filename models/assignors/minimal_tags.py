@@ -1,0 +1,70 @@
+"""Spread the copies of a task over client tags, with as few new copies as that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+
+class TagSpread:
+    """Counts the different tag values among a task's copies: the more, the better spread.
+
+    ``tags`` are those of each client by its place; only those in ``keys`` count. Without keys
+    everybody is alike. Source of the aim: KIP-708.
+    """
+
+    def __init__(self, tags: Sequence[Mapping[str, str]], keys: Collection[str]) -> None:
+        self._tags = [frozenset((k, v) for k, v in own.items() if k in keys) for own in tags]
+        self.matters = any(self._tags)
+
+    def values(self, clients: Iterable[int]) -> int:
+        """Count the different values of the tags of these clients."""
+        return len(frozenset().union(*map(self._tags.__getitem__, clients)))
+
+    def may_move(self, copies: Collection[int], source: int, destination: int) -> bool:
+        """Tell whether a task's copies are spread as well with one of them on another client."""
+        if self._tags[source] == self._tags[destination]:
+            return True
+        moved = [one for one in copies if one != source]
+        return self.values((*moved, destination)) >= self.values(copies)
+
+    def choose(
+        self, existing: Collection[int], size: int, rank: Callable[[int], tuple[Any, ...]]
+    ) -> list[int]:
+        """Choose the clients of a task's copies, of which some exist already.
+
+        What exists is kept unless a new copy adds values that no existing one has. Of clients
+        that add as many values, the one with the least ``rank`` comes first.
+        """
+        everybody = range(len(self._tags))
+        chosen = self._pick(existing, (), size, rank)
+        while True:
+            better = self._pick(everybody, chosen, size, rank)
+            if len(chosen) == size and self.values(better) <= self.values(chosen):
+                return chosen
+            chosen = better
+
+    def _pick(
+        self,
+        candidates: Iterable[int],
+        preferred: Collection[int],
+        size: int,
+        rank: Callable[[int], tuple[Any, ...]],
+    ) -> list[int]:
+        """Pick the client that adds the most values, again and again; preferred ones first."""
+        left = set(candidates)
+        covered: set[tuple[str, str]] = set()
+        picked: list[int] = []
+        while left and len(picked) < size:
+            best = min(
+                left,
+                key=lambda one: (
+                    -len(self._tags[one] - covered),
+                    one not in preferred,
+                    rank(one),
+                ),
+            )
+            left.remove(best)
+            covered |= self._tags[best]
+            picked.append(best)
+        return picked

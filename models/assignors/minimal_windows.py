@@ -1,0 +1,91 @@
+"""How many tasks each client may have, so that the loads of the stream threads are balanced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import lcm
+from typing import NamedTuple
+
+
+class Window(NamedTuple):
+    """The least and the most tasks of each client, by its place."""
+
+    low: list[int]
+    high: list[int]
+
+
+class Bounds:
+    """The windows in which loads are balanced: one for each level that the loads may be at.
+
+    ``capacities`` are stream threads, ``total`` is how many copies there are, and no client can
+    have more than ``most`` of them. Within ``within_one``, no client has more than one task a
+    thread more than another one, which is how Kafka's own tests tell a balanced assignment. With
+    ``evenly``, no single task could move so that its two clients are more alike, which is where
+    HighAvailabilityTaskAssignor stops.
+    """
+
+    def __init__(self, capacities: Sequence[int], total: int, most: int) -> None:
+        self._total = total
+        self._most = most
+        self._scale = lcm(*capacities)
+        self._steps = [self._scale // capacity for capacity in capacities]
+
+    def within_one(self, counts: Sequence[int]) -> Window:
+        """Find the window in which the loads differ by one at most, nearest to these counts."""
+
+        def at(level: int) -> Window:
+            most, reach = self._most, level + self._scale
+            low = [min(-(-level // step), most) for step in self._steps]
+            return Window(low, [min(reach // step, most) for step in self._steps])
+
+        return self._nearest(at, counts)
+
+    def evenly(self, counts: Sequence[int]) -> Window:
+        """Find the window in which nothing is left to even out, nearest to these counts."""
+
+        def at(level: int) -> Window:
+            high = [min(-(-level // step), self._most) for step in self._steps]
+            return Window([max(count - 1, 0) for count in high], high)
+
+        return self._nearest(at, counts)
+
+    def _nearest(self, at: Callable[[int], Window], counts: Sequence[int]) -> Window:
+        """Find the level at which the fewest tasks have to move.
+
+        The higher the level, the fewer tasks are too many somewhere and the more are too few.
+        """
+        last = self._most * self._scale
+        lowest = _first(0, last, lambda level: sum(at(level).high) >= self._total)
+        above = _first(lowest, last, lambda level: sum(at(level).low) > self._total)
+        highest = above if sum(at(above).low) <= self._total else above - 1
+
+        def crossed(level: int) -> bool:
+            window = at(level)
+            return too_many(counts, window) <= too_few(counts, window)
+
+        crossing = _first(lowest, highest, crossed)
+        levels = (crossing, max(crossing - 1, lowest))
+        return min(
+            map(at, levels), key=lambda one: max(too_many(counts, one), too_few(counts, one))
+        )
+
+
+def too_many(counts: Sequence[int], window: Window) -> int:
+    """Count the tasks that some client has too many of."""
+    return sum(have - high for have, high in zip(counts, window.high, strict=True) if have > high)
+
+
+def too_few(counts: Sequence[int], window: Window) -> int:
+    """Count the tasks that some client has too few of."""
+    return sum(low - have for have, low in zip(counts, window.low, strict=True) if have < low)
+
+
+def _first(start: int, end: int, holds: Callable[[int], bool]) -> int:
+    """Find the first level from start on at which something holds from then on; else the end."""
+    while start < end:
+        middle = (start + end) // 2
+        if holds(middle):
+            end = middle
+        else:
+            start = middle + 1
+    return start
