@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +18,8 @@ from caughtup.demo.streams_app import StreamsApplication
 from caughtup.demo.topics import create_topics
 from tests.support.service import Service, commit, wait_for
 
+#: How often the service is killed, each time while the application rebalances.
+KILLS = 3
 Published = Counter[tuple[str, int]]
 
 
@@ -99,6 +103,57 @@ def test_a_restart_publishes_nothing_twice(
     wait_for("lag", lambda: service.value("group_lag_records", group="readers") is not None)
     assert published(brokers, service) == before
     assert len(records(brokers, service.topic("movements"))) == moved
+
+
+def test_killed_at_random_moments_it_tells_every_decision_and_movement_once(
+    brokers: EmbeddedCluster, application: StreamsApplication, service: Service
+) -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    moments = random.Random(seed)
+    for number in range(KILLS):
+        application.start_instance(f"passing-{number}", wait=False)
+        time.sleep(moments.uniform(0, 6))
+        service.kill()
+        application.stop_instance(f"passing-{number}")
+        service.start()
+    generation = wait_for("the newest generation is decided", lambda: decided(service))
+    wait_for(
+        "its movements are told",
+        lambda: told_last(brokers, service) == published_last(brokers, service),
+    )
+    ids = Counter(
+        (r["group"], r["decision_id"])
+        for r in records(brokers, service.topic("recommended-assignments"))
+    )
+    assert set(ids.values()) == {1}
+    assert published(brokers, service)[("orders", generation)] >= 1
+    events = Counter(
+        (e["plan"], e["decision_id"], e["event"], e["task"], e["to"])
+        for e in records(brokers, service.topic("movements"))
+    )
+    assert set(events.values()) <= {1}
+
+
+def published_last(cluster: EmbeddedCluster, service: Service) -> set[tuple[str, str]]:
+    """Name the movements of the last recommendation, by task and destination."""
+    last = records(cluster, service.topic("recommended-assignments"))[-1]
+    return {(movement["task"], movement["to"]) for movement in last["movements"]}
+
+
+def told_last(cluster: EmbeddedCluster, service: Service) -> set[tuple[str, str]]:
+    """Name the recommended movements that are on their way, or ended with the last decision."""
+    last = records(cluster, service.topic("recommended-assignments"))[-1]["decision_id"]
+    ways: dict[tuple[str, str], dict[str, Any]] = {}
+    for event in records(cluster, service.topic("movements")):
+        if event["plan"] == "recommended":
+            ways[event["task"], event["to"]] = event
+    return {
+        way
+        for way, event in ways.items()
+        if event["event"] in ("planned", "warming")
+        or (event["event"] == "promoted" and event["decision_id"] == last)
+    }
 
 
 def test_a_broker_may_die_and_come_back_under_the_service(
