@@ -55,7 +55,7 @@ class WarmupTable:
     """
 
     def __init__(self, parameters: ApplicationParameters) -> None:
-        self._parameters = parameters
+        self.parameters = parameters
         self._generation: StreamsGeneration | None = None
         self._moment: tuple[int, int] | None = None
         self._roles: dict[CopyKey, str] = {}
@@ -171,7 +171,7 @@ class WarmupTable:
 
         Where the operator says that there are no standbys, what looks like one is a warm-up.
         """
-        no_standbys = self._parameters.config.get("num.standby.replicas") == 0
+        no_standbys = self.parameters.config.get("num.standby.replicas") == 0
         return frozenset({"warmup", "standby"} if no_standbys else {"warmup"})
 
     def watched_tasks(self) -> set[TaskId]:
@@ -184,6 +184,8 @@ class WarmupTable:
         The caller may let others have their turn between two.
         """
         due = None if self._generation is None else self._generation.next_rebalance()
+        # Without a generation the broker assigns, and promotes without anybody's rebalance: it
+        # has had no time yet, and no warm-up is stranded.
         since_ms = now_ms if self._generation is None else self._generation.as_of_ms
         for copy, role in list(self._roles.items()):
             history = self._histories.get(copy) or CopyHistory()
@@ -200,7 +202,7 @@ class WarmupTable:
             around = Circumstances(
                 is_warmup=role in self.warmup_roles,
                 since_ms=since_ms,
-                patience_ms=self._parameters.value("probing.rebalance.interval.ms"),
+                patience_ms=self.parameters.value("probing.rebalance.interval.ms"),
                 rebalance_due_ms=None if due is None else due[0],
                 waits_for=waits_for,
                 flaps=self._losses.of(copy),
@@ -222,7 +224,7 @@ class WarmupTable:
         An active without input never shows that it runs. So it counts for a probing interval
         after it was last seen to restore.
         """
-        patience_ms = self._parameters.value("probing.rebalance.interval.ms")
+        patience_ms = self.parameters.value("probing.rebalance.interval.ms")
         blockers = []
         for task in self._waiting.get(copy, ()):
             history = self._histories.get(CopyKey(copy.process, task))
@@ -234,7 +236,7 @@ class WarmupTable:
 
     def _limit(self, role: str) -> int:
         """Give the lag at which a copy counts as caught up: an active needs everything."""
-        return 0 if role == "restoring" else self._parameters.value("acceptable.recovery.lag")
+        return 0 if role == "restoring" else self.parameters.value("acceptable.recovery.lag")
 
     def _ends_of(self, task: TaskId) -> SumHistory:
         return self._ends.setdefault(task, SumHistory())

@@ -239,6 +239,9 @@ def test_a_group_whose_tasks_the_broker_assigns_has_its_copies_judged_by_their_r
     assert warmup.verdict == "warming"
     assert warmup.figures.eta is not None
     assert warmup.figures.eta.seconds == pytest.approx(15)
+    assert table.observe(WARMUP, Observation(START_MS + 40_000, lag=0))
+    (warmup,) = table.assess(START_MS + 10 * MINUTE)
+    assert (warmup.is_warmup, warmup.verdict) == (True, "caught_up")
     table.take_assignment([])
     assert list(table.assess(START_MS)) == []
 
