@@ -13,6 +13,7 @@ from caughtup.models.assignors import fields
 from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.inputs import RECOMMENDED
 
 #: How far the clock of the broker that has the topic may be behind the coordinator's, in ms.
 CLOCK_ALLOWANCE_MS = 1_000
@@ -98,7 +99,7 @@ def read_application_state(record: Mapping[str, Any], at_ms: int) -> Application
         config[_STRATEGY] = "none"
     data = {
         "name": None,
-        "assignor": "minimal_movement",
+        "assignor": RECOMMENDED,
         "config": config,
         "tasks": fields.required_mapping(root, "tasks", ""),
         "clients": clients,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Decision
@@ -12,6 +12,8 @@ from caughtup.models.exact_members import compare_members
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
 
+#: Kafka's assignor unless another is configured, as scenarios call it and as Kafka does.
+KAFKAS = "high_availability"
 ASSIGNOR = "HighAvailabilityTaskAssignor"
 #: What a recomputation can find.
 RESULTS = ("match", "mismatch", "undetermined")
@@ -45,7 +47,7 @@ def recompute(generation: StreamsGeneration, inputs: GenerationInputs) -> ExactR
     if not generation.clients:
         return ExactResult("undetermined", "no member could be read", None)
     try:
-        scenario = parse_scenario(inputs.scenario)
+        scenario = replace(parse_scenario(inputs.scenario), assignor=KAFKAS)
         decision = decide(scenario)
     except ScenarioError as error:
         return ExactResult("undetermined", error.message, None)

@@ -26,6 +26,8 @@ from caughtup.models.task_ends import (
 )
 from caughtup.models.topology import find_changelogs
 
+#: The assignor whose decisions are recommended.
+RECOMMENDED = "minimal_movement"
 #: How far a broker's clock may be ahead of ours when end offsets are matched to a moment, in ms.
 CLOCK_ALLOWANCE_MS = 1_000
 
@@ -34,7 +36,7 @@ CLOCK_ALLOWANCE_MS = 1_000
 class GenerationInputs:
     """A scenario, and what is not certain about it.
 
-    ``scenario`` is a mapping as ``caughtup assign`` reads it. ``unknown`` says why the leader may
+    ``scenario`` is a mapping as ``caughtup assign`` reads it, of what is recommended. ``unknown`` says why the leader may
     have decided from something else; empty when every input that matters is known. ``inferred``
     and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
     stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
@@ -104,7 +106,7 @@ def gather_inputs(
             )
     scenario = {
         "name": f"{generation.group}/{generation.generation}",
-        "assignor": "high_availability",
+        "assignor": RECOMMENDED,
         "config": {name: parameters.value(name) for name in sorted(DEFAULTS)}
         | ({TAGS: list(parameters.tags)} if parameters.tags else {}),
         "tasks": {

@@ -12,7 +12,7 @@ from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Decision, Movement
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError, ScenarioError
-from caughtup.models.exact import ASSIGNOR, ExactResult
+from caughtup.models.exact import ASSIGNOR, KAFKAS, ExactResult
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.inputs import GenerationInputs
@@ -20,16 +20,12 @@ from caughtup.models.plan_cost import plan_cost
 from caughtup.models.task_ends import EndOffsetSum
 
 SCHEMA = 1
-#: The assignor whose decisions are recommended.
-RECOMMENDED = "high_availability"
-#: Kafka's own by default, which the cost of the recommendation is compared with.
-KAFKAS = "high_availability"
 
 
 def recommend(inputs: GenerationInputs) -> Decision | None:
     """Decide what to recommend; None if it can't be decided from these inputs."""
     try:
-        return decide(parse_scenario({**inputs.scenario, "assignor": RECOMMENDED}))
+        return decide(parse_scenario(inputs.scenario))
     except ScenarioError:
         return None
 
@@ -56,9 +52,8 @@ def recommendation(
     }
     if due is not None:
         probing["due_ms"] = due[0]
-    scenario = parse_scenario(inputs.scenario)
-    recommended = replace(scenario, assignor=RECOMMENDED)
-    kafkas = replace(scenario, assignor=KAFKAS)
+    recommended = parse_scenario(inputs.scenario)
+    kafkas = replace(recommended, assignor=KAFKAS)
     return {
         "schema": SCHEMA,
         "decision_id": decision_id(cluster, inputs.scenario),
@@ -67,7 +62,7 @@ def recommendation(
         "generation": generation.generation,
         "as_of_ms": generation.as_of_ms,
         "process_ids": [str(process) for process in generation.clients],
-        "assignor": RECOMMENDED,
+        "assignor": inputs.scenario["assignor"],
         "decided_at_ms": decided_at_ms,
         "assignment": {
             str(process): {
@@ -116,8 +111,7 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
         # From a projected scenario, and for a follower, nobody can tell what the leader decided.
         decision = None
         if assignor == ASSIGNOR and not projected:
-            scenario = {**given["scenario"], "assignor": KAFKAS}
-            decision = decide(parse_scenario(scenario))
+            decision = decide(replace(parse_scenario(given["scenario"]), assignor=KAFKAS))
         inputs = GenerationInputs(
             scenario=given["scenario"],
             ends={

@@ -60,12 +60,12 @@ def test_of_one_task_it_tells_who_has_what_and_what_is_to_become_of_it() -> None
     assert "a │ active │ runs it already │ │ running" in text
     assert "b │ warmup │ lags 50,000 offsets │ 50,000 │ reported" in text
     assert "The leader: warmup, from a to b" in text
-    assert "caughtup: warmup, from a to b" in text
+    assert "caughtup leaves it where it is." in text
 
 
 def test_a_task_that_stays_is_said_to() -> None:
     text = printed("0_0")
-    assert "The leader leaves it where it is. caughtup leaves it where it is." in text
+    assert "The leader leaves it where it is. caughtup: warmup, from a to b" in text
 
 
 def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> None:

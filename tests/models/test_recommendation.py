@@ -57,18 +57,18 @@ def test_it_says_for_whom_it_holds_and_when_it_was_made() -> None:
     assert record["process_ids"] == [A, B]
     assert record["as_of_ms"] == START_MS
     assert record["decided_at_ms"] == START_MS + 20_000
-    assert record["assignor"] == "high_availability"
+    assert record["assignor"] == "minimal_movement"
 
 
 def test_a_warm_up_is_in_the_assignment_and_among_the_movements_with_its_reason() -> None:
     record = record_of(*WARMING)
     assert record["assignment"] == {
         A: {"active": ["0_0", "0_1"], "standby": [], "warmup": []},
-        B: {"active": [], "standby": ["0_1"], "warmup": ["0_1"]},
+        B: {"active": [], "standby": ["0_0"], "warmup": ["0_0"]},
     }
     (movement,) = record["movements"]
     reason = movement.pop("reason")
-    assert movement == {"task": "0_1", "from": A, "to": B, "kind": "warmup", "lag": 50_000}
+    assert movement == {"task": "0_0", "from": A, "to": B, "kind": "warmup", "lag": 50_000}
     assert "50,000 offsets" in reason
     assert record["cost"] == {
         "copies": 1,
