@@ -35,6 +35,7 @@ class CopyFigures(NamedTuple):
     positions) or ``given`` (from outside). ``eta``: from now on. ``stood_seconds``: for how long
     it was seen not to move; ``allowed_seconds``: for how long it may, None while it has no rhythm.
     ``set_back``: the last time it went back. ``seen_every_seconds``: time between observations.
+    ``there_before``: copies of its thread whose pace the ETA counts on once they are there.
     """
 
     lag: SumPoint | None
@@ -52,6 +53,7 @@ class CopyFigures(NamedTuple):
     allowed_seconds: float | None
     set_back: SetBack | None
     seen_every_seconds: float | None
+    there_before: int = 0
 
 
 def copy_figures(

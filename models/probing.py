@@ -16,8 +16,7 @@ from statistics import median
 from caughtup.models.durations import duration
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.probing_history import ProbingHistory
-from caughtup.models.warmup_table import CopyAssessment
-from caughtup.models.warmups import GRACE_MS
+from caughtup.models.warmups import GRACE_MS, CopyAssessment
 
 #: For how much longer than the first warm-up took it is worth to wait for further ones: the
 #: rebalance that this saves costs the application more than a quarter of that time does.

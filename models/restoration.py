@@ -130,3 +130,13 @@ def waiting_standbys(
         if blockers:
             waiting |= {CopyKey(process, task): blockers for task in member.assignment.standby}
     return waiting
+
+
+def copies_by_thread(generation: StreamsGeneration) -> list[list[CopyKey]]:
+    """List what each stream thread has, actives first: one consumer restores all of it."""
+    threads = []
+    for member in generation.members():
+        if member.assignment is not None:
+            tasks = dict.fromkeys((*member.assignment.active, *sorted(member.assignment.standby)))
+            threads.append([CopyKey(str(member.process), task) for task in tasks])
+    return threads

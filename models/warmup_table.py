@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from caughtup.models.copy_figures import CatchUpRate, CopyFigures, copy_figures
@@ -14,36 +13,20 @@ from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.restoration import waiting_standbys
+from caughtup.models.restoration import copies_by_thread, waiting_standbys
+from caughtup.models.shared_pace import with_shared_pace
 from caughtup.models.sum_history import SumHistory
 from caughtup.models.task_ends import EndOffsetSum
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
 from caughtup.models.trend import trend
-from caughtup.models.warmups import Circumstances, caught_up_since_ms, copy_verdict
+from caughtup.models.warmups import Circumstances, CopyAssessment, assess_copy
 
 #: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
 #: asked for have nothing to say.
 CATCHING_UP = frozenset({"warmup", "standby", "restoring"})
 #: How many copies that got there tell how fast the next ones will be.
 PACES_KEPT = 8
-
-
-@dataclass(frozen=True, slots=True)
-class CopyAssessment:
-    """How one copy fares: a verdict, a sentence with its numbers, and the figures behind it.
-
-    ``role``: warmup, standby or restoring; ``is_warmup``: whether a rebalance is to promote it.
-    ``caught_up_since_ms``: None while it isn't caught up, or not certainly.
-    """
-
-    copy: CopyKey
-    role: str
-    is_warmup: bool
-    verdict: str
-    reason: str
-    figures: CopyFigures
-    caught_up_since_ms: int | None
 
 
 class WarmupTable:
@@ -62,6 +45,7 @@ class WarmupTable:
         self._histories: dict[CopyKey, CopyHistory] = {}
         self._ends: dict[TaskId, SumHistory] = {}
         self._rates: dict[CopyKey, CatchUpRate] = {}
+        self._threads: list[list[CopyKey]] = []
         self._waiting: dict[CopyKey, tuple[TaskId, ...]] = {}
         self.paces: deque[float] = deque(maxlen=PACES_KEPT)
         self._losses = CopyLosses()
@@ -85,6 +69,7 @@ class WarmupTable:
             for copy, blockers in waiting_standbys(generation, restoring).items()
             if copy in self._roles
         }
+        self._threads = copies_by_thread(generation)
         if not is_new:
             return
         clients = {str(process): client for process, client in generation.clients.items()}
@@ -105,6 +90,7 @@ class WarmupTable:
         Such a group has no probing rebalances, and its log doesn't tell what each thread has.
         """
         self._take((rows[0].generation if rows else 0, 0), rows)
+        self._threads = [[copy] for copy in self._roles]
 
     def _take(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
         """Take who has what; gives whether it is of a generation that wasn't taken before."""
@@ -179,7 +165,7 @@ class WarmupTable:
         return {copy.task for copy in self._roles}
 
     def assess(self, now_ms: int) -> Iterator[CopyAssessment]:
-        """Judge every copy that is to catch up, in the order of the task table.
+        """Judge every copy that is to catch up, thread by thread.
 
         The caller may let others have their turn between two.
         """
@@ -187,36 +173,31 @@ class WarmupTable:
         # Without a generation the broker assigns, and promotes without anybody's rebalance: it
         # has had no time yet, and no warm-up is stranded.
         since_ms = now_ms if self._generation is None else self._generation.as_of_ms
-        for copy, role in list(self._roles.items()):
-            history = self._histories.get(copy) or CopyHistory()
-            waits_for = self._waits_for(copy, now_ms)
-            if waits_for:
-                history.excuse(now_ms)
-            figures = copy_figures(
-                history,
-                self._ends_of(copy.task),
-                self._rates.get(copy),
-                self._limit(role),
-                now_ms,
-            )
-            around = Circumstances(
-                is_warmup=role in self.warmup_roles,
-                since_ms=since_ms,
-                patience_ms=self.parameters.value("probing.rebalance.interval.ms"),
-                rebalance_due_ms=None if due is None else due[0],
-                waits_for=waits_for,
-                flaps=self._losses.of(copy),
-            )
-            verdict, reason = copy_verdict(figures, around, now_ms)
-            yield CopyAssessment(
-                copy=copy,
-                role=role,
-                is_warmup=around.is_warmup,
-                verdict=verdict,
-                reason=reason,
-                figures=figures,
-                caught_up_since_ms=caught_up_since_ms(figures, now_ms),
-            )
+        for copies in self._threads:
+            known = [(copy, self._roles[copy]) for copy in copies if copy in self._roles]
+            waits = [self._waits_for(copy, now_ms) for copy, _ in known]
+            figures = [
+                self._figures(copy, role, now_ms, waits=bool(blockers))
+                for (copy, role), blockers in zip(known, waits, strict=True)
+            ]
+            shared = with_shared_pace(figures)
+            for (copy, role), blockers, found in zip(known, waits, shared, strict=True):
+                around = Circumstances(
+                    is_warmup=role in self.warmup_roles,
+                    since_ms=since_ms,
+                    patience_ms=self.parameters.value("probing.rebalance.interval.ms"),
+                    rebalance_due_ms=None if due is None else due[0],
+                    waits_for=blockers,
+                    flaps=self._losses.of(copy),
+                )
+                yield assess_copy(copy, role, found, around, now_ms)
+
+    def _figures(self, copy: CopyKey, role: str, now_ms: int, *, waits: bool) -> CopyFigures:
+        history = self._histories.get(copy) or CopyHistory()
+        if waits:
+            history.excuse(now_ms)
+        ends, rate = self._ends_of(copy.task), self._rates.get(copy)
+        return copy_figures(history, ends, rate, self._limit(role), now_ms)
 
     def _waits_for(self, copy: CopyKey, now_ms: int) -> tuple[TaskId, ...]:
         """Name the actives that a standby's thread restores first, as far as anybody knows.

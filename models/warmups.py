@@ -31,6 +31,7 @@ from caughtup.models.copy_losses import GENERATIONS_WATCHED
 from caughtup.models.copy_progress import INTERVALS_ALLOWED
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
+from caughtup.models.task_positions import CopyKey
 from caughtup.models.trend import Eta
 
 #: How often a copy has to be built again, within the generations watched, to be called flapping.
@@ -61,6 +62,32 @@ class Circumstances:
     rebalance_due_ms: int | None = None
     waits_for: tuple[TaskId, ...] = ()
     flaps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAssessment:
+    """How one copy fares: a verdict, a sentence with its numbers, and the figures behind it.
+
+    ``role``: warmup, standby or restoring; ``is_warmup``: whether a rebalance is to promote it.
+    ``caught_up_since_ms``: None while it isn't caught up, or not certainly.
+    """
+
+    copy: CopyKey
+    role: str
+    is_warmup: bool
+    verdict: str
+    reason: str
+    figures: CopyFigures
+    caught_up_since_ms: int | None
+
+
+def assess_copy(
+    copy: CopyKey, role: str, figures: CopyFigures, around: Circumstances, now_ms: int
+) -> CopyAssessment:
+    """Judge a copy, with everything that its verdict rests on."""
+    verdict, reason = copy_verdict(figures, around, now_ms)
+    since_ms = caught_up_since_ms(figures, now_ms)
+    return CopyAssessment(copy, role, around.is_warmup, verdict, reason, figures, since_ms)
 
 
 def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tuple[str, str]:
@@ -160,10 +187,14 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
         return "unknown", f"{left}; its pace is not known yet"
     pace = f"{left}, {_pace(figures)}"
     enough = closing.steps >= FEWEST_STEPS
-    if enough and closing.per_second + closing.error <= 0 and figures.growth != 0:
+    falls_back = enough and closing.per_second + closing.error <= 0 and figures.growth != 0
+    if falls_back and math.isinf(eta.seconds):
         return "chasing", f"{pace}: it never catches up so"
     if math.isfinite(eta.seconds) and (math.isfinite(eta.high) or not enough):
-        return "warming", f"{pace}: caught up in {duration(eta.seconds)}{_between(eta)}"
+        reason = f"{pace}: caught up in {duration(eta.seconds)}{_between(eta)}"
+        if figures.there_before:
+            reason += f", since it gets the pace of {figures.there_before} beside it"
+        return "warming", reason
     return "unknown", f"{pace}: whether it gains is not certain yet"
 
 

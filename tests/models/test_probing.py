@@ -21,7 +21,7 @@ from caughtup.models.probing import (
 from caughtup.models.probing_history import ProbingHistory
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.trend import Eta, Trend
-from caughtup.models.warmup_table import CopyAssessment
+from caughtup.models.warmups import CopyAssessment
 from tests.support.followed_application import Service
 from tests.support.streams import HANDED_OVER, START_MS, TOLD, WARMING
 

@@ -9,7 +9,8 @@ from caughtup.models.probing_history import ProbingHistory
 from caughtup.models.state import ClusterState
 from caughtup.models.task_ends import EndOffsetSum
 from caughtup.models.task_positions import CopyKey
-from caughtup.models.warmup_table import CopyAssessment, WarmupTable
+from caughtup.models.warmup_table import WarmupTable
+from caughtup.models.warmups import CopyAssessment
 from tests.support.streams import (
     ENDS,
     GROUP,
