@@ -67,6 +67,6 @@ def _arrivals(copies: Sequence[CopyFigures], *, earliest: bool) -> list[float]:
 def _way(copy: CopyFigures, *, earliest: bool) -> float:
     """Give the offsets that a copy has to gain."""
     eta, closing = copy.eta, copy.closing
-    if eta is not None and closing is not None and closing.per_second > 0:
+    if eta is not None and closing is not None and math.isfinite(eta.seconds):
         return closing.per_second * (eta.low if earliest else eta.seconds)
     return float(max(0, (copy.estimated_lag or 0) - copy.limit))
