@@ -9,6 +9,7 @@ import time
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.garbage import Settling
 from caughtup.agents.health import Health
 from caughtup.models.state import ClusterState
 
@@ -28,6 +29,7 @@ class Assessor(Service):
         super().__init__()
         self._state = state
         self._health = health
+        self._settling = Settling()
 
     @Service.task
     async def _run(self) -> None:
@@ -49,3 +51,4 @@ class Assessor(Service):
                     await asyncio.sleep(_PAUSE_SECONDS)
                     turn = time.monotonic()
         self._state.assessments.keep_only(set(groups))
+        self._settling.reached(len(groups))

@@ -79,6 +79,9 @@ class GroupLabels:
         known = self._known[group] = _Labels(committed, membership, partitions, lines)
         return known
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def keep_only(self, groups: Collection[str]) -> None:
         """Forget the groups that are gone."""
         for group in self._known.keys() - set(groups):

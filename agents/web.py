@@ -14,6 +14,7 @@ from mode import Service
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.garbage import Settling
 from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import Health
 from caughtup.agents.metrics import exposition
@@ -53,6 +54,7 @@ class WebServer(Service):
         self._health = health
         self._clock = clock
         self._labels = GroupLabels()
+        self._settling = Settling()
         self._runner: web.AppRunner | None = None
         #: The port that is really listened on, which matters where 0 was asked for.
         self.port = settings.web_port
@@ -121,6 +123,7 @@ class WebServer(Service):
                     await response.write(chunk)
         except ConnectionError:
             log.debug("a scrape was cut off")
+        self._settling.reached(len(self._labels))
         return response
 
     async def _ready(self, request: web.Request) -> web.Response:

@@ -51,8 +51,9 @@ class Assessments:
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
-        # Each an Assessed without its class: plain tuples of plain values are nothing that the
-        # garbage collector has to look through again and again.
+        # Each an Assessed without its class, in a table that stays the same: plain tuples of
+        # plain values, and what is older than its last freezing, are nothing that the garbage
+        # collector looks through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
 
     def assess(
@@ -62,8 +63,8 @@ class Assessments:
 
         ``read_ms`` is when the log of commits was last read to its end, None for just now: long
         after that, nobody is said not to commit. The caller may let others have their turn
-        between two; what they change meanwhile counts or doesn't. The new assessment takes the
-        old one's place when all are done.
+        between two; what they change meanwhile counts or doesn't. The group's verdict comes when
+        all are done.
         """
         unread_ms = 0 if read_ms is None else now_ms - read_ms
         commits = state.commits.of(group)
@@ -71,16 +72,21 @@ class Assessments:
         owners = {} if membership is None else membership.owners
         allowed_ms = membership.rebalance_timeout_ms if membership else None
         interval_ms = state.commits.interval_ms(group)
-        behind: dict[TopicPartition, tuple[Any, ...]] = {}
+        behind = self._behind.setdefault(group, {})
         verdicts: list[tuple[TopicPartition, Verdict]] = []
-        for partition in commits.keys() | owners.keys():
+        partitions = commits.keys() | owners.keys()
+        for partition in behind.keys() - partitions:
+            del behind[partition]
+        for partition in partitions:
             looks = state.ends.history(partition)
             if looks is None:
+                behind.pop(partition, None)
                 continue
             known = commits.get(partition)
             if known is not None:
                 lag = partition_lag(known.committed, looks.latest, known.commit_timestamp_ms)
                 if not (lag.lag or lag.out_of_range):
+                    behind.pop(partition, None)
                     verdicts.append((partition, _AT_THE_END))
                     yield partition
                     continue
@@ -101,7 +107,6 @@ class Assessments:
             behind[partition] = tuple(assessed)
             verdicts.append((partition, verdict))
             yield partition
-        self._behind[group] = behind
         self.verdicts[group] = group_verdict(verdicts)
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
@@ -110,10 +115,9 @@ class Assessments:
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
         """Give what was worked out of a partition; None if its group wasn't assessed yet."""
-        known = self._behind.get(group)
-        if known is None:
+        if group not in self.verdicts:
             return None
-        kept = known.get(partition)
+        kept = self._behind[group].get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
 
     def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
@@ -121,15 +125,16 @@ class Assessments:
 
         None of them if the group wasn't assessed yet.
         """
-        known = self._behind.get(group)
-        if known is None:
+        if group not in self.verdicts:
             return []
+        known = self._behind[group]
         return [known.get(partition, AT_THE_END) for partition in partitions]
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
-        for group in self.verdicts.keys() - groups:
-            del self.verdicts[group], self._behind[group]
+        for group in self._behind.keys() - groups:
+            del self._behind[group]
+            self.verdicts.pop(group, None)
 
 
 def _unless_unread(verdict: Verdict, unread_ms: int) -> Verdict:

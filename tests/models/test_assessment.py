@@ -120,6 +120,32 @@ def test_a_partition_that_was_never_committed_is_assessed_too() -> None:
     assert list(state.assessments.behind(GROUP)) == [ZERO]
 
 
+def test_a_group_half_of_which_was_assessed_has_no_figures_yet() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 100, 1: 100}, at_ms=START_MS, topic=SOURCE)
+    read(state, commit(0, 50, group=GROUP), commit(1, 50, group=GROUP))
+    steps = state.assessments.assess(state, GROUP, START_MS)
+    done = next(steps)
+    assert state.assessments.find(GROUP, done) is None
+    assert state.assessments.of(GROUP, [ZERO, ONE]) == []
+    assert next(steps) != done
+    assert next(steps, None) is None
+    assert state.assessments.find(GROUP, done) != AT_THE_END
+
+
+def test_partitions_that_are_read_or_gone_are_behind_no_longer() -> None:
+    state = cluster_state()
+    two = TopicPartition(SOURCE, 2)
+    list_ends(state, {0: 100, 1: 100, 2: 100}, at_ms=START_MS, topic=SOURCE)
+    read(state, *(commit(number, 50, group=GROUP) for number in range(3)))
+    assess(state, START_MS)
+    assert set(state.assessments.behind(GROUP)) == {ZERO, ONE, two}
+    read(state, commit(0, 100, group=GROUP), commit(1, None, group=GROUP))
+    state.apply_ends(two, None)
+    assess(state, START_MS)
+    assert list(state.assessments.behind(GROUP)) == []
+
+
 def test_a_group_that_is_gone_is_forgotten() -> None:
     state = cluster_state()
     list_ends(state, {0: 100}, at_ms=START_MS, topic=SOURCE)
