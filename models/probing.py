@@ -11,11 +11,11 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from caughtup.models.durations import duration
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.probing_history import ProbingHistory
+from caughtup.models.trend import median
 from caughtup.models.warmups import GRACE_MS, CopyAssessment
 
 #: For how much longer than the first warm-up took it is worth to wait for further ones: the

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
 from caughtup.models.sum_history import SumPoint
@@ -75,6 +74,16 @@ class Eta(NamedTuple):
     def after(self, elapsed_seconds: float) -> Eta:
         """Give what is left of it after some seconds, never less than 0."""
         return Eta(*(max(0.0, seconds - elapsed_seconds) for seconds in self))
+
+
+def median(values: Sequence[float]) -> float:
+    """Give the middle of some values, or of the two in the middle; of one at least.
+
+    Python's own is in a module that loads randomness, which the models do without.
+    """
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def trend(points: Sequence[SumPoint]) -> Trend | None:

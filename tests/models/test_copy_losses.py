@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copy_losses import GENERATIONS_WATCHED, CopyLosses
@@ -50,6 +50,7 @@ def test_a_store_that_started_over_was_built_again() -> None:
     assert losses.of(COPY) == 2
 
 
+@settings(print_blob=True, deadline=None)
 @given(st.lists(st.booleans(), max_size=60))
 def test_losses_are_counted_as_often_as_a_copy_comes_back_in_the_window(held: list[bool]) -> None:
     lost_at = None

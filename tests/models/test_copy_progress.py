@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copy_progress import (
@@ -181,6 +181,7 @@ def test_its_pace_is_that_of_the_last_minutes_or_of_the_last_few_points() -> Non
     assert len(seldom.rate_points()) == FEWEST_POINTS
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     st.lists(
         st.tuples(

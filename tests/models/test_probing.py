@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copy_figures import CopyFigures
@@ -203,6 +203,7 @@ def test_how_long_a_plan_takes_is_unknown_without_any_pace(
     assert assess(*copies, to_build=(70_000,)).plan_seconds_worthwhile is None
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     st.lists(st.floats(0, 1e6), max_size=30),
     st.integers(1, 9),
@@ -216,6 +217,7 @@ def test_copies_take_as_long_as_their_places_allow(builds: list[float], at_once:
     assert seconds_one_after_another(builds, len(builds) + 1) == max(builds, default=0.0)
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     st.lists(
         st.tuples(

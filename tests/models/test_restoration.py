@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.groups import StreamsGeneration, read_streams_generation
@@ -72,6 +72,7 @@ def test_a_source_topic_is_restored_up_to_the_commit_only(committed: int, limit:
     assert restoration(source, None).offsets == limit
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     bounds=st.tuples(st.integers(0, 1_000), st.integers(0, 1_000)).map(sorted),
     checkpoint=st.integers(-1, 1_100) | st.none(),

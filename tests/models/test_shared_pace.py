@@ -142,6 +142,7 @@ def test_copies_of_a_thread_arrive_when_their_figures_say(
         assert eta.low - 1 - truth * 0.01 <= truth <= eta.high + 1
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.sum_history import HORIZON_MS, POINTS_KEPT, SumHistory, SumPoint
@@ -55,6 +55,7 @@ def test_only_the_newest_points_are_kept_when_no_more_are_wanted() -> None:
     assert kept.add(5, 2, 2)
 
 
+@settings(print_blob=True, deadline=None)
 @given(st.lists(st.integers(1, 20_000), min_size=1, max_size=200))
 def test_a_history_stays_small_and_its_bounds_of_a_growing_sum_stay_true(gaps: list[int]) -> None:
     kept = SumHistory()

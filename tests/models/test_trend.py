@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.sum_history import SumPoint
-from caughtup.models.trend import Eta, Trend, time_to_go, trend
+from caughtup.models.trend import Eta, Trend, median, time_to_go, trend
 
 
 def line(per_second: float, count: int, step_ms: int = 5_000) -> list[SumPoint]:
     """Points on a line, from a million at 0 ms."""
     sums = [1_000_000 + round(per_second * step_ms * i / 1000) for i in range(count)]
     return [SumPoint(i * step_ms, s, s) for i, s in enumerate(sums)]
+
+
+@settings(print_blob=True, deadline=None)
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1))
+def test_a_median_is_pythons(values: list[float]) -> None:
+    assert median(values) == statistics.median(values)
 
 
 def test_fewer_than_two_points_have_no_trend() -> None:
@@ -70,6 +77,7 @@ def test_a_sum_that_moves_in_batches_has_the_pace_of_its_batches(every: int) -> 
     assert abs(taken.per_second - 100) <= taken.error
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     per_second=st.integers(-10_000, 10_000),
     widths=st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 5_000)), min_size=2),
@@ -116,6 +124,7 @@ def test_what_is_left_of_a_time_is_never_less_than_nothing() -> None:
     assert Eta(20.0, 15.0, 30.0).after(60) == Eta(0.0, 0.0, 0.0)
 
 
+@settings(print_blob=True, deadline=None)
 @given(
     distance=st.integers(-1_000, 10**12),
     width=st.integers(0, 10**6),
