@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
@@ -61,7 +62,7 @@ def play(
     """
     ends = end_offsets(scenario)
     counts = _Counts(scenario, ends)
-    for rounds in range(1, most_rounds + 1):
+    for _ in range(most_rounds):
         decision = decide(scenario)
         counts.add(scenario, decision)
         scenario = after(scenario, decision, ends, offsets_a_round)
@@ -69,7 +70,7 @@ def play(
             break
     return Outcome(
         converged=not decision.probing_rebalance_needed,
-        rounds=rounds,
+        rounds=counts.rounds,
         copies_built=counts.built,
         offsets_restored=counts.restored,
         cold_hand_overs=counts.cold,
@@ -121,19 +122,13 @@ def spread(scenario: Scenario, *, standbys: bool) -> float:
     Of what they ran, and stood by for if ``standbys``.
     """
     stateful = frozenset(scenario.stateful)
-    loads = [
-        len(
-            (
-                (client.previous_active | client.previous_standby)
-                if standbys
-                else client.previous_active
-            )
-            & stateful
-        )
-        / client.capacity
-        for client in scenario.clients
-    ]
-    return max(loads) - min(loads)
+    loads = []
+    for client in scenario.clients:
+        own = client.previous_active
+        if standbys:
+            own |= client.previous_standby
+        loads.append(Fraction(len(own & stateful), client.capacity))
+    return float(max(loads) - min(loads))
 
 
 def _lags(
@@ -161,11 +156,12 @@ class _Counts:
         self._copies = len(ends) * (1 + min(scenario.configs.num_standby_replicas, others))
         self._warming: set[tuple[ProcessId, TaskId]] = set()
         self.built = self.cold = self.avoidable = self.most_extra = 0
-        self.wasted = self.hand_overs = 0
+        self.rounds = self.wasted = self.hand_overs = 0
         self.restored: int | None = 0
 
     def add(self, scenario: Scenario, decision: Decision) -> None:
         """Count a decision made on a scenario."""
+        self.rounds += 1
         copies = 0
         warming = self._warming
         self._warming = set()

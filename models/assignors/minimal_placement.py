@@ -43,12 +43,11 @@ class Placement:
         self._traffic = traffic
         self._size = replicas + 1
         self.clients = [*map(list[int], copies.holders)]
-        for task, clients in enumerate(self.clients):
-            if len(clients) > self._size:
-                clients.sort(key=partial(self._preference, task))
-                del clients[self._size :]
         tally = Counter(chain.from_iterable(self.clients))
         self.counts = [tally[client] for client in range(len(capacities))]
+        for task, clients in enumerate(self.clients):
+            if len(clients) > self._size:
+                self._drop(task, clients)
         if spread.matters and replicas:
             self._spread_over_tags()
         else:
@@ -69,14 +68,19 @@ class Placement:
         free = [one for one in holders if one not in here]
         return [(one, other) for other in free for one in here if self._may(task, one, other)]
 
-    def loose(self, source: int, destination: int) -> int | None:
-        """Find a task of which the source has yet to build its copy, too."""
+    def has_loose(self, source: int) -> bool:
+        """Tell whether the source has yet to build any of its copies."""
         if self._unbuilt is None:
             self._unbuilt = [{} for _ in self.capacities]
             for task, clients in enumerate(self.clients):
                 for client in clients:
                     if client not in self._copies.holders[task]:
                         self._unbuilt[client][task] = None
+        return bool(self._unbuilt[source])
+
+    def loose(self, source: int, destination: int) -> int | None:
+        """Find a task of which the source has yet to build its copy, too."""
+        assert self._unbuilt is not None, "it was asked whether there are any"
         tasks = self._unbuilt[source]
         return next((one for one in tasks if self._may(one, source, destination)), None)
 
@@ -160,11 +164,20 @@ class Placement:
             return False
         return not self._spread.matters or self._spread.may_move(clients, source, destination)
 
-    def _preference(self, task: int, client: int) -> tuple[int, bool, bool, int]:
-        """Prefer existing copies that are nearest to caught up, then those that are assigned."""
+    def _preference(self, task: int, client: int) -> tuple[int, bool, float, bool, int]:
+        """Prefer copies that are nearest to caught up, assigned, on the least loaded clients."""
         copies = self._copies
-        ran = copies.owner[task] == client
-        return copies.distance(task, client), not ran, task not in copies.roles[client], client
+        load = self.counts[client] / self.capacities[client]
+        assigned = task in copies.roles[client]
+        owner = copies.owner[task] == client
+        return copies.distance(task, client), not assigned, load, not owner, client
+
+    def _drop(self, task: int, clients: list[int]) -> None:
+        """Drop the copies of a task that are too many."""
+        clients.sort(key=partial(self._preference, task))
+        for client in clients[self._size :]:
+            self.counts[client] -= 1
+        del clients[self._size :]
 
     def _choose_actives(self) -> None:
         """Put first who ran a task and is caught up; else who is nearest to it, or least loaded."""
@@ -193,11 +206,10 @@ class Placement:
         """Choose anew for each task, since what exists may be where no value is added."""
         copies, counts, capacities = self._copies, self.counts, self.capacities
 
-        def rank(task: int, client: int) -> tuple[int, bool, bool, float, int]:
-            near: tuple[int, bool, bool] = (0, False, False)
-            if client in copies.holders[task]:
-                near = self._preference(task, client)[:3]
-            return *near, (counts[client] + 1) / capacities[client], client
+        def rank(task: int, client: int) -> tuple[int, float, int]:
+            held = client in copies.holders[task]
+            distance = copies.distance(task, client) if held else 0
+            return distance, (counts[client] + 1) / capacities[client], client
 
         for task, holders in enumerate(copies.holders):
             for one in self.clients[task]:

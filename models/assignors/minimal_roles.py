@@ -38,8 +38,12 @@ class Roles:
         active, *standbys = self._clients[task]
         return [(active, standby) for standby in standbys]
 
+    def has_loose(self, _source: int) -> bool:
+        """Deny it: where copies have to be built was decided before."""
+        return False
+
     def loose(self, _source: int, _destination: int) -> int | None:
-        """Find nothing: where copies have to be built was decided before."""
+        """Find nothing."""
         return None
 
     def nearness(self, task: int, client: int) -> tuple[int, int]:

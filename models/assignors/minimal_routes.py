@@ -26,8 +26,11 @@ class Units(Protocol):
     def arcs(self, task: int) -> list[tuple[int, int]]:
         """List the moves of a task's units that build nothing new: from whom, to whom."""
 
+    def has_loose(self, source: int) -> bool:
+        """Tell whether the client has a unit that has to be built anyway, be it here or there."""
+
     def loose(self, source: int, destination: int) -> int | None:
-        """Find a task of which a copy has to be built anyway, be it here or there."""
+        """Find such a unit that the destination can have as well."""
 
     def pick(self, source: int, destination: int) -> int | None:
         """Choose the task of which the destination builds a copy, in the source's stead."""
@@ -99,14 +102,19 @@ class Routes:
         tasks = self._free[source].get(destination)
         if tasks:
             return sorted(tasks, key=lambda task: self._units.nearness(task, destination))
-        loose = self._units.loose(source, destination)
+        loose = self._units.loose(source, destination) if self._units.has_loose(source) else None
         return [] if loose is None else [loose]
 
     def is_free(self, source: int, destination: int) -> bool:
         """Tell whether anything can move for nothing."""
         if self._free[source].get(destination):
             return True
-        return self._units.loose(source, destination) is not None
+        units = self._units
+        return units.has_loose(source) and units.loose(source, destination) is not None
+
+    def leads_somewhere(self, source: int) -> bool:
+        """Tell whether anything might move from here for nothing."""
+        return any(self._free[source].values()) or self._units.has_loose(source)
 
     def picked(self, source: int, destination: int) -> list[int]:
         """List what would be built at the destination, if anything: one task."""
@@ -149,6 +157,7 @@ class _Search:
         self._room = sum(counts) - sum(map(max, map(min, counts, high), low))
         #: How each node was reached: from which, and whether by building a copy.
         self._before: dict[int, tuple[int, bool]] = {}
+        self._least_loaded = routes.by_load(range(len(counts)))[::-1]
         self._order: list[int] = []
 
     def chain(self) -> list[_Move]:
@@ -197,8 +206,10 @@ class _Search:
 
     def _destinations(self, source: int, building: bool) -> Iterator[int]:
         """Name the clients that can have something of the source's, the least loaded first."""
+        if not building and not self._routes.leads_somewhere(source):
+            return
         can_have = self._routes.picked if building else self._routes.is_free
-        for other in reversed(self._routes.by_load(range(self._pool))):
+        for other in self._least_loaded:
             if other not in self._before and can_have(source, other):
                 yield other
 

@@ -82,7 +82,7 @@ def test_a_standby_that_waits_is_a_warm_up_too() -> None:
 
 def test_an_assignor_that_is_not_known_is_refused_by_name() -> None:
     data = described(client(), stateful=("0_0",))
-    known = "'mine' is not among fallback_prior, high_availability, public_sticky, sticky"
+    known = "'mine' is not among fallback_prior, high_availability, minimal_movement, public_sticky"
     with pytest.raises(ScenarioError, match=known) as raised:
         decide(parse_scenario({**data, "assignor": "mine"}))
     assert raised.value.code == "unsupported"
