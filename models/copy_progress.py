@@ -20,6 +20,9 @@ FEWEST_WAITS = 2
 ENOUGH_WAITS = 5
 #: A copy that takes longer than this many of its own intervals for a move isn't in its rhythm.
 INTERVALS_ALLOWED = 3
+#: The least allowance, in ms: Kafka's default of ``commit.interval.ms``, by which an instance
+#: writes down where its copies are. In less, a pause of the disk is as likely as a standstill.
+LEAST_ALLOWED_MS = 30_000
 #: Rates are taken from the last minutes, or from this many points if those reach further back.
 RATE_SPAN_MS = 300_000
 FEWEST_POINTS = 4
@@ -175,12 +178,13 @@ class CopyHistory:
     def allowed_ms(self) -> int | None:
         """How long it may stand while it is in its rhythm, in ms; None while it has none.
 
-        Observations can't tell less time than lies between two of them.
+        Observations can't tell less time than lies between two of them, nor a commit interval.
         """
         interval = self.interval_ms
         if interval is None:
             return None
-        return INTERVALS_ALLOWED * max(interval, self.positions.spacing_ms or 0)
+        longest = max(interval, self.positions.spacing_ms or 0)
+        return max(LEAST_ALLOWED_MS, INTERVALS_ALLOWED * longest)
 
     @property
     def stood_ms(self) -> int:

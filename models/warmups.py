@@ -1,7 +1,7 @@
 """How a copy that is to catch up fares, in a word and a line: warm-ups, standbys, restoring actives.
 
 What is normal is the copy's own rhythm: the *allowance* is three of its intervals from move to
-move, and at least three times the time between two observations. Of a copy that has no rhythm yet
+move, and at least three times the time between two observations, and 30 s. Of a copy that has no rhythm yet
 the application's probing interval stands in for it, the time by which Kafka itself looks again.
 From the top, the first that holds is the verdict:
 
@@ -172,8 +172,7 @@ def _stalled(figures: CopyFigures, patience: float) -> str:
     if figures.allowed_seconds is None:
         rhythm = f"and it has never moved; {duration(patience)} are the probing interval"
     else:
-        usual = figures.allowed_seconds / INTERVALS_ALLOWED
-        rhythm = f"where {duration(usual)} from move to move are usual"
+        rhythm = f"where {duration(figures.allowed_seconds)} are allowed by its rhythm"
     reason = f"{_lag(figures)} to restore and no move for {stood}, {rhythm}"
     if lag is not None and lag.high <= MARKERS:
         reason += "; so few can be transaction markers, which no copy can restore"

@@ -122,9 +122,11 @@ def test_a_rhythm_is_known_after_two_moves_and_one_pause_does_not_make_it() -> N
     assert history.interval_ms == 5_000
 
 
-def test_the_allowance_is_never_finer_than_the_observations() -> None:
-    history = observed((0, 1), (600, 2), (1_200, 3), (1_800, 4))
-    assert history.allowed_ms == 3 * 600_000
+def test_the_allowance_is_never_finer_than_the_observations_or_a_commit_interval() -> None:
+    seldom = observed((0, 1), (600, 2), (1_200, 3), (1_800, 4))
+    assert seldom.allowed_ms == 3 * 600_000
+    often = observed((0, 1), (1, 2), (2, 3), (3, 4))
+    assert often.allowed_ms == 30_000
 
 
 def test_a_copy_stands_from_its_last_move_to_its_last_observation() -> None:

@@ -89,16 +89,26 @@ def test_nobody_is_called_chasing_after_a_few_reports() -> None:
 
 
 def test_a_copy_that_moved_and_stands_is_stalled_after_three_of_its_intervals() -> None:
-    copy = SimulatedCopy(rate=1_000)
-    copy.run(30 * SECOND)
+    copy = SimulatedCopy(rate=1_000, report_ms=20 * SECOND)
+    copy.run(80 * SECOND)
     copy.rate = 0
-    copy.run(15 * SECOND)
+    copy.run(60 * SECOND)
     assert copy.verdict()[0] != "stalled"
-    copy.run(5 * SECOND)
+    copy.run(20 * SECOND)
     assert copy.verdict() == (
         "stalled",
-        "70,000 to restore and no move for 20 s, where 5.0 s from move to move are usual",
+        "20,000 to restore and no move for 80 s, where 60 s are allowed by its rhythm",
     )
+
+
+def test_a_copy_that_is_seen_every_second_is_not_stalled_for_a_pause_of_half_a_minute() -> None:
+    copy = SimulatedCopy(rate=1_000, report_ms=SECOND)
+    copy.run(30 * SECOND)
+    copy.rate = 0
+    copy.run(30 * SECOND)
+    assert copy.verdict()[0] != "stalled"
+    copy.run(SECOND)
+    assert copy.verdict()[0] == "stalled"
 
 
 def test_a_copy_that_goes_on_is_warming_again() -> None:
