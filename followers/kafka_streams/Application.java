@@ -1,6 +1,8 @@
 package caughtup;
 
-import java.util.Collections;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.SortedSet;
@@ -61,6 +63,8 @@ final class Application {
     final SortedMap<ProcessId, Client> clients = new TreeMap<>();
     final Map<TaskId, TaskInfo> infos;
     final AssignmentConfigs configs;
+    private final Map<TaskId, List<ProcessId>> owners = new HashMap<>();
+    private final Map<TaskId, List<ProcessId>> holders = new HashMap<>();
 
     Application(final ApplicationState state) {
         infos = state.allTasks();
@@ -69,17 +73,22 @@ final class Application {
             task, info.topicPartitions().stream().anyMatch(TaskTopicPartition::isChangelog)));
         state.kafkaStreamsStates(true)
             .forEach((process, client) -> clients.put(process, new Client(client, tasks)));
+        clients.forEach((process, client) -> {
+            client.active.forEach(task ->
+                owners.computeIfAbsent(task, any -> new ArrayList<>()).add(process));
+            client.standby.forEach(task ->
+                holders.computeIfAbsent(task, any -> new ArrayList<>()).add(process));
+        });
     }
 
     /** The processes that ran a task as its active; none while it is in transit. */
-    SortedSet<ProcessId> owners(final TaskId task) {
-        final SortedSet<ProcessId> owners = new TreeSet<>();
-        clients.forEach((process, client) -> {
-            if (client.active.contains(task)) {
-                owners.add(process);
-            }
-        });
-        return owners;
+    List<ProcessId> owners(final TaskId task) {
+        return owners.getOrDefault(task, List.of());
+    }
+
+    /** The processes that have a copy of a task which isn't its active, as far as they said. */
+    List<ProcessId> holders(final TaskId task) {
+        return holders.getOrDefault(task, List.of());
     }
 
     boolean caughtUp(final ProcessId process, final TaskId task) {
@@ -90,8 +99,11 @@ final class Application {
 
     /** The smallest rank that any process has of a task. */
     long nearest(final TaskId task) {
-        return Collections.min(clients.values(), (a, b) -> Long.compare(a.rank(task), b.rank(task)))
-            .rank(task);
+        long nearest = Long.MAX_VALUE;
+        for (final Client client : clients.values()) {
+            nearest = Math.min(nearest, client.rank(task));
+        }
+        return nearest;
     }
 
     /** Tells whether a task may be active here: caught up, or nobody is and this is nearest. */

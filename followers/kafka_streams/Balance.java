@@ -1,10 +1,12 @@
 package caughtup;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
@@ -16,13 +18,20 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
  * What is done without caughtup, once no recommendation came for long enough.
  *
  * <p>From where everything is, tasks go one by one from the most to the least loaded process until
- * none would gain. A task with state is served where it is until its destination, a warm-up until
- * then, is caught up. Kafka's own HighAvailabilityTaskAssignor cannot be called through the public
- * API, and its public StickyTaskAssignor hands tasks to processes that have none of their state.
+ * none would gain, first those that the destination rather than others has. A task with state is served where
+ * it is until its destination, a warm-up until then, is caught up. Kafka's own
+ * HighAvailabilityTaskAssignor cannot be called through the public API, and its public
+ * StickyTaskAssignor hands tasks to processes that have none of their state.
  */
 final class Balance {
+    /** Greater lags are alike: so differences of two don't overflow. */
+    private static final long MOST = 1L << 61;
+
     private final Application application;
     private final Placement placement;
+    private final Map<TaskId, List<ProcessId>> nearest = new HashMap<>();
+    /** The tasks of a process in the order in which a destination should take them. */
+    private final Map<ProcessId, Map<ProcessId, Queue<TaskId>>> queues = new HashMap<>();
     private int waiting;
 
     private Balance(final Application application) {
@@ -65,6 +74,7 @@ final class Balance {
     private void level(
         final SortedMap<TaskId, ProcessId> active, final Map<ProcessId, Integer> loads,
         final boolean stateful) {
+        queues.clear();
         final Map<ProcessId, SortedSet<TaskId>> movable = new HashMap<>();
         application.clients.keySet().forEach(process -> movable.put(process, new TreeSet<>()));
         active.forEach((task, process) -> {
@@ -89,15 +99,11 @@ final class Balance {
             if (before <= after) {
                 return;
             }
-            TaskId nearest = null;
-            for (final TaskId task : movable.get(source)) {
-                if (nearest == null || rank(destination, task) < rank(destination, nearest)) {
-                    nearest = task;
-                }
-            }
-            movable.get(source).remove(nearest);
-            movable.get(destination).add(nearest);
-            active.put(nearest, destination);
+            final TaskId moved = next(movable.get(source), source, destination);
+            movable.get(source).remove(moved);
+            movable.get(destination).add(moved);
+            queues.remove(destination);
+            active.put(moved, destination);
             loads.merge(source, -1, Integer::sum);
             loads.merge(destination, 1, Integer::sum);
         }
@@ -105,6 +111,48 @@ final class Balance {
 
     private long rank(final ProcessId process, final TaskId task) {
         return application.tasks.get(task) ? application.clients.get(process).rank(task) : 0;
+    }
+
+    /** Takes the task for which the destination lags least, compared with other processes. */
+    private TaskId next(
+        final SortedSet<TaskId> movable, final ProcessId source, final ProcessId destination) {
+        final Queue<TaskId> queue = queues.computeIfAbsent(source, any -> new HashMap<>())
+            .computeIfAbsent(destination, any -> {
+                final List<TaskId> sorted = new ArrayList<>(movable);
+                sorted.sort(Comparator
+                    .<TaskId>comparingLong(task -> Math.min(MOST, rank(destination, task))
+                        - Math.min(MOST, elsewhere(task, source, destination)))
+                    .thenComparingLong(task -> rank(destination, task)));
+                return new ArrayDeque<>(sorted);
+            });
+        // Others may have taken some since it was sorted.
+        while (!movable.contains(queue.element())) {
+            queue.remove();
+        }
+        return queue.remove();
+    }
+
+    /** The smallest rank of other processes: who has more of a task should be left to take it. */
+    private long elsewhere(
+        final TaskId task, final ProcessId source, final ProcessId destination) {
+        for (final ProcessId process : nearest.computeIfAbsent(task, this::nearest)) {
+            if (!process.equals(source) && !process.equals(destination)) {
+                return rank(process, task);
+            }
+        }
+        return Long.MAX_VALUE;
+    }
+
+    /** The three processes that are nearest: one of them is neither source nor destination. */
+    private List<ProcessId> nearest(final TaskId task) {
+        final SortedSet<ProcessId> left = new TreeSet<>(application.clients.keySet());
+        final List<ProcessId> found = new ArrayList<>();
+        while (found.size() < 3 && !left.isEmpty()) {
+            final ProcessId next = Placement.least(left, placement.byRank(task));
+            found.add(next);
+            left.remove(next);
+        }
+        return found;
     }
 
     /** Moves what may move now, and gives what has to warm up first, the nearest first. */
@@ -131,10 +179,10 @@ final class Balance {
     /** Keeps standbys there are; who hands a task over has its state and is one of them. */
     private void keepStandbys() {
         for (final TaskId task : application.tasks.keySet()) {
-            final List<ProcessId> holders = new ArrayList<>(application.clients.keySet());
-            holders.removeIf(process -> process.equals(placement.active.get(task))
-                || !application.clients.get(process).standby.contains(task)
-                && !application.clients.get(process).active.contains(task));
+            final SortedSet<ProcessId> any = new TreeSet<>(application.holders(task));
+            any.addAll(application.owners(task));
+            any.remove(placement.active.get(task));
+            final List<ProcessId> holders = new ArrayList<>(any);
             holders.sort(placement.byRank(task));
             if (application.tasks.get(task)) {
                 holders.stream().limit(application.configs.numStandbyReplicas())
@@ -149,7 +197,8 @@ final class Balance {
         placement.standby.forEach(
             (process, tasks) -> copies.merge(process, tasks.size(), Integer::sum));
         application.tasks.forEach((task, stateful) -> {
-            while (stateful && standbys(task) < application.configs.numStandbyReplicas()) {
+            final int wanted = stateful ? application.configs.numStandbyReplicas() : 0;
+            for (long has = wanted == 0 ? 0 : standbys(task); has < wanted; has++) {
                 final SortedSet<ProcessId> free = new TreeSet<>(application.clients.keySet());
                 free.removeIf(process -> holds(process, task));
                 if (free.isEmpty()) {

@@ -7,7 +7,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.SortedMap;
+import java.util.SortedSet;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment;
 import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment.AssignedTask;
@@ -25,6 +28,7 @@ final class Outcome {
     final String reason;
     final String message;
     final Placement placement;
+    private final SortedMap<ProcessId, SortedSet<TaskId>> active = new TreeMap<>();
     /** How long from now another rebalance is wanted, in ms; null if it is not. */
     final Long followUpMs;
 
@@ -36,6 +40,8 @@ final class Outcome {
         this.message = message;
         this.placement = placement;
         this.followUpMs = followUpMs;
+        placement.standby.keySet().forEach(process -> active.put(process, new TreeSet<>()));
+        placement.active.forEach((task, process) -> active.get(process).add(task));
     }
 
     /**
@@ -48,7 +54,7 @@ final class Outcome {
             ? own : placement.standby.firstKey();
         placement.standby.forEach((process, standbys) -> {
             final Set<AssignedTask> tasks = new HashSet<>();
-            active(process).forEach(
+            active.get(process).forEach(
                 task -> tasks.add(new AssignedTask(task, AssignedTask.Type.ACTIVE)));
             standbys.forEach(task -> tasks.add(new AssignedTask(task, AssignedTask.Type.STANDBY)));
             final KafkaStreamsAssignment assignment = KafkaStreamsAssignment.of(process, tasks);
@@ -69,8 +75,8 @@ final class Outcome {
         final Map<String, Object> assignment = new LinkedHashMap<>();
         placement.standby.forEach((process, standbys) -> {
             final Map<String, Object> given = new LinkedHashMap<>();
-            given.put("active", active(process));
-            given.put("standby", List.copyOf(standbys));
+            given.put("active", active.get(process));
+            given.put("standby", standbys);
             assignment.put(process.toString(), given);
         });
         json.put("assignment", assignment);
@@ -78,11 +84,5 @@ final class Outcome {
             json.put("follow_up_ms", followUpMs);
         }
         return json;
-    }
-
-    private List<TaskId> active(final ProcessId process) {
-        return placement.active.entrySet().stream()
-            .filter(entry -> entry.getValue().equals(process))
-            .map(Map.Entry::getKey).collect(Collectors.toList());
     }
 }

@@ -44,7 +44,7 @@ final class Placement {
         final Map<ProcessId, Integer> loads = new HashMap<>();
         final List<TaskId> nowhere = new ArrayList<>();
         for (final TaskId task : application.tasks.keySet()) {
-            final SortedSet<ProcessId> owners = application.owners(task);
+            final List<ProcessId> owners = application.owners(task);
             if (owners.isEmpty()) {
                 nowhere.add(task);
                 continue;
@@ -68,9 +68,8 @@ final class Placement {
         final int standbys = application.configs.numStandbyReplicas();
         final List<Map.Entry<TaskId, ProcessId>> warmups = new ArrayList<>();
         for (final TaskId task : application.tasks.keySet()) {
-            final List<ProcessId> holders = new ArrayList<>(application.clients.keySet());
-            holders.removeIf(process -> !application.clients.get(process).standby.contains(task)
-                || process.equals(active.get(task)));
+            final List<ProcessId> holders = new ArrayList<>(application.holders(task));
+            holders.remove(active.get(task));
             holders.sort(byRank(task));
             final int kept = Math.min(standbys, holders.size());
             holders.subList(0, kept).forEach(process -> standby.get(process).add(task));

@@ -1,5 +1,6 @@
 package caughtup;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalInt;
@@ -162,7 +163,7 @@ final class Rules {
             return true;
         }
         for (final Map.Entry<TaskId, ProcessId> entry : placement.active.entrySet()) {
-            final SortedSet<ProcessId> owners = application.owners(entry.getKey());
+            final List<ProcessId> owners = application.owners(entry.getKey());
             if (!owners.isEmpty() && !owners.contains(entry.getValue())) {
                 return true;
             }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from caughtup.models.assignors.follower_placement import (
@@ -11,6 +13,9 @@ from caughtup.models.assignors.follower_placement import (
     per_thread,
 )
 from caughtup.models.ids import ProcessId, TaskId
+
+#: Greater lags are alike.
+_MOST = 1 << 61
 
 
 class Step(NamedTuple):
@@ -24,7 +29,7 @@ def balance_step(standing: Standing) -> Step:
     """Balance from where everything is, handing over what is caught up and warming up the rest.
 
     Tasks go one by one from the most to the least loaded process, per thread, until none would
-    gain. At most ``max.warmup.replicas`` copies are there beyond ``num.standby.replicas``.
+    gain, first those that the destination rather than others has. At most ``max.warmup.replicas`` copies are there beyond ``num.standby.replicas``.
     """
     active = keep_actives(standing)
     stateful = {task: process for task, process in active.items() if task in standing.stateful}
@@ -66,6 +71,7 @@ def _level(
 ) -> None:
     """Move tasks until the most loaded process with a movable one has none to spare."""
     clients = standing.clients
+    queues: dict[tuple[ProcessId, ProcessId], Iterator[TaskId]] = {}
     having: dict[ProcessId, set[TaskId]] = {process: set() for process in clients}
     for task, process in movable.items():
         having[process].add(task)
@@ -81,12 +87,32 @@ def _level(
             clients[destination], loads[destination] + 1
         ):
             return
-        task = min(having[source], key=lambda task: (_rank(standing, destination, task), task))
+        if (source, destination) not in queues:
+            queues[source, destination] = _in_order(standing, having[source], source, destination)
+        # Others may have taken some since they were sorted.
+        task = next(one for one in queues[source, destination] if one in having[source])
         having[source].remove(task)
         having[destination].add(task)
+        for pair in [pair for pair in queues if pair[0] == destination]:
+            del queues[pair]
         movable[task] = destination
         loads[source] -= 1
         loads[destination] += 1
+
+
+def _in_order(
+    standing: Standing, tasks: set[TaskId], source: ProcessId, destination: ProcessId
+) -> Iterator[TaskId]:
+    """Sort tasks: first those for which the destination lags least, compared with others."""
+
+    def order(task: TaskId) -> tuple[int, int, TaskId]:
+        rank = _rank(standing, destination, task)
+        # Of the three nearest one is neither.
+        nearest = heapq.nsmallest(3, standing.clients, key=lambda p: _rank(standing, p, task))
+        elsewhere = [_rank(standing, p, task) for p in nearest if p not in (source, destination)]
+        return min(_MOST, rank) - min([_MOST, *elsewhere]), rank, task
+
+    return iter(sorted(tasks, key=order))
 
 
 def _rank(standing: Standing, process: ProcessId, task: TaskId) -> int:

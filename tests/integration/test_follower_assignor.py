@@ -95,6 +95,8 @@ def spoiled(name: str, state: dict[str, Any]) -> tuple[Any, str]:
     if name == "fewer processes":
         record["process_ids"].remove(first)
         assignment[second]["active"] += assignment.pop(first)["active"]
+        # What it ran it may have stood by for.
+        assignment[second]["standby"] = []
         return record, "other_processes"
     if name == "an unknown task":
         assignment[first]["active"].append("9_9")

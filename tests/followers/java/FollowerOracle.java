@@ -58,13 +58,15 @@ public final class FollowerOracle {
             }
         }
         final String id = read.recommendation == null ? "" : read.recommendation.decisionId;
+        final long start = System.nanoTime();
         final Application application = new Application(state);
         final Outcome outcome = Following.decide(
             application, read,
             new Following.Patience(patience.get(0).asLong(), patience.get(1).asLong(),
                 patience.get(2).asLong()),
             question.get("waited").asInt(), Map.of(id, question.get("repeated").asInt()));
-        final ObjectNode answer = JACKSON.createObjectNode();
+        final double milliseconds = (System.nanoTime() - start) / 1e6;
+        final ObjectNode answer = JACKSON.createObjectNode().put("ms", milliseconds);
         answer.set("outcome", JACKSON.readTree(Json.write(outcome.toJson())));
         answer.set("state", JACKSON.readTree(Json.write(
             ApplicationStateRecord.of(application, outcome, "orders", "state-1", 7))));
