@@ -24,7 +24,7 @@ INTERVALS_ALLOWED = 3
 #: writes down where its copies are. In less, a pause of the disk is as likely as a standstill.
 LEAST_ALLOWED_MS = 30_000
 #: Rates are taken from the last minutes, or from this many points if those reach further back.
-RATE_SPAN_MS = 300_000
+RATE_SPAN_MS = 120_000
 FEWEST_POINTS = 4
 
 REPORTED = "reported"

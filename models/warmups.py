@@ -15,7 +15,8 @@ caught_up   its lag is at most the limit, certainly: as observed, or by its pace
 waiting     its thread restores actives first
 stalled     it has something to restore and was seen not to move for longer than the allowance
 unknown     its pace isn't known
-chasing     it moves, but at least as many offsets come as it restores, certainly
+chasing     it moves, but at least as many offsets come as it restores: certainly, and for
+            longer than the allowance
 warming     it gains: certainly, or as far as a few observations tell
 unknown     whether it gains isn't certain
 ==========  ===================================================================================
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 
 from caughtup.models.copy_figures import CopyFigures
 from caughtup.models.copy_losses import GENERATIONS_WATCHED
-from caughtup.models.copy_progress import INTERVALS_ALLOWED
+from caughtup.models.copy_progress import INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
 from caughtup.models.task_positions import CopyKey
@@ -185,8 +186,11 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
     if closing is None or eta is None:
         return "unknown", f"{left}; its pace is not known yet"
     pace = f"{left}, {_pace(figures)}"
-    enough = closing.steps >= FEWEST_STEPS
-    falls_back = enough and closing.per_second + closing.error <= 0 and figures.growth != 0
+    # What it does within its allowance may be a pause.
+    shortest = figures.allowed_seconds or LEAST_ALLOWED_MS / 1000
+    enough = closing.steps >= FEWEST_STEPS and closing.span_seconds >= shortest
+    moves = figures.rate is None or (figures.rate > 0 and figures.growth != 0)
+    falls_back = enough and moves and closing.per_second + closing.error <= 0
     if falls_back and math.isinf(eta.seconds):
         return "chasing", f"{pace}: it never catches up so"
     if math.isfinite(eta.seconds) and (math.isfinite(eta.high) or not enough):
