@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from itertools import chain
 
 from mode import Service
 
@@ -46,9 +47,9 @@ class Assessor(Service):
             steps = self._state.assessments.assess(
                 self._state, group, now_ms(), self._health.read_ms
             )
-            for _ in steps:
+            for _ in chain(steps, self._state.watch_copies(group, now_ms())):
                 if time.monotonic() - turn > _TURN_SECONDS:
                     await asyncio.sleep(_PAUSE_SECONDS)
                     turn = time.monotonic()
-        self._state.assessments.keep_only(set(groups))
+        self._state.forget_all_but(set(groups))
         self._settling.reached(len(groups))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from caughtup.agents.page_state import present
+from caughtup.agents.page_state import finite, present
 from caughtup.models.state import ClusterState
+from caughtup.models.task_positions import CopyKey
 
 
 def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
@@ -45,7 +46,10 @@ def partition_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]
 
 def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
     """Give a JSON line for each copy of each task of a Streams application."""
+    watch = state.watches.get(group)
     for copy in state.task_rows(group):
+        assessed = watch and watch.copies.get(CopyKey(copy.process, copy.task))
+        eta = assessed.figures.eta if assessed else None
         yield present(
             kind="task",
             group=group,
@@ -60,6 +64,9 @@ def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
             end_offset_sum=copy.end_offset_sum,
             changelogs=copy.changelogs or None,
             as_of_ms=copy.as_of_ms,
+            eta_seconds=finite(eta.seconds) if eta else None,
+            verdict=assessed.verdict if assessed else None,
+            why=assessed.reason if assessed else None,
         )
 
 

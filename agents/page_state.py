@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import caughtup
 from caughtup.agents.health import Health
 from caughtup.models.application import Application
 from caughtup.models.assessment import Assessed
+from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.state import ClusterState
+from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
 
 SCHEMA = 1
@@ -45,6 +48,11 @@ def page_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, An
 def present(**fields: Any) -> dict[str, Any]:
     """Make an object of the fields that are known."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def finite(seconds: float) -> float | None:
+    """Give a time as JSON can tell it: it has no word for never."""
+    return seconds if isfinite(seconds) else None
 
 
 def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
@@ -100,10 +108,12 @@ def application_view(state: ClusterState, group: str, application: Application) 
         "group": group,
         "generation": application.newest.generation,
         "as_of_ms": generation.as_of_ms,
-        "acceptable_recovery_lag": state.applications.parameters(group).value("acceptable.recovery.lag"),
+        "acceptable_recovery_lag": state.applications.parameters(group).value(
+            "acceptable.recovery.lag"
+        ),
         "clients": _clients(generation),
-        "tasks": _tasks(state.task_rows(group), decided),
-        "probing": probing,
+        "tasks": _tasks(state.task_rows(group), decided, state.watches.get(group)),
+        "probing": probing | _probing(state.watches.get(group)),
         **(_decided(decided) if decided else {}),
         "history": [
             {
@@ -115,6 +125,24 @@ def application_view(state: ClusterState, group: str, application: Application) 
             for p in reversed(application.history)
         ],
     }
+
+
+def _probing(watch: CopyWatch | None) -> dict[str, Any]:
+    """Tell whether the next probing rebalance is worth it, once that was worked out."""
+    if watch is None or (probing := watch.probing) is None:
+        return {}
+    worthwhile = probing.plan_seconds_worthwhile
+    return present(
+        worthwhile_now=probing.worthwhile_now,
+        worthwhile_at_ms=probing.worthwhile_at_ms,
+        why=probing.reason,
+        overdue_ms=probing.overdue_ms,
+        fired=probing.fired,
+        needless=probing.needless,
+        endless=probing.endless,
+        plan_seconds=probing.plan_seconds,
+        plan_seconds_worthwhile=None if worthwhile is None else finite(worthwhile),
+    )
 
 
 def _clients(generation: StreamsGeneration) -> list[dict[str, Any]]:
@@ -133,9 +161,13 @@ def _clients(generation: StreamsGeneration) -> list[dict[str, Any]]:
     ]
 
 
-def _tasks(copies: list[TaskCopy], decided: DecidedGeneration | None) -> list[dict[str, Any]]:
+def _tasks(
+    copies: list[TaskCopy], decided: DecidedGeneration | None, watch: CopyWatch | None
+) -> list[dict[str, Any]]:
     by_task: dict[str, list[dict[str, Any]]] = {}
     for copy in copies:
+        assessed = watch and watch.copies.get(CopyKey(copy.process, copy.task))
+        eta = assessed.figures.eta if assessed else None
         by_task.setdefault(str(copy.task), []).append(
             present(
                 process=copy.process,
@@ -143,6 +175,9 @@ def _tasks(copies: list[TaskCopy], decided: DecidedGeneration | None) -> list[di
                 lag=copy.lag,
                 provenance=copy.provenance,
                 as_of_ms=copy.as_of_ms,
+                eta_seconds=finite(eta.seconds) if eta else None,
+                verdict=assessed.verdict if assessed else None,
+                why=assessed.reason if assessed else None,
             )
         )
     stateful = {str(task) for task in decided.inputs.ends} if decided else set()

@@ -78,6 +78,9 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     state.applications.leave_the_past()
     for _ in state.decide(now_ms()):
         pass  # a snapshot publishes nothing; what was decided is in the state
+    for group in [*state.applications, *state.groups.streams]:
+        for _ in state.watch_copies(group, now_ms()):
+            pass
     return state
 
 

@@ -23,7 +23,8 @@ class DueGeneration:
 
     ``told`` is what its leader told of the rebalance, if it tells, and ``published`` what was
     recommended before, in that order: a follower may have followed it. ``revises`` is the
-    decision that there was, where copies have caught up since.
+    decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
+    a probing rebalance is worth it, as far as the copies' pace tells.
     """
 
     generation: StreamsGeneration
@@ -31,6 +32,7 @@ class DueGeneration:
     told: ApplicationState | None = None
     published: tuple[Record, ...] = ()
     revises: DecidedGeneration | None = None
+    worthwhile_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     else:
         exact = recompute(generation, inputs)
     recommended = recommend(inputs)
-    record: Record | None = recommendation(cluster, generation, inputs, exact, recommended, now_ms)
+    record: Record | None = recommendation(
+        cluster, generation, inputs, exact, recommended, now_ms, due.worthwhile_at_ms
+    )
     if due.revises is not None and _says_the_same(record, due.revises.record):
         record = due.revises.record
     revises = due.revises and replace(due.revises, revises=None)

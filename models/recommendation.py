@@ -37,10 +37,12 @@ def recommendation(
     exact: ExactResult,
     decision: Decision | None,
     decided_at_ms: int,
+    worthwhile_at_ms: int | None = None,
 ) -> dict[str, Any] | None:
     """Write the record of ``caughtup-recommended-assignments`` for a generation.
 
-    ``decision`` is what is recommended. None when nothing could be decided. Whoever applies it
+    ``decision`` is what is recommended, ``worthwhile_at_ms`` from when on a probing rebalance
+    would promote something. None when nothing could be decided. Whoever applies it
     ignores it once the generation or the processes are others.
     """
     if decision is None:
@@ -52,6 +54,8 @@ def recommendation(
     }
     if due is not None:
         probing["due_ms"] = due[0]
+    if worthwhile_at_ms is not None and decision.probing_rebalance_needed:
+        probing["worthwhile_at_ms"] = worthwhile_at_ms
     recommended = parse_scenario(inputs.scenario)
     kafkas = replace(recommended, assignor=KAFKAS)
     return {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from caughtup.models.applications import Applications
 from caughtup.models.assessment import Assessments
+from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import DecodeError
@@ -19,7 +20,7 @@ from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
 from caughtup.models.membership import Member
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.reassignment import ReassignmentTracker
-from caughtup.models.task_positions import TaskPositions
+from caughtup.models.task_positions import CopyKey, TaskPositions
 from caughtup.models.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.topic_names import TopicNames, TopicReaders
 from caughtup.models.wire.batch import Batch
@@ -61,6 +62,7 @@ class ClusterState:
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
         self.applications = Applications(parameters)
         self.assessments = Assessments()
+        self.watches: dict[str, CopyWatch] = {}
         self._readers = TopicReaders()
 
     def _unreadable(self, error: DecodeError) -> None:
@@ -71,8 +73,7 @@ class ClusterState:
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
-        for key, commit in batch.commits.items():
-            self._apply_commit(key, commit)
+        self._apply_commits(batch.commits)
         self.groups.apply(batch)
         for group, metadata in sorted(batch.groups.items()):
             self.applications.apply_generation(group, metadata, seen_ms)
@@ -89,22 +90,25 @@ class ClusterState:
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
-    def _apply_commit(self, key: OffsetKey, commit: OffsetCommit | None) -> None:
-        partition = TopicPartition(key.topic, key.partition)
-        is_known = partition in self.commits.of(key.group)
-        self.commits.apply(key.group, partition, commit, self.ends)
-        if commit is None:
-            if is_known:
-                self._readers.remove(key.topic, key.group)
-            return
-        if not is_known:
-            self._readers.add(key.topic, key.group)
-        if commit.topic_id is not None and self.topics.learn(key.topic, commit.topic_id):
-            self.groups.forget_owners()
+    def _apply_commits(self, commits: Mapping[OffsetKey, OffsetCommit | None]) -> None:
+        for key in self.commits.apply_all(commits, self.ends):
+            change = self._readers.remove if commits[key] is None else self._readers.add
+            change(key.topic, key.group)
+        topic_ids = {
+            key.topic: commit.topic_id
+            for key, commit in commits.items()
+            if commit is not None and commit.topic_id is not None
+        }
+        for topic, topic_id in topic_ids.items():
+            if self.topics.learn(topic, topic_id):
+                self.groups.forget_owners()
 
     def due(self, now_ms: int) -> Iterator[DueGeneration]:
         """Give every decision that is due, each once the one before it is settled."""
-        return self.applications.due(self.ends, self.commits, self.positions, now_ms)
+        for due in self.applications.due(self.ends, self.commits, self.positions, now_ms):
+            watch = self.watches.get(due.generation.group)
+            at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
+            yield replace(due, worthwhile_at_ms=at_ms)
 
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
         """Decide all that is due, here and now, and yield the records of it."""
@@ -174,6 +178,38 @@ class ClusterState:
             if ends is not None:
                 lag = partition_lag(committed, ends, at_ms)
             yield PartitionRow(partition, committed, ends, lag, owners.get(partition))
+
+    def watch_copies(self, group: str, now_ms: int) -> Iterator[CopyKey]:
+        """Work out anew how the copies of a Streams application fare, giving each when it is done.
+
+        The caller may let others have their turn between two. Any other group has none.
+        """
+        application = self.applications.get(group)
+        if application is None and group not in self.groups.streams:
+            self.watches.pop(group, None)
+            return iter(())
+        watch = self.watches.get(group)
+        if watch is None:
+            watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
+        rows, positions = self.task_rows(group), self.positions.of(group)
+        if application is None:
+            return watch.watch_assignment(rows, positions, now_ms)
+        if application.decided is None:
+            return iter(())
+
+        def committed(partition: TopicPartition) -> int | None:
+            known = self.commits.of(group).get(partition)
+            return None if known is None else known.committed
+
+        return watch.watch_generation(
+            application.decided, rows, positions, self.ends, committed, now_ms
+        )
+
+    def forget_all_but(self, groups: set[str]) -> None:
+        """Forget what was worked out of groups that are gone."""
+        self.assessments.keep_only(groups)
+        for group in self.watches.keys() - groups:
+            del self.watches[group]
 
     def task_rows(self, group: str) -> list[TaskCopy]:
         """Every copy of every task of a Streams application.

@@ -1,0 +1,125 @@
+"""Watches the copies of one application that are to catch up, and when probing is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from caughtup.models.copy_progress import MEASURED, Observation
+from caughtup.models.deciding import DecidedGeneration
+from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag import sum_offsets
+from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.probing import Probing, assess_probing
+from caughtup.models.probing_history import ProbingHistory
+from caughtup.models.task_ends import EndOffsetSum
+from caughtup.models.task_positions import CopyKey, TaskPosition
+from caughtup.models.task_table import TaskCopy
+from caughtup.models.warmup_table import WarmupTable
+from caughtup.models.warmups import CopyAssessment
+
+#: Gives what the application committed of a partition, None for nothing.
+Committed = Callable[[TopicPartition], int | None]
+
+
+class CopyWatch:
+    """What was last worked out of an application's copies: ``copies`` by key, and ``probing``.
+
+    ``probing`` is None before the first time, and for groups whose tasks the broker assigns.
+    """
+
+    def __init__(self, parameters: ApplicationParameters) -> None:
+        self.copies: Mapping[CopyKey, CopyAssessment] = {}
+        self.probing: Probing | None = None
+        self.history = ProbingHistory()
+        self._table = WarmupTable(parameters)
+
+    def worthwhile_at_ms(self, now_ms: int) -> int | None:
+        """Give from when on a probing rebalance will promote something, if that is to come."""
+        at_ms = None if self.probing is None else self.probing.worthwhile_at_ms
+        return at_ms if at_ms is not None and at_ms > now_ms else None
+
+    def watch_generation(
+        self,
+        decided: DecidedGeneration,
+        rows: Sequence[TaskCopy],
+        positions: Mapping[CopyKey, TaskPosition],
+        ends: EndOffsetTable,
+        committed: Committed,
+        now_ms: int,
+    ) -> Iterator[CopyKey]:
+        """Take what is known of a decided generation now, and judge one copy after the other.
+
+        ``rows`` is its task table. The caller may let others have their turn between two copies.
+        """
+        table, generation, inputs = self._table, decided.generation, decided.inputs
+        config = inputs.scenario["config"]
+        table.parameters = ApplicationParameters(
+            {name: config[name] for name in DEFAULTS if name in config}
+        )
+        table.take_generation(generation, rows, inputs.ends)
+        limit = table.parameters.value("acceptable.recovery.lag")
+        self.history.take(generation, rows, limit, table.warmup_roles)
+        for task in sorted(table.watched_tasks()):
+            partitions = inputs.scenario["tasks"][str(task)]["changelog_partitions"]
+            self._observe_end(
+                task,
+                [TopicPartition(*pair) for pair in partitions],
+                generation.source_topics,
+                ends,
+                committed,
+            )
+        self._observe(positions, generation.as_of_ms)
+        yield from self._judge(now_ms)
+        waiting = [m.get("lag") for m in decided.movements if m["kind"] == "waiting"]
+        self.probing = assess_probing(
+            self.history,
+            self.copies.values(),
+            table.parameters,
+            now_ms,
+            [lag for lag in waiting if lag is not None],
+            table.paces,
+        )
+
+    def watch_assignment(
+        self, rows: Sequence[TaskCopy], positions: Mapping[CopyKey, TaskPosition], now_ms: int
+    ) -> Iterator[CopyKey]:
+        """The same for a group whose tasks the broker assigns (KIP-1071)."""
+        self._table.take_assignment(rows)
+        self._observe(positions, 0)
+        yield from self._judge(now_ms)
+
+    def _observe(self, positions: Mapping[CopyKey, TaskPosition], since_ms: int) -> None:
+        for copy, position in positions.items():
+            if position.lag is not None and position.at_ms >= since_ms:
+                seen = Observation(position.at_ms, lag=position.lag, provenance=MEASURED)
+                self._table.observe(copy, seen)
+
+    def _observe_end(
+        self,
+        task: TaskId,
+        partitions: Sequence[TopicPartition],
+        source_topics: Mapping[str, int],
+        ends: EndOffsetTable,
+        committed: Committed,
+    ) -> None:
+        """Take a task's end offset sum as last looked at, once each of its changelogs was."""
+        looks = [ends.latest(partition) for partition in partitions]
+        known = [look for look in looks if look is not None]
+        if not known or len(known) < len(looks):
+            return
+        total = sum_offsets(
+            [
+                (committed(partition) or 0) if partition.topic in source_topics else look.end_offset
+                for partition, look in zip(partitions, known, strict=True)
+            ]
+        )
+        at_ms = min(look.as_of_ms for look in known)
+        self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
+
+    def _judge(self, now_ms: int) -> Iterator[CopyKey]:
+        copies = {}
+        for assessment in self._table.assess(now_ms):
+            copies[assessment.copy] = assessment
+            yield assessment.copy
+        self.copies = copies
