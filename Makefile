@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 SCENARIOS ?= 100000
 SEED ?= 1000000
 
-.PHONY: help install java prometheus demo test proof lint types check lock clean
+.PHONY: help install java prometheus demo follower test proof lint types check lock clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,6 +27,9 @@ prometheus:
 
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
 	@$(BIN)/caughtup demo
+
+follower: java install  ## caughtup-follower.jar, which has a Kafka Streams application follow
+	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
 test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)

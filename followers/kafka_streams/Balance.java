@@ -18,8 +18,8 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
  * What is done without caughtup, once no recommendation came for long enough.
  *
  * <p>From where everything is, tasks go one by one from the most to the least loaded process until
- * none would gain, first those that the destination rather than others has. A task with state is served where
- * it is until its destination, a warm-up until then, is caught up. Kafka's own
+ * none would gain, first those that the destination rather than others has. A task with state is
+ * served where it is until its destination, a warm-up until then, is caught up. Kafka's own
  * HighAvailabilityTaskAssignor cannot be called through the public API, and its public
  * StickyTaskAssignor hands tasks to processes that have none of their state.
  */
