@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 
 SCENARIOS ?= 100000
 SEED ?= 1000000
+FOLLOWER_JAR ?= build/caughtup-follower.jar
 
 .PHONY: help install java prometheus demo follower test proof lint types check lock clean
 
@@ -28,7 +29,7 @@ prometheus:
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
 	@$(BIN)/caughtup demo
 
-follower: java install  ## caughtup-follower.jar, which has a Kafka Streams application follow
+follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka Streams applications
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
 test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
