@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.bench_assign import assign
+from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_scrape import scrape
 from caughtup.agents.errors import UserError
@@ -34,7 +35,7 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (assign, offsets, scrape):
+for command in (assign, movement, offsets, scrape):
     bench.add_command(command)
 
 
