@@ -1,14 +1,14 @@
 // One Streams application: what it looks like, what was decided, and what moves.
 
 import { h, memo } from "./dom.js";
-import { ago, count, countdown, known, naturally, plural } from "./format.js";
+import { ago, count, countdown, duration, known, naturally, plural } from "./format.js";
 import { ROLES, clientNames, matrix, route } from "./matrix.js";
 
 const MOVEMENTS_SHOWN = 40;
 const TASKS_NAMED = 12;
 const KINDS = {
   warmup: "warm-up", cold: "cold hand-over", waiting: "waiting its turn", swap: "swap",
-  active: "caught up, handed over", standby: "standby", stateless: "stateless",
+  active: "caught up: hand over", standby: "standby", stateless: "stateless",
 };
 const VERDICTS = {
   match: ["ok", "✓", "as Kafka's own assignor decides"],
@@ -101,7 +101,9 @@ function facts(app, nowMs) {
   const due = next(probing, nowMs);
   if (due) {
     said.push([`Next ${due.what} rebalance`, h("b", { class: due.late ? "bad" : null }, due.when),
-      probing.carried_by && `, carried by ${probing.carried_by}`]);
+      probing.carried_by && `, carried by ${probing.carried_by}`,
+      probing.worthwhile_now && h("b", { class: "ok" }, ", worth it now"),
+      probing.why && h("span", { class: "why" }, probing.why)]);
   } else if (probing) {
     said.push(["Next probing rebalance", "none scheduled"]);
   }
@@ -116,6 +118,13 @@ function facts(app, nowMs) {
     said.push(["Recommended", recommendation.movements.length
       ? plural(recommendation.movements.length, "movement") : "nothing to move",
     wanted?.reason && h("span", { class: "why" }, wanted.reason)]);
+    const costs = [["caughtup", recommendation.cost], ["Kafka's assignor", recommendation.kafka_cost]];
+    if (costs.every(([, cost]) => known(cost?.seconds)) && recommendation.movements.length) {
+      said.push(["Until balanced", costs.map(([who, cost]) => h("span", { key: who, class: "cost" },
+        h("b", null, `${plural(cost.copies, "copy")}`.replace("copys", "copies")), ` and ${
+          plural(cost.rebalances, "probing rebalance")}, ${duration(cost.seconds)}`,
+        h("span", { class: "quiet" }, ` by ${who}${cost.estimated ? ", estimated" : ""}`)))]);
+    }
     const inferred = recommendation.inputs?.inferred ?? [];
     if (inferred.length) said.push(["Inferred, not known", inferred.join("; ")]);
   }

@@ -1,7 +1,7 @@
 // Clients × tasks of one application, the copies as cells.
 
 import { h } from "./dom.js";
-import { UNKNOWN, ago, count, known, lagShare, naturally, plural, short } from "./format.js";
+import { UNKNOWN, ago, count, duration, known, lagShare, naturally, plural, short } from "./format.js";
 
 /** Roles in the order of the legend: their letter, name and what they mean. */
 export const ROLES = {
@@ -15,7 +15,7 @@ export const ROLES = {
 const PROVENANCE = {
   running: "a running active processes at the end of its changelog: it has no figure",
   reported: "reported by the client in this generation",
-  measured: "measured against the changelog's end",
+  measured: "told by the application since",
   estimated: "estimated: an upper bound, the changelog's end may have grown since",
   unknown: "not known",
 };
@@ -130,6 +130,11 @@ export function lines(application, client, task, copy, names, nowMs) {
       said.push(`lag ${count(copy.lag)}${known(against) ? `, acceptable ${count(against)}` : ""}`);
     }
     said.push(`lag ${PROVENANCE[copy.provenance] ?? copy.provenance}`);
+    if (copy.verdict) {
+      const word = copy.verdict.replace("_", " ");
+      said.push(`${word}${known(copy.eta_seconds) && copy.eta_seconds > 0
+        ? `, caught up in about ${duration(copy.eta_seconds)}` : ""}${copy.why ? `: ${copy.why}` : ""}`);
+    }
     if (known(nowMs) && known(copy.as_of_ms)) said.push(`as of ${ago(copy.as_of_ms, nowMs)}`);
   }
   for (const move of movesOf(application, client, task)) {

@@ -34,7 +34,12 @@ def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
                 "stateful": True,
                 "copies": [
                     copy(A, "active", None, "running"),
-                    copy(B, "warmup", 800, "estimated"),
+                    {
+                        **copy(B, "warmup", 800, "estimated"),
+                        "verdict": "warming",
+                        "eta_seconds": 79.0,
+                        "why": "10.0/s nearer",
+                    },
                 ],
             },
             *(
@@ -43,7 +48,8 @@ def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
             ),
         ],
         "acceptable_recovery_lag": 10,
-        "probing": {"scheduled": True, "due_ms": now_ms() + 600_000, "carried_by": "orders-a"},
+        "probing": {"scheduled": True, "due_ms": now_ms() + 600_000, "carried_by": "orders-a"}
+        | {"worthwhile_now": False, "why": "1 of 1 warm-ups (0_1) caught up in 79 s"},
         "exact": {
             "assignor": "HighAvailabilityTaskAssignor",
             "result": "undetermined",
@@ -65,6 +71,8 @@ def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
                 }
             ],
             "probing_rebalance": {"needed": True, "reason": "1 warm-up to be looked at again"},
+            "cost": {"copies": 9, "rebalances": 5, "seconds": 3_000.0, "estimated": False},
+            "kafka_cost": {"copies": 96, "rebalances": 49, "seconds": 29_400.0, "estimated": True},
             "inputs": {"inferred": ["0 writes orders-counts-changelog"]},
         },
         "history": [{"generation": 4, "at_ms": 0, "result": "match", "movements": 2}],

@@ -35,6 +35,7 @@ async def test_copies_are_cells_that_say_role_lag_and_why_the_task_moves(page: P
             assert part in said
         assert "orders-a → orders-b" in said
         assert "orders-b is not caught up" in said
+        assert "warming, caught up in about 1 min 19 s: 10.0/s nearer" in said
         # Beyond the acceptable lag: past the tick, and so by class, not by length alone.
         assert await page.evaluate(f"{cell}.classList.contains('behind')")
         text = await page.evaluate(TEXT)
@@ -56,11 +57,31 @@ async def test_every_movement_is_told_and_equal_ones_share_a_row(page: Page) -> 
         await page.until(f"{TEXT}.includes('Recommended movements')")
         rows = "[...document.querySelectorAll('.moves tbody tr')].map(r => r.cells[{}].innerText)"
         assert await page.evaluate(rows.format(0)) == ["0_1", "0_1", "0_2 0_3 0_4"]
-        kinds = ["warm-up", "swap", "caught up, handed over"]
+        kinds = ["warm-up", "swap", "caught up: hand over"]
         assert await page.evaluate(rows.format(1)) == kinds
         said = await page.evaluate("document.querySelector('td.warmup').getAttribute('aria-label')")
         assert "orders-b is not caught up" in said
         assert "the active belongs there" in said
+        assert page.errors == []
+
+
+async def test_what_both_plans_cost_stands_side_by_side_and_when_probing_is_worth_it(
+    page: Page,
+) -> None:
+    told = application()
+    async with serving(state(applications=[told])) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('Until balanced')")
+        text = await page.evaluate(TEXT)
+        assert "9 copies and 5 probing rebalances, 50 min by caughtup" in text
+        assert (
+            "96 copies and 49 probing rebalances, 8 h 10 min by Kafka's assignor, estimated" in text
+        )
+        assert "1 of 1 warm-ups (0_1) caught up in 79 s" in text
+        assert "worth it now" not in text
+        told["probing"]["worthwhile_now"] = True
+        server.push()
+        await page.until(f"{TEXT}.includes('worth it now')")
         assert page.errors == []
 
 
