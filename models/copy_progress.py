@@ -25,7 +25,9 @@ INTERVALS_ALLOWED = 3
 LEAST_ALLOWED_MS = 30_000
 #: Rates are taken from the last minutes, or from this many points if those reach further back.
 RATE_SPAN_MS = 120_000
-FEWEST_POINTS = 4
+FEWEST_POINTS = 6
+#: Points from which on the first one, with the step that follows it, is left out.
+POINTS_ENOUGH = 4
 
 REPORTED = "reported"
 MEASURED = "measured"
@@ -208,7 +210,7 @@ class CopyHistory:
         if self.positions and self._moving_from_ms is None:
             return []
         points = self.lags.points(self._moving_from_ms)
-        if len(points) > FEWEST_POINTS:
+        if len(points) > POINTS_ENOUGH:
             points = points[1:]
         recent = [point for point in points if point.at_ms >= last.at_ms - RATE_SPAN_MS]
         return recent if len(recent) >= FEWEST_POINTS else points[-FEWEST_POINTS:]

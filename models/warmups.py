@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from caughtup.models.copy_figures import CopyFigures
 from caughtup.models.copy_losses import GENERATIONS_WATCHED
-from caughtup.models.copy_progress import INTERVALS_ALLOWED, LEAST_ALLOWED_MS
+from caughtup.models.copy_progress import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
 from caughtup.models.task_positions import CopyKey
@@ -41,7 +41,7 @@ FLAPS = 2
 #: the least interval that Kafka accepts between two probing rebalances.
 GRACE_MS = 60_000
 #: Steps of a trend from which on it can be certain whether a copy gains.
-FEWEST_STEPS = 5
+FEWEST_STEPS = FEWEST_POINTS - 1
 #: A lag that small can be transaction markers, which end a changelog and are in no store.
 MARKERS = 2
 

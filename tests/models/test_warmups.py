@@ -264,7 +264,7 @@ def test_nothing_is_said_of_a_copy_that_was_not_seen_for_long() -> None:
     rate=st.integers(0, 3_000),
     growth=st.integers(0, 3_000),
     minutes=st.integers(0, 12),
-    report_ms=st.sampled_from([SECOND, 5 * SECOND, MINUTE, None]),
+    report_ms=st.sampled_from([SECOND, 5 * SECOND, 30 * SECOND, MINUTE, None]),
 )
 def test_no_steady_copy_is_ever_misjudged(
     rate: int, growth: int, minutes: int, report_ms: int | None
