@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import partition_lag
-from caughtup.models.lag_figures import MAX_POLL_INTERVAL_MS, lag_figures
+from caughtup.models.lag_figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
 from caughtup.models.lag_verdict import GroupVerdict, Verdict, group_verdict, partition_verdict
 
 if TYPE_CHECKING:
     from caughtup.models.state import ClusterState
 
-#: A reader of commits that was cut off for longer than this (ms) takes those that were made since
-#: for missing, and no group can be blamed for that.
+#: Commits are always read some moments late. A reader that is later takes those that were made
+#: since for missing, and after so long (ms) nobody is blamed for that any more.
+UNREAD_MOMENTS_MS = 2_000
 UNREAD_ALLOWED_MS = 30_000
 #: The verdicts that rest on commits that didn't come, or came slowly.
 _FOR_WANT_OF_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
@@ -93,7 +94,7 @@ class Assessments:
             figures = lag_figures(
                 known, looks, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
             )
-            verdict = _unless_unread(partition_verdict(figures), unread_ms)
+            verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
                 verdict=verdict.verdict,
@@ -137,9 +138,19 @@ class Assessments:
             self.verdicts.pop(group, None)
 
 
-def _unless_unread(verdict: Verdict, unread_ms: int) -> Verdict:
-    """Take a verdict back that rests on commits which may only not have been read yet."""
-    if unread_ms <= UNREAD_ALLOWED_MS or verdict.verdict not in _FOR_WANT_OF_COMMITS:
+def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:
+    """Take a verdict back that rests on commits which may only not have been read yet.
+
+    One that would hold without the time since the last reading stands for a while.
+    """
+    if unread_ms <= UNREAD_MOMENTS_MS or verdict.verdict not in _FOR_WANT_OF_COMMITS:
         return verdict
-    reason = f"no commits could be read for {unread_ms / 1000:.0f} s, so this may not hold"
+    unread, held = unread_ms / 1000, verdict.behind_seconds
+    if verdict.verdict in ("stopped", "stalled"):
+        held = figures.unmoved_seconds
+    if verdict.verdict == "stopped" and figures.silent_seconds is not None:
+        held = min(held, figures.silent_seconds)
+    if unread_ms <= UNREAD_ALLOWED_MS and held - unread > figures.allowed_seconds:
+        return verdict
+    reason = f"no commits could be read for {unread:.0f} s, so this may not hold"
     return verdict._replace(verdict="unknown", reason=f"{reason}: {verdict.reason}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from caughtup.models.assessment import AT_THE_END, UNREAD_ALLOWED_MS
+from caughtup.models.assessment import AT_THE_END, UNREAD_ALLOWED_MS, UNREAD_MOMENTS_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state import ClusterState
 from tests.support.streams import (
@@ -87,6 +87,26 @@ def test_nobody_is_said_not_to_commit_while_commits_cannot_be_read() -> None:
     assert found.lag_seconds is not None
     assess(state, now_ms)
     assert state.assessments.verdicts[GROUP].verdict == "stopped"
+
+
+def test_a_group_that_had_stopped_before_commits_could_not_be_read_is_said_so_for_a_while() -> None:
+    # It takes a step a second and may take three: it stopped six seconds ago, or four.
+    def verdict(stopped_ago_ms: int, unread_ms: int) -> str:
+        state = cluster_state()
+        now_ms = START_MS + MINUTE_MS
+        for second in range(61):
+            at_ms = START_MS + 1_000 * second
+            list_ends(state, {0: 10 * second}, at_ms=at_ms, topic=SOURCE)
+            if at_ms <= now_ms - stopped_ago_ms:
+                read(state, commit(0, 10 * second, group=GROUP, at_ms=at_ms))
+        assess(state, now_ms, read_ms=now_ms - unread_ms)
+        return state.assessments.verdicts[GROUP].verdict
+
+    assert verdict(6_000, 0) == "stopped"
+    assert verdict(6_000, UNREAD_MOMENTS_MS) == "stopped"
+    assert verdict(8_000, UNREAD_MOMENTS_MS + 500) == "stopped"
+    assert verdict(5_000, UNREAD_MOMENTS_MS + 500) == "unknown"
+    assert verdict(30_000, UNREAD_ALLOWED_MS) == "unknown"
 
 
 def test_a_log_that_was_recreated_is_told_of_even_while_commits_cannot_be_read() -> None:
