@@ -1,0 +1,73 @@
+"""Warm-ups that are judged already, for what a probing rebalance would make of them."""
+
+from __future__ import annotations
+
+from caughtup.models.copy_figures import CopyFigures
+from caughtup.models.ids import TaskId
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.probing import Probing, assess_probing
+from caughtup.models.probing_history import ProbingHistory
+from caughtup.models.task_positions import CopyKey
+from caughtup.models.trend import Eta, Trend
+from caughtup.models.warmups import CopyAssessment
+from tests.support.streams import START_MS
+
+SECOND = 1_000
+KAFKAS_DEFAULTS = ApplicationParameters()
+
+
+def warmup(
+    partition: int,
+    verdict: str = "warming",
+    *,
+    eta: float | None = None,
+    caught_up: float | None = None,
+    closing: float | None = None,
+    is_warmup: bool = True,
+) -> CopyAssessment:
+    """A warm-up with so many seconds to go, or caught up so many seconds after the start."""
+    figures = CopyFigures(
+        lag=None,
+        provenance=None,
+        limit=10_000,
+        age_seconds=0.0,
+        caught_up_since_ms=None,
+        estimated_lag=None,
+        closing=None if closing is None else Trend(closing, 0.0, 0.0, 60.0, 12),
+        rate=None,
+        growth=None,
+        pace=None,
+        eta=None if eta is None else Eta(eta, eta, eta),
+        stood_seconds=0.0,
+        allowed_seconds=None,
+        set_back=None,
+        seen_every_seconds=None,
+    )
+    return CopyAssessment(
+        copy=CopyKey("process", TaskId(0, partition)),
+        role="warmup" if is_warmup else "standby",
+        is_warmup=is_warmup,
+        verdict=verdict,
+        reason="",
+        figures=figures,
+        caught_up_since_ms=None if caught_up is None else START_MS + round(caught_up * SECOND),
+    )
+
+
+def scheduled(due_second: float | None = 600.0) -> ProbingHistory:
+    """A generation that began at the start, with a rebalance due so many seconds later."""
+    history = ProbingHistory()
+    history.since_ms = START_MS
+    history.due_ms = None if due_second is None else START_MS + round(due_second * SECOND)
+    return history
+
+
+def assess(
+    *copies: CopyAssessment,
+    second: float = 0,
+    history: ProbingHistory | None = None,
+    to_build: tuple[int, ...] = (),
+) -> Probing:
+    """Assess the probing so many seconds after the start."""
+    now_ms = START_MS + round(second * SECOND)
+    return assess_probing(history or scheduled(), copies, KAFKAS_DEFAULTS, now_ms, to_build)
