@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
 import os
 import re
-import resource
-import time
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.bench_readers import (
+    read_alone,
+    read_with_aiokafka,
+    read_with_confluent_kafka,
+)
 from caughtup.agents.errors import UserError
-from caughtup.agents.offsets import CONSUMER, MAX_RECORDS
 from caughtup.agents.options import format_option
 from caughtup.agents.progress import Progress
-from caughtup.agents.topics import CONSUMER_OFFSETS
 from caughtup.models.errors import CaughtupError
 
 _MEGABYTE = 1 << 20
@@ -50,9 +47,9 @@ _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
 def offsets(records: int, groups: int, partitions: int, output: str) -> None:
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
 
-    Writes generated offset commits to 50 partitions of an embedded broker. First the client
-    library alone reads them, in a process of its own and decoding nothing; then `caughtup run`
-    does, with all that it keeps.
+    Writes generated offset commits to 50 partitions of an embedded broker. First client libraries
+    alone read them, each in a process of its own and decoding nothing: the one that the service
+    reads with, and aiokafka. Then `caughtup run` does, with all that it keeps.
     """
     try:
         from caughtup.demo.offset_commits import write_commits
@@ -72,7 +69,9 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
                     offsets_partitions=OFFSETS_PARTITIONS,
                     advance=advance,
                 )
-            raw = _read_raw(stage.cluster.bootstrap_servers)
+            servers = stage.cluster.bootstrap_servers
+            raw = read_alone(read_with_confluent_kafka, servers, OFFSETS_PARTITIONS)
+            aiokafka = read_alone(read_with_aiokafka, servers, OFFSETS_PARTITIONS)
             stage.start_service()
             ours = _service_figures(stage.service.log, stage.service.pid)
     except CaughtupError as error:
@@ -81,6 +80,7 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
         "records": written,
         "group_partitions": groups * partitions,
         "raw": raw,
+        "raw_aiokafka": aiokafka,
         "service": ours,
         "ratio": ours["records_per_second"] / raw["records_per_second"],
     }
@@ -90,7 +90,8 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
     table = Table(
         "", "records/s", "CPU s", "peak MB", title=f"{written:,} offset commits, start to end"
     )
-    for name, row in (("client library alone", raw), ("caughtup run", ours)):
+    rows = {"aiokafka alone": aiokafka, "confluent-kafka alone": raw, "caughtup run": ours}
+    for name, row in rows.items():
         table.add_row(
             name,
             f"{row['records_per_second']:,.0f}",
@@ -98,53 +99,7 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
             f"{row['peak_bytes'] / _MEGABYTE:.0f}",
         )
     Console().print(table)
-    click.echo(f"{figures['ratio']:.0%} of the client library's own rate")
-
-
-def _read_raw(bootstrap_servers: str) -> dict[str, Any]:
-    """Read everything once with the service's consumer and drop it, in a process of its own."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_raw_reader, args=(bootstrap_servers, theirs))
-    process.start()
-    theirs.close()
-    try:
-        figures: dict[str, Any] = ours.recv()
-    except EOFError:
-        raise UserError("the reader of the client library's own rate failed") from None
-    finally:
-        process.join()
-    return figures
-
-
-def _raw_reader(bootstrap_servers: str, results: Connection) -> None:
-    try:
-        results.send(asyncio.run(_drain(bootstrap_servers)))
-    finally:
-        results.close()
-
-
-async def _drain(bootstrap_servers: str) -> dict[str, Any]:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap_servers, **CONSUMER)
-    await consumer.start()
-    try:
-        partitions = [TopicPartition(CONSUMER_OFFSETS, p) for p in range(OFFSETS_PARTITIONS)]
-        consumer.assign(partitions)
-        await consumer.seek_to_beginning(*partitions)
-        ends = await consumer.end_offsets(partitions)
-        began, records = time.monotonic(), 0
-        while any([await consumer.position(p) < end for p, end in ends.items()]):
-            polled = await consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
-            records += sum(map(len, polled.values()))
-        seconds = time.monotonic() - began
-    finally:
-        await consumer.stop()
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return {
-        "records_per_second": records / seconds,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_bytes": usage.ru_maxrss * 1024,
-    }
+    click.echo(f"{figures['ratio']:.0%} of confluent-kafka's own rate, with which it reads")
 
 
 def _service_figures(log: Path, pid: int) -> dict[str, Any]:

@@ -6,41 +6,34 @@ agent gets what changed.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
 
 import faust
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
-from caughtup.agents.kafka_config import aiokafka_config
-from caughtup.agents.protocol import refresh_metadata
+from caughtup.agents.offset_log import OffsetLog
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.state import ClusterState
-from caughtup.models.wire.batch import Batch, decode_batch
+from caughtup.models.wire.batch import Batch, decode_batch, decode_columns
 
 log = logging.getLogger(__name__)
 
 #: How the key of a group's metadata starts: key type 2.
 _GROUP_KEY = b"\x00\x02"
-#: How the topic is read, here and by the benchmark.
-CONSUMER: dict[str, Any] = {
-    "isolation_level": "read_committed",
-    "enable_auto_commit": False,
-    "auto_offset_reset": "earliest",
-    "fetch_max_wait_ms": 200,
-    "max_partition_fetch_bytes": 4 << 20,
-}
-#: Of a poll: decoding so many holds up the event loop for less than a tenth of a second.
-MAX_RECORDS = 20_000
+#: A thread that waits for records ends this much later than it is told to.
+_POLL_SECONDS = 0.2
 _RETRY_SECONDS = 1.0
 #: Unreadable records that the log tells of; the metrics count them all.
 _SAMPLES_A_MINUTE = 10
@@ -100,8 +93,43 @@ def offsets(
                 await wakeups.put(Wakeup.GROUPS)
 
 
+class Found(NamedTuple):
+    """What a poll brought: how many records, their batches, errors; and offsets yet to be read.
+
+    ``answered_ms`` is when the brokers last answered for all partitions.
+    """
+
+    batches: list[Batch]
+    records: int
+    errors: list[KafkaError]
+    behind: int
+    answered_ms: int | None
+
+
+def _read_at_start(offset_log: OffsetLog) -> Found:
+    keys, values, errors = offset_log.poll(_POLL_SECONDS)
+    batches = [decode_columns(keys, values)] if keys else []
+    return Found(batches, len(keys), errors, offset_log.left_of_start(), offset_log.answered_ms())
+
+
+def _read(offset_log: OffsetLog) -> Found:
+    keys, values, errors = offset_log.poll(_POLL_SECONDS)
+    chunks = split_generations(list(zip(keys, values, strict=True)))
+    return Found(
+        list(map(decode_batch, chunks)),
+        len(keys),
+        errors,
+        offset_log.behind(),
+        offset_log.answered_ms(),
+    )
+
+
 class OffsetsReader(Service):
-    """Reads all of ``__consumer_offsets``, read_committed, and puts what changed on a channel."""
+    """Reads all of ``__consumer_offsets``, read_committed, and puts what changed on a channel.
+
+    A thread consumes and decodes; this only asks it for the next batches, and waits for the
+    agent when that has enough of them.
+    """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
@@ -110,81 +138,74 @@ class OffsetsReader(Service):
         self._settings = settings
         self._health = health
         self._changes = changes
-        self._ends_at_start: dict[TopicPartition, int] = {}
         self._announced = False
+        self._failures = Restraint(_SAMPLES_A_MINUTE)
 
     @Service.task
     async def _run(self) -> None:
-        while not self.should_stop:
-            consumer = AIOKafkaConsumer(**aiokafka_config(self._settings), **CONSUMER)
-            try:
-                await consumer.start()
-                await self._read(consumer)
-            except (KafkaError, OSError) as error:
-                log.warning("reading %s: %r; trying again", CONSUMER_OFFSETS, error)
-                self._health.failed("offsets")
-                await self.sleep(_RETRY_SECONDS)
-            finally:
-                await consumer.stop()
+        thread = ThreadPoolExecutor(1, "offsets")
+        try:
+            while not self.should_stop:
+                try:
+                    await self._read(partial(asyncio.get_running_loop().run_in_executor, thread))
+                except KafkaException as error:
+                    self._failed(error.args[0], "trying again")
+                    await self.sleep(_RETRY_SECONDS)
+        finally:
+            thread.shutdown(wait=False)
 
-    async def _read(self, consumer: AIOKafkaConsumer) -> None:
-        partitions = await self._partitions(consumer)
-        if not partitions:  # told to stop before there were any
-            return
-        consumer.assign(partitions)
-        await consumer.seek_to_beginning(*partitions)
-        # Under read_committed this is the last stable offset: nothing beyond it can be read yet.
-        self._ends_at_start = dict(await consumer.end_offsets(partitions))
-        starts = await consumer.beginning_offsets(partitions)
-        total = sum(end - starts[p] for p, end in self._ends_at_start.items())
-        log.info(
-            "reading %d partitions of %s, %d offsets", len(partitions), CONSUMER_OFFSETS, total
-        )
+    async def _read(self, in_thread: Callable[..., Awaitable[Any]]) -> None:
+        offset_log = await in_thread(OffsetLog, self._settings)
+        try:
+            while not await in_thread(offset_log.open):  # there is no such topic yet
+                await self._announce()
+                await self.sleep(_RETRY_SECONDS)
+                if self.should_stop:
+                    return
+            if not self._announced:
+                await self._read_past(offset_log, in_thread)
+            while not self.should_stop:
+                await self._take(await in_thread(_read, offset_log))
+        finally:
+            await in_thread(offset_log.close)
+
+    async def _read_past(
+        self, offset_log: OffsetLog, in_thread: Callable[..., Awaitable[Any]]
+    ) -> None:
+        """Read what was there at the start, and announce when that is done."""
+        ends, starts = offset_log.ends_at_start, offset_log.start_offsets
+        total = sum(ends.values()) - sum(starts.values())
+        log.info("reading %d partitions of %s, %d offsets", len(ends), CONSUMER_OFFSETS, total)
         progress = ReadingProgress(total, now_ms())
         say_ms = progress.started_ms + _SAY_MS
-        while not self.should_stop:
-            polled = await consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
-            records = [(r.key, r.value) for found in polled.values() for r in found]
-            for chunk in split_generations(records) if self._health.ready else (records,):
-                if chunk:
-                    await self._changes.put(decode_batch(chunk))
-            await self._measure(consumer)
-            if self._announced:
-                continue
-            progress.records += len(records)
-            progress.behind = self._health.reader_lag or 0
-            if not progress.behind:
-                await self._announce()
-                log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
-            elif now_ms() >= say_ms:
+        while not self.should_stop and progress.behind:
+            found = await in_thread(_read_at_start, offset_log)
+            await self._take(found)
+            progress.records += found.records
+            progress.behind = found.behind
+            if now_ms() >= say_ms and progress.behind:
                 say_ms += _SAY_MS
                 log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
-
-    async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
-        """Wait until the topic is there: brokers make it when the first group needs it."""
-        while not self.should_stop:
-            await refresh_metadata(consumer)
-            if found := consumer.partitions_for_topic(CONSUMER_OFFSETS):
-                return [TopicPartition(CONSUMER_OFFSETS, p) for p in sorted(found)]
+        if not progress.behind:
             await self._announce()
-            await self.sleep(_RETRY_SECONDS)
-        return []
+            log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
 
-    async def _measure(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell how much is left; at first, of what was there at the start."""
-        behind = 0
-        for partition, end in self._ends_at_start.items():
-            position = await consumer.position(partition)
-            if self._health.ready:
-                end = consumer.last_stable_offset(partition) or end
-            behind += max(0, end - position)
-        answered = [consumer.last_poll_timestamp(partition) for partition in self._ends_at_start]
-        self._health.polled(None if None in answered else min(answered), behind)
+    async def _take(self, found: Found) -> None:
+        for error in found.errors:
+            self._failed(error, "going on")
+        for batch in found.batches:
+            await self._changes.put(batch)
+        self._health.polled(found.answered_ms, found.behind)
 
     async def _announce(self) -> None:
         if not self._announced:
             self._announced = True
             await self._changes.put(CaughtUp())
+
+    def _failed(self, error: KafkaError, what_next: str) -> None:
+        self._health.failed("offsets")
+        if not self._failures.is_too_much(now_ms()):
+            log.warning("reading %s: %s; %s", CONSUMER_OFFSETS, error.str(), what_next)
 
 
 def split_generations(records: Sequence[tuple[bytes | None, Any]]) -> Iterator[Records]:

@@ -71,7 +71,7 @@ class CommitHistory:
             steps[-3] = offset
             return
         since = step_ms if unread_since_ms is None else max(step_ms, unread_since_ms)
-        steps.extend((offset, timestamp_ms, max(0, timestamp_ms - since)))
+        steps.fromlist([offset, timestamp_ms, max(0, timestamp_ms - since)])
         if len(steps) > STEPS_KEPT * _COLUMNS:
             self._thin()
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, KeysView, Mapping
 from types import MappingProxyType
 
 from caughtup.models.commit_history import CommitHistory
-from caughtup.models.end_offsets import EndOffsetTable
+from caughtup.models.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.consumer_offsets import OffsetCommit
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 
 _NONE: Mapping[TopicPartition, CommitHistory] = MappingProxyType({})
 
@@ -30,48 +30,64 @@ class GroupPartitions:
         self._keys: dict[TopicPartition, TopicPartition] = {}
         self._sweep_at = 1_024
 
+    def apply_all(
+        self, commits: Mapping[OffsetKey, OffsetCommit | None], ends: EndOffsetTable
+    ) -> list[OffsetKey]:
+        """Take the last commits of some keys, None where one was deleted.
+
+        ``ends`` tells since when a group had something to read. Returns the keys that were new,
+        or are gone.
+        """
+        changed = []
+        groups = self._groups
+        nothing_looked_at = not len(ends)
+        for key, commit in commits.items():
+            group, topic, number = key
+            # A plain tuple is found where a TopicPartition is, and costs less to make.
+            known = groups.get(group, _NONE).get((topic, number))  # type: ignore[call-overload]
+            if commit is None or known is None or commit.topic_id != known.topic_id:
+                if self.apply(group, TopicPartition(topic, number), commit, ends):
+                    changed.append(key)
+            elif nothing_looked_at:
+                known.add(commit.offset, commit.commit_timestamp_ms)
+            else:
+                _add(known, commit, ends.history(TopicPartition(topic, number)))
+        return changed
+
     def apply(
         self,
         group: str,
         partition: TopicPartition,
         commit: OffsetCommit | None,
         ends: EndOffsetTable,
-    ) -> None:
+    ) -> bool:
         """Take a commit, or None when it was deleted; the last of a group's takes the group along.
 
         A commit on a topic with another id is on another topic of the same name: its history
-        starts again. ``ends`` tells since when the group had something to read.
+        starts again. Returns whether the partition is new to the group, or gone.
         """
         if commit is None:
-            self._delete(group, partition)
-            return
+            return self._delete(group, partition)
         table = self._groups.setdefault(group, {})
         known = table.get(partition)
         topic_id = self._topic_id(partition.topic, commit.topic_id)
         if known is not None and known.topic_id is None:
             known.topic_id = topic_id
-        if known is None or topic_id not in (None, known.topic_id):
-            table[self._key(partition)] = CommitHistory(
-                commit.offset, commit.commit_timestamp_ms, topic_id
-            )
-            return
-        unread_since_ms = None
-        looks = ends.history(partition)
-        if looks is not None and commit.offset > known.committed:
-            unread, _ = looks.around(known.committed)
-            unread_since_ms = None if unread is None else unread.at_ms
-        known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms)
-        if looks is not None and known.rewound_from is not None:
-            _, more = looks.around(known.committed)
-            if more is None:
-                known.rewound_from = None  # there is no more to regain: the log is a shorter one
+        if known is not None and topic_id in (None, known.topic_id):
+            _add(known, commit, ends.history(partition))
+            return False
+        table[self._key(partition)] = CommitHistory(
+            commit.offset, commit.commit_timestamp_ms, topic_id
+        )
+        return known is None
 
-    def _delete(self, group: str, partition: TopicPartition) -> None:
-        table = self._groups.get(group)
-        if table is not None:
-            table.pop(partition, None)
-            if not table:
-                del self._groups[group]
+    def _delete(self, group: str, partition: TopicPartition) -> bool:
+        table = self._groups.get(group, {})
+        if table.pop(partition, None) is None:
+            return False
+        if not table:
+            del self._groups[group]
+        return True
 
     def _key(self, partition: TopicPartition) -> TopicPartition:
         """Give the one object that stands for a partition.
@@ -128,3 +144,16 @@ class GroupPartitions:
 
     def __len__(self) -> int:
         return sum(map(len, self._groups.values()))
+
+
+def _add(known: CommitHistory, commit: OffsetCommit, looks: EndOffsetHistory | None) -> None:
+    """Take another commit of a group-partition, with what is known of the partition's end."""
+    unread_since_ms = None
+    if looks is not None and commit.offset > known.committed:
+        unread, _ = looks.around(known.committed)
+        unread_since_ms = None if unread is None else unread.at_ms
+    known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms)
+    if looks is not None and known.rewound_from is not None:
+        _, more = looks.around(known.committed)
+        if more is None:
+            known.rewound_from = None  # there is no more to regain: the log is a shorter one

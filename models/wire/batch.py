@@ -6,7 +6,7 @@ The agents and the Spark jobs both read the topic with this, a poll or an Arrow 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.errors import DecodeError
@@ -20,6 +20,8 @@ from caughtup.models.wire.consumer_offsets import (
     OffsetKey,
     decode_key,
     decode_offset_commit,
+    quick_offset_commit,
+    quick_offset_key,
 )
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
 from caughtup.models.wire.record_keys import (
@@ -83,21 +85,34 @@ def decode_batch(records: Iterable[Record]) -> Batch:
     leaves its key with the last value that can. Never raises for what the bytes hold.
     """
     records = list(records)
+    return decode_columns([key for key, _ in records], [value for _, value in records])
+
+
+def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
+    """Do what ``decode_batch`` does, with the records' keys and values apart: it is faster."""
     batch = Batch()
-    prefixes = Counter([key[:_KEY_TYPE_BYTES] if key else b"" for key, _ in records])
+    # dict() keeps the last value of each key, without a step of Python's per record.
+    last = dict(zip(keys, values, strict=True))
+    prefixes = _prefixes(keys, last)
     _count(batch, prefixes)
     if _LEGACY_OFFSET_COMMIT in prefixes:
-        records = [(_as_offset_commit(key), value) for key, value in records]
-    # dict() keeps the last value of each key, without a step of Python's per record.
-    last = dict(records)
-    unread = {
-        key
-        for key, value in last.items()
-        if key and key[:_KEY_TYPE_BYTES] in _PREFIXES_READ and not _apply(batch, key, value)
-    }
+        keys = [_as_offset_commit(key) for key in keys]
+        last = dict(zip(keys, values, strict=True))
+    unread = _apply_last(batch, last)
     if unread:
-        _fall_back(batch, records, unread)
+        _fall_back(batch, list(zip(keys, values, strict=True)), unread)
     return batch
+
+
+def _prefixes(keys: Sequence[bytes | None], distinct: Iterable[bytes | None]) -> Counter[bytes]:
+    """Count records by their key's type, which is the first bytes of the key."""
+    others = {key for key in distinct if not (key and key.startswith(_OFFSET_COMMIT))}
+    found = Counter[bytes]()
+    if others:  # most records are commits: those aren't looked at one by one
+        for key in filter(others.__contains__, keys):
+            found[key[:_KEY_TYPE_BYTES] if key else b""] += 1
+    found[_OFFSET_COMMIT] = len(keys) - found.total()
+    return +found
 
 
 def _count(batch: Batch, prefixes: Counter[bytes]) -> None:
@@ -117,6 +132,25 @@ def _as_offset_commit(key: bytes | None) -> bytes | None:
     if key and key.startswith(_LEGACY_OFFSET_COMMIT):
         return _OFFSET_COMMIT + key[_KEY_TYPE_BYTES:]
     return key
+
+
+def _apply_last(batch: Batch, last: Mapping[bytes | None, bytes | None]) -> set[bytes]:
+    """Read the last record of each key into the batch; name the keys of those that can't be."""
+    unread = set()
+    commits = batch.commits
+    for key, value in last.items():
+        if not key:
+            continue
+        # Nearly all are commits as brokers write them now: for those, no step more than needed.
+        offset_key = quick_offset_key(key)
+        if offset_key is not None:
+            commit = None if value is None else quick_offset_commit(value)
+            if commit is not None or value is None:
+                commits[offset_key] = commit
+                continue
+        if key[:_KEY_TYPE_BYTES] in _PREFIXES_READ and not _apply(batch, key, value):
+            unread.add(key)
+    return unread
 
 
 def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:

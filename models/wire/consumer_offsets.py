@@ -29,6 +29,16 @@ _HEAD_V4 = struct.Struct(">hqiB")
 _TAIL_V3 = struct.Struct(">q")
 _TAIL_V4 = struct.Struct(">q3s16s")
 _ONE_TOPIC_ID = bytes((1, _TOPIC_ID_TAG, _TOPIC_ID_BYTES))
+# Version 4 as a whole when there is no metadata, as nearly all commits have none.
+_PLAIN_V4 = struct.Struct(">hqiBq3s16s")
+_NO_METADATA = 1
+
+# What keys begin with up to the partition, and the group and topic that it says. Only a shortcut:
+# forgotten when there are too many.
+_NAMES: dict[bytes, tuple[str, str]] = {}
+_NAMES_KEPT = 8_192
+# Half the time of a named tuple's own constructor, which is a step of Python's.
+_new = tuple.__new__
 
 
 class OffsetKey(NamedTuple):
@@ -76,31 +86,47 @@ def decode_key(data: bytes) -> Key:
     for types 0 and 1, which name the same thing). Raises DecodeError. Source: Kafka's
     ``CoordinatorRecordType``.
     """
-    return _quick_offset_key(data) or _any_key(data)
+    return quick_offset_key(data) or _any_key(data)
 
 
-def _quick_offset_key(data: bytes) -> OffsetKey | None:
-    """Read a committed offset's key; None for anything else. Twice as fast as field by field."""
+def quick_offset_key(data: bytes) -> OffsetKey | None:
+    """Read a committed offset's key; None for anything else. Much faster than field by field."""
+    names = _NAMES.get(data[:-4])
+    if names is None:
+        names = _learn_names(data[:-4])
+        if names is None:
+            return None
+    group, topic = names
+    (partition,) = _INT32.unpack_from(data, len(data) - 4)
+    return _new(OffsetKey, (group, topic, partition))
+
+
+def _learn_names(head: bytes) -> tuple[str, str] | None:
+    """Read and remember the names in a committed offset's key, all of it but the partition.
+
+    They are the same in the keys of all of a topic's partitions. None if it is anything else.
+    """
     try:
-        key_type, length = _KEY_HEAD.unpack_from(data)
+        key_type, length = _KEY_HEAD.unpack_from(head)
         group_end = _KEY_HEAD.size + length
-        (topic_length,) = _INT16.unpack_from(data, group_end)
+        (topic_length,) = _INT16.unpack_from(head, group_end)
         topic_start = group_end + _INT16.size
-        topic_end = topic_start + topic_length
-        (partition,) = _INT32.unpack_from(data, topic_end)
         if (
-            key_type not in OFFSET_COMMIT_TYPES
+            key_type != RecordType.OFFSET_COMMIT
             or length < 0
             or topic_length < 0
-            or topic_end + _INT32.size != len(data)
+            or topic_start + topic_length != len(head)
         ):
             return None
-        group = data[_KEY_HEAD.size : group_end].decode()
-        topic = data[topic_start:topic_end].decode()
+        group = head[_KEY_HEAD.size : group_end].decode()
+        topic = head[topic_start:].decode()
     except (struct.error, UnicodeDecodeError):
         return None
+    if len(_NAMES) >= _NAMES_KEPT:
+        _NAMES.clear()
     # Interned: the same few names stand in every key, and state is looked up by them.
-    return OffsetKey(sys.intern(group), sys.intern(topic), partition)
+    names = _NAMES[head] = sys.intern(group), sys.intern(topic)
+    return names
 
 
 def _any_key(data: bytes) -> Key:
@@ -125,14 +151,19 @@ def decode_offset_commit(data: bytes) -> OffsetCommit:
     Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError
     (``unknown_version`` for a later version). Source: Kafka's ``OffsetCommitValue``.
     """
-    return _quick_offset_commit(data) or _any_offset_commit(data)
+    return quick_offset_commit(data) or _any_offset_commit(data)
 
 
-def _quick_offset_commit(data: bytes) -> OffsetCommit | None:
+def quick_offset_commit(data: bytes) -> OffsetCommit | None:
     """Read the two forms that brokers have written since 2.1; None for anything else.
 
     Nearly all records have one of them, and this takes a third of the time or less.
     """
+    if len(data) == _PLAIN_V4.size:
+        version, offset, epoch, length, timestamp, tags, topic_id = _PLAIN_V4.unpack(data)
+        if version == 4 and length == _NO_METADATA and tags == _ONE_TOPIC_ID:
+            known = None if topic_id == _NO_TOPIC_ID else topic_id
+            return _new(OffsetCommit, (offset, epoch, "", timestamp, -1, known))
     try:
         if data[1] == 4:
             version, offset, epoch, length = _HEAD_V4.unpack_from(data)

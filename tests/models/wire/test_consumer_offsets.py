@@ -145,7 +145,7 @@ def test_the_quick_reading_of_a_commit_never_differs_from_the_careful_one(commit
     raw = bytearray(wire.offset_commit(*commit_and_version))
     for _ in range(data.draw(st.integers(0, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    quick = consumer_offsets._quick_offset_commit(bytes(raw))
+    quick = consumer_offsets.quick_offset_commit(bytes(raw))
     if quick is not None:
         assert quick == consumer_offsets._any_offset_commit(bytes(raw))
 
@@ -156,12 +156,12 @@ def test_the_quick_reading_of_a_key_never_differs_from_the_careful_one(key, data
     raw = bytearray(wire.offset_key(key))
     for _ in range(data.draw(st.integers(0, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    quick = consumer_offsets._quick_offset_key(bytes(raw))
+    quick = consumer_offsets.quick_offset_key(bytes(raw))
     if quick is not None:
         assert quick == consumer_offsets._any_key(bytes(raw))
 
 
 def test_what_brokers_write_takes_the_quick_way():
-    assert consumer_offsets._quick_offset_key(wire.offset_key(OffsetKey("g", "t", 0)))
+    assert consumer_offsets.quick_offset_key(wire.offset_key(OffsetKey("g", "t", 0)))
     for version in (3, 4):
-        assert consumer_offsets._quick_offset_commit(wire.offset_commit(COMMIT, version))
+        assert consumer_offsets.quick_offset_commit(wire.offset_commit(COMMIT, version))

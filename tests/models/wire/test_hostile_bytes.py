@@ -146,14 +146,16 @@ def test_claimed_sizes_make_nothing_of_that_size(name):
     decode, _, _ = FORMATS[name]
     huge = (b"\x7f\xff\xff\xff" * 4, b"\xff\xff\xff\xff\x07" * 4)
     starts = [wire.number(layout, version) for layout in ("h", "i") for version in range(12)]
-    tracemalloc.start()
-    try:
-        for start, zeroes, claim in itertools.product(starts, range(60), huge):
-            refusal(decode, start + bytes(zeroes) + claim)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 1_000_000
+    peaks = []
+    for _ in range(2):  # Python's own table of interned strings may happen to grow once meanwhile
+        tracemalloc.start()
+        try:
+            for start, zeroes, claim in itertools.product(starts, range(60), huge):
+                refusal(decode, start + bytes(zeroes) + claim)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert min(peaks) < 1_000_000
 
 
 @every_format
