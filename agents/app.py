@@ -22,6 +22,7 @@ from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
     APPLICATION_STATES,
     END_OFFSETS,
+    MAX_RECORD_BYTES,
     MOVEMENTS,
     REASSIGNMENTS,
     RECOMMENDATIONS,
@@ -69,6 +70,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         # A topic of ours that was deleted and made again is found this much later.
         consumer_metadata_max_age_ms=_METADATA_MS,
         producer_metadata_max_age_ms=_METADATA_MS,
+        producer_max_request_size=MAX_RECORD_BYTES,
+        producer_compression_type="gzip",
         key_serializer="raw",
         value_serializer="raw",
     )

@@ -22,7 +22,7 @@ class PositionRecord(msgspec.Struct, omit_defaults=True):
     schema: int
     role: str | None = None
     lag: int | None = None
-    lags: dict[str, int] = {}
+    lags: dict[str, int | None] = {}
 
 
 _decode = msgspec.json.Decoder(PositionRecord).decode
@@ -55,10 +55,10 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None, at
             state.positions.apply(group, copy, None)
             return
         record = _decode(value)
-        lags = [record.lag or 0, *record.lags.values()]
-        if min(lags) < 0 or record.role not in (*ROLES, None):
-            raise CaughtupError("bad_position", f"role {record.role!r:.40}, lags {min(lags)}")
+        lags = {topic: lag for topic, lag in record.lags.items() if lag is not None}
+        if min(record.lag or 0, *lags.values(), 0) < 0 or record.role not in (*ROLES, None):
+            raise CaughtupError("bad_position", "neither a lag nor a role as they should be")
     except (msgspec.MsgspecError, CaughtupError, ValueError, RecursionError) as error:
         log.warning("skipped a record of task positions, key %r: %s", key, error)
         return
-    state.positions.apply(group, copy, TaskPosition(record.role, record.lag, record.lags, at_ms))
+    state.positions.apply(group, copy, TaskPosition(record.role, record.lag, lags, at_ms))

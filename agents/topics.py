@@ -52,6 +52,8 @@ class OwnTopic(NamedTuple):
 #: A restarted service takes up the recent past from the topic: compaction leaves it alone for
 #: so long, and begins soon after.
 _HISTORY_MS = str(15 * 60_000)
+#: A large group's scenario has a lag for each task on each client.
+MAX_RECORD_BYTES = 64 << 20
 #: The clocks of applications may be wrong.
 _BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 OWN_TOPICS = (
@@ -61,11 +63,16 @@ OWN_TOPICS = (
         {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
     ),
     OwnTopic(REASSIGNMENTS, "compact"),
-    OwnTopic(RECOMMENDATIONS, "compact"),
+    OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
     OwnTopic(MOVEMENTS, "delete"),
     OwnTopic(LAG, "compact"),
     OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
-    OwnTopic(APPLICATION_STATES, "compact", _BROKERS_CLOCK, written=False),
+    OwnTopic(
+        APPLICATION_STATES,
+        "compact",
+        {**_BROKERS_CLOCK, "max.message.bytes": str(MAX_RECORD_BYTES)},
+        written=False,
+    ),
 )
 
 

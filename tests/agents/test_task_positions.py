@@ -46,6 +46,12 @@ def test_a_running_active_needs_no_lag() -> None:
     assert state.positions.of(GROUP)[COPY] == TaskPosition("active", None, {}, 9_000)
 
 
+def test_a_changelog_whose_lag_is_not_known_yet_is_left_out() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(lag=None, lags={"a": 3, "b": None}), 9_000)
+    assert state.positions.of(GROUP)[COPY] == TaskPosition("standby", None, {"a": 3}, 9_000)
+
+
 def test_a_tombstone_withdraws_the_report() -> None:
     state = cluster_state()
     apply_record(state, KEY, None, 9_000)
