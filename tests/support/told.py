@@ -1,0 +1,74 @@
+"""What an application's leader tells of a rebalance, as a follower publishes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caughtup.models.application_state import read_application_state
+from caughtup.models.state import ClusterState
+from tests.support.streams import CHANGELOG, GROUP, SOURCE, START_MS, TOLD, Member, process
+
+#: The end offset sum of each task's changelog when the leader decided.
+END = 50_000
+
+
+def told_record(
+    *members: Member,
+    given: Mapping[int, tuple[list[str], list[str]]],
+    reason: str = "no_recommendation",
+    followed: str | None = None,
+    follow_up_ms: int | None = 5_000,
+) -> dict[str, Any]:
+    """The record of a rebalance of these members. ``given``: process → its actives and standbys."""
+    tasks = sorted({task for member in members for task in (*member.owned, *member.active)})
+    outcome: dict[str, Any] = {
+        "reason": reason,
+        "message": reason.replace("_", " "),
+        "assignment": {
+            str(process(number)): {"active": active, "standby": standby}
+            for number, (active, standby) in given.items()
+        },
+    }
+    if followed is not None:
+        outcome["followed"] = followed
+    if follow_up_ms is not None:
+        outcome["follow_up_ms"] = follow_up_ms
+    return {
+        "schema": 1,
+        "group": GROUP,
+        "state_id": "s1",
+        "published_at_ms": START_MS,
+        "config": dict(TOLD.config),
+        "tasks": {
+            task: {
+                "stateful": True,
+                "stores": ["counts"],
+                "source_partitions": [[SOURCE, int(task[2:])]],
+                "changelog_partitions": [[CHANGELOG, int(task[2:])]],
+            }
+            for task in tasks
+        },
+        "clients": {
+            str(process(member.process)): {
+                "capacity": 1,
+                "client_ids": [member.client_id],
+                "tags": {},
+                "previous_active": list(member.owned),
+                "previous_standby": [t for t in member.sums if t not in member.owned],
+                "lags": {
+                    task: member.sums[task] if member.sums[task] < 0 else END - member.sums[task]
+                    for task in tasks
+                    if task in member.sums
+                },
+            }
+            for member in members
+        },
+        "greatest_lags": dict.fromkeys(tasks, END),
+        "outcome": outcome,
+    }
+
+
+def tell(state: ClusterState, record: Mapping[str, Any], at_ms: int = START_MS) -> None:
+    """Let the service take it, as of a moment by the broker's clock."""
+    state.applications.apply_state(GROUP, read_application_state(record, at_ms))
