@@ -2,7 +2,7 @@
 
 A copy is *observed* when its process reports its offsets in a rebalance, or its application
 reports its position in between. A copy *moves* when its position certainly grew from one
-observation to the next; its *interval* is how long it takes from one move to the next while there
+observation to another; its *interval* is how long it takes from one move to the next while there
 is something to restore.
 """
 
@@ -23,7 +23,8 @@ INTERVALS_ALLOWED = 3
 #: The least allowance, in ms: Kafka's default of ``commit.interval.ms``, by which an instance
 #: writes down where its copies are. In less, a pause of the disk is as likely as a standstill.
 LEAST_ALLOWED_MS = 30_000
-#: Rates are taken from the last minutes, or from this many points if those reach further back.
+#: Rates are taken from the last minutes, or from the allowance or this many points if those reach
+#: further back.
 RATE_SPAN_MS = 120_000
 FEWEST_POINTS = 6
 #: Points from which on the first one, with the step that follows it, is left out.
@@ -68,6 +69,7 @@ class CopyHistory:
         "_last_ms",
         "_moving_from_ms",
         "_something_since_ms",
+        "_stands_at",
         "_waits",
         "caught_up_since_ms",
         "idle_ms",
@@ -90,6 +92,8 @@ class CopyHistory:
         # Since when there has been something to restore that it hasn't moved for.
         self._something_since_ms: int | None = None
         self._moving_from_ms: int | None = None
+        # Beyond this it has certainly moved since it last did.
+        self._stands_at = 0
         self._waits: tuple[int, ...] = ()
 
     def observe(self, observation: Observation, ends: SumHistory, limit: int) -> bool:
@@ -99,7 +103,9 @@ class CopyHistory:
         certainly lies before the last one means that the copy started over (its store was wiped,
         or its checkpoint was out of range) or fell back to its checkpoint: its history begins
         again, and only its rhythm is kept. A rebalance and a position report count transaction
-        markers differently, so between the two only a loss of more than half is one. ``ends``
+        markers differently, and a lag was taken at another moment than the end that it is
+        measured from; so except between two offset sums of the same kind, only a loss of more
+        than half counts. ``ends``
         are those of its task; ``limit`` is the lag at which it counts as caught up. While it
         does, nothing but the last observation is kept: it goes as fast as records come, which
         says nothing of how fast it can go.
@@ -110,7 +116,7 @@ class CopyHistory:
         end = observation.end or ends.around(at_ms)
         position, lag = _bounds(observation, end)
         if position is not None:
-            self._move(at_ms, position, observation.provenance)
+            self._move(observation, position)
             self.positions.add(at_ms, *position)
         if lag is not None:
             self.lags.add(at_ms, *lag)
@@ -123,18 +129,24 @@ class CopyHistory:
             self._something_since_ms = at_ms
         return True
 
-    def _move(self, at_ms: int, position: EndOffsetSum, provenance: str) -> None:
-        last = self.positions.last
-        if last is None or self._something_since_ms is None or at_ms == last.at_ms:
+    def _move(self, observation: Observation, position: EndOffsetSum) -> None:
+        at_ms, last = observation.at_ms, self.positions.last
+        if last is None or self._something_since_ms is None:
+            self._stands_at = position.high
             return
-        alike = provenance == self.provenance
+        if at_ms == last.at_ms:  # the same is told better
+            if at_ms == (self.moved_ms or self._something_since_ms):
+                self._stands_at = position.high
+            return
+        alike = observation.provenance == self.provenance and observation.offset_sum is not None
         if position.high < last.low and (alike or position.high * 2 < last.low):
             self.set_back = SetBack(last.low, position.high, at_ms)
             self.positions.keep_last(0)
             self.lags.keep_last(0)
             self.moved_ms = self._moving_from_ms = self._something_since_ms = None
             self.caught_up_since_ms = None
-        elif position.low > last.high:
+            self._stands_at = position.high
+        elif position.low > self._stands_at:
             wait = at_ms - self._something_since_ms
             allowed = self.allowed_ms
             if self.moved_ms is None or (allowed is not None and wait > allowed):
@@ -142,6 +154,7 @@ class CopyHistory:
             if self.moved_ms is not None:
                 self._waits = (*self._waits, wait)[-WAITS_KEPT:]
             self.moved_ms = self._something_since_ms = at_ms
+            self._stands_at = position.high
 
     def _catch_up(self, at_ms: int, *, caught_up: bool) -> None:
         if not caught_up:
@@ -212,7 +225,9 @@ class CopyHistory:
         points = self.lags.points(self._moving_from_ms)
         if len(points) > POINTS_ENOUGH:
             points = points[1:]
-        recent = [point for point in points if point.at_ms >= last.at_ms - RATE_SPAN_MS]
+        allowed_ms = (self.allowed_ms or 0) + (self.lags.spacing_ms or 0)
+        since_ms = last.at_ms - max(RATE_SPAN_MS, allowed_ms)
+        recent = [point for point in points if point.at_ms >= since_ms]
         return recent if len(recent) >= FEWEST_POINTS else points[-FEWEST_POINTS:]
 
 

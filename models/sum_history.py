@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 from caughtup.models.task_ends import EndOffsetSum
@@ -83,15 +84,23 @@ class SumHistory:
     def around(self, at_ms: int) -> EndOffsetSum | None:
         """Bound a sum that only grows at a moment, by the points around it.
 
-        After the newest point the newest is all that is known. None before the oldest one.
+        After the newest point it is taken to have grown by at most twice as fast as it did from
+        any of the newest points to the next. None before the oldest one.
         """
         index = bisect_right(self._points[::_COLUMNS], at_ms)
         if not index:
             return None
         before = self._point(index - 1)
-        if before.at_ms == at_ms or index == len(self):
+        if before.at_ms == at_ms:
             return EndOffsetSum(before.low, before.high)
-        return EndOffsetSum(before.low, self._point(index).high)
+        if index < len(self):
+            return EndOffsetSum(before.low, self._point(index).high)
+        newest = [self._point(at) for at in range(max(0, index - DENSE_POINTS), index)]
+        fastest = max(
+            ((after.high - was.low) / (after.at_ms - was.at_ms) for was, after in pairwise(newest)),
+            default=0.0,
+        )
+        return EndOffsetSum(before.low, before.high + ceil(2 * fastest * (at_ms - before.at_ms)))
 
     @property
     def spacing_ms(self) -> int | None:

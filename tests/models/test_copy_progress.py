@@ -75,19 +75,40 @@ def test_a_rebalance_that_shows_a_wiped_store_is_a_set_back() -> None:
     assert history.set_back == SetBack(95_000, 0, 6_000)
 
 
-def test_a_position_that_is_only_bounded_goes_back_when_that_is_certain() -> None:
+def lagging(history: CopyHistory, second: int, lag: int) -> None:
+    """The copy reports a lag; the changelog's end is known up to 500 offsets."""
+    end = EndOffsetSum(100_000, 100_500)
+    history.observe(Observation(second * 1000, None, lag, end), NO_ENDS, 0)
+
+
+def test_a_position_that_a_lag_tells_goes_back_when_less_than_half_is_left() -> None:
     history = CopyHistory()
-
-    def lagging(second: int, lag: int) -> None:
-        end = EndOffsetSum(100_000, 100_500)
-        history.observe(Observation(second * 1000, None, lag, end), NO_ENDS, 0)
-
-    lagging(0, 60_000)
+    lagging(history, 0, 60_000)
     assert history.positions.last == SumPoint(0, 40_000, 40_500)
-    lagging(5, 60_300)
-    assert (history.set_back, history.moved_ms) == (None, None)
-    lagging(10, 60_900)
-    assert history.set_back == SetBack(39_700, 39_600, 10_000)
+    lagging(history, 5, 80_400)
+    assert history.set_back is None
+    lagging(history, 10, 91_000)
+    assert history.set_back == SetBack(19_600, 9_500, 10_000)
+
+
+def test_many_small_steps_are_a_move_once_they_are_more_than_is_unknown() -> None:
+    history = CopyHistory()
+    for index in range(6):
+        lagging(history, 5 * index, 60_000 - 100 * index)
+    assert history.moved_ms is None
+    lagging(history, 30, 59_400)
+    assert (history.moved_ms, history.stood_ms) == (30_000, 0)
+    lagging(history, 35, 59_300)
+    assert history.moved_ms == 30_000
+
+
+def test_a_moment_that_is_told_better_later_moves_nothing() -> None:
+    history = CopyHistory()
+    history.observe(Observation(0, None, 1_000, EndOffsetSum(2_000, 9_000)), NO_ENDS, 0)
+    history.observe(Observation(0, None, 1_000, EndOffsetSum(2_000, 2_000)), NO_ENDS, 0)
+    assert history.moved_ms is None
+    history.observe(Observation(5_000, None, 1_000, EndOffsetSum(2_001, 2_001)), NO_ENDS, 0)
+    assert history.moved_ms == 5_000
 
 
 def test_the_known_ends_tell_the_lag_of_a_position_and_the_position_of_a_lag() -> None:

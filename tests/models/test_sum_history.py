@@ -36,7 +36,12 @@ def test_a_moment_between_two_points_is_bounded_by_them() -> None:
     assert kept.around(10) == EndOffsetSum(100, 110)
     assert kept.around(15) == EndOffsetSum(100, 210)
     assert kept.around(20) == EndOffsetSum(200, 210)
-    assert kept.around(99) == EndOffsetSum(200, 210)
+
+
+def test_after_the_newest_point_a_sum_has_grown_at_most_twice_as_fast_as_ever() -> None:
+    kept = history((0, 100, 100), (10, 200, 200), (20, 230, 230))
+    assert kept.around(25) == EndOffsetSum(230, 330)
+    assert history((10, 100, 110)).around(99) == EndOffsetSum(100, 110)
 
 
 def test_the_usual_time_between_two_points_is_not_turned_by_one_gap() -> None:

@@ -21,7 +21,8 @@ class SimulatedCopy:
     """``rate`` offsets a second are restored, as far as there are any, and ``growth`` come.
 
     The application reports the copy's position every ``report_ms`` (None: it doesn't), and the
-    changelog's end is looked at every ``look_ms``. It counts as caught up at a lag of ``limit``. ``now`` is in ms since ``START_MS``.
+    changelog's end is looked at every ``look_ms``. It counts as caught up at a lag of ``limit``.
+    ``by_lag``: the application reports lags, and the looks have to tell what position that is. ``now`` is in ms since ``START_MS``.
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class SimulatedCopy:
         report_ms: int | None = 5 * SECOND,
         look_ms: int = SECOND,
         limit: int = LIMIT,
+        by_lag: bool = False,
     ) -> None:
         self.end, self.position = float(end), float(position)
         self.rate, self.growth = float(rate), float(growth)
         self.report_ms, self.look_ms, self.limit = report_ms, look_ms, limit
+        self.by_lag = by_lag
         self.history = CopyHistory()
         self.ends = SumHistory()
         self.now = 0
@@ -80,6 +83,8 @@ class SimulatedCopy:
         """Report the copy's position."""
         end = EndOffsetSum(int(self.end), int(self.end))
         seen = Observation(self.now_ms, int(self.position), None, end, provenance)
+        if self.by_lag:
+            seen = Observation(self.now_ms, lag=int(self.end) - int(self.position))
         return self.history.observe(seen, self.ends, self.limit)
 
     def figures(self, given: CatchUpRate | None = None) -> CopyFigures:
