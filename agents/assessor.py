@@ -51,5 +51,5 @@ class Assessor(Service):
                 if time.monotonic() - turn > _TURN_SECONDS:
                     await asyncio.sleep(_PAUSE_SECONDS)
                     turn = time.monotonic()
+            self._settling.reached(len(self._state.assessments.verdicts))
         self._state.forget_all_but(set(groups))
-        self._settling.reached(len(groups))

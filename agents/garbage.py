@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import gc
 
-#: Fewer than these are looked through in no time.
-_FEW = 1_000
+#: So many groups are looked through in a few milliseconds.
+_A_FEW = 1_000
 
 
 class Settling:
-    """Freezes what there is whenever something that stays has become twice as much.
+    """Freezes what there is whenever there is more by a few of what stays.
 
-    Garbage that is frozen by chance stays, too; so it isn't done more often.
+    Garbage that is frozen by chance stays, too; so this is done for growth and nothing else.
     """
 
     def __init__(self) -> None:
-        self._next = _FEW
+        self._next = _A_FEW
 
     def reached(self, count: int) -> None:
         """Take note of how many there are now."""
         if count >= self._next:
-            self._next = 2 * count
+            self._next = count + _A_FEW
             gc.freeze()

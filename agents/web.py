@@ -121,9 +121,9 @@ class WebServer(Service):
             async for chunk in chunks:
                 if chunk:  # an empty one would end the answer
                     await response.write(chunk)
+                self._settling.reached(len(self._labels))
         except ConnectionError:
             log.debug("a scrape was cut off")
-        self._settling.reached(len(self._labels))
         return response
 
     async def _ready(self, request: web.Request) -> web.Response:

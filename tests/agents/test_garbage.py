@@ -1,4 +1,4 @@
-"""What is here to stay is frozen when there is much more of it, and seldom."""
+"""What is here to stay is frozen when there is more of it, and never again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ def thawed() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_has_doubled_is_frozen_and_nothing_else() -> None:
+def test_growth_is_frozen_and_nothing_else() -> None:
     settling = Settling()
     settling.reached(999)
     assert gc.get_freeze_count() == 0
     settling.reached(1_000)
     assert gc.get_freeze_count() > 0
     gc.unfreeze()
-    settling.reached(1_999)
-    assert gc.get_freeze_count() == 0
-    settling.reached(2_000)
+    for count in (1_999, 500, 1_000, 1_999):
+        settling.reached(count)
+        assert gc.get_freeze_count() == 0
+    settling.reached(2_500)
     assert gc.get_freeze_count() > 0
+    gc.unfreeze()
+    settling.reached(3_499)
+    assert gc.get_freeze_count() == 0
