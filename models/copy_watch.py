@@ -55,21 +55,33 @@ class CopyWatch:
         table, generation, inputs = self._table, decided.generation, decided.inputs
         config = inputs.scenario["config"]
         table.parameters = ApplicationParameters(
-            {name: config[name] for name in DEFAULTS if name in config}
+            {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
         )
         table.take_generation(generation, rows, inputs.ends)
         limit = table.parameters.value("acceptable.recovery.lag")
         self.history.take(generation, rows, limit, table.warmup_roles)
+        changelogs: dict[TaskId, list[TopicPartition]] = {}
         for task in sorted(table.watched_tasks()):
-            partitions = inputs.scenario["tasks"][str(task)]["changelog_partitions"]
-            self._observe_end(
-                task,
-                [TopicPartition(*pair) for pair in partitions],
-                generation.source_topics,
-                ends,
-                committed,
-            )
-        self._observe(positions, generation.as_of_ms)
+            changelogs[task] = [
+                TopicPartition(*pair)
+                for pair in inputs.scenario["tasks"][str(task)]["changelog_partitions"]
+            ]
+            self._observe_end(task, changelogs[task], generation.source_topics, ends, committed)
+
+        def end_of(task: TaskId, at_ms: int) -> EndOffsetSum | None:
+            partitions = changelogs.get(task, ())
+            bounds = [
+                ends.bounds(partition, at_ms, at_ms)
+                for partition in partitions
+                if partition.topic not in generation.source_topics
+            ]
+            known = [bound for bound in bounds if bound is not None]
+            if not known or len(known) < len(partitions):
+                return None
+            low, high = (sum_offsets([bound[side] for bound in known]) for side in (0, 1))
+            return EndOffsetSum(low, high)
+
+        self._observe(positions, generation.as_of_ms, end_of)
         yield from self._judge(now_ms)
         waiting = [m.get("lag") for m in decided.movements if m["kind"] == "waiting"]
         self.probing = assess_probing(
@@ -86,13 +98,20 @@ class CopyWatch:
     ) -> Iterator[CopyKey]:
         """The same for a group whose tasks the broker assigns (KIP-1071)."""
         self._table.take_assignment(rows)
-        self._observe(positions, 0)
+        self._observe(positions, 0, lambda task, at_ms: None)
         yield from self._judge(now_ms)
 
-    def _observe(self, positions: Mapping[CopyKey, TaskPosition], since_ms: int) -> None:
+    def _observe(
+        self,
+        positions: Mapping[CopyKey, TaskPosition],
+        since_ms: int,
+        end_of: Callable[[TaskId, int], EndOffsetSum | None],
+    ) -> None:
+        """Take positions again, too: the ends around them are known better with each look."""
         for copy, position in positions.items():
             if position.lag is not None and position.at_ms >= since_ms:
-                seen = Observation(position.at_ms, lag=position.lag, provenance=MEASURED)
+                end = end_of(copy.task, position.at_ms)
+                seen = Observation(position.at_ms, None, position.lag, end, MEASURED)
                 self._table.observe(copy, seen)
 
     def _observe_end(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.ids import TaskId
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state import ClusterState
 from caughtup.models.task_positions import CopyKey, TaskPosition
 from tests.support.streams import (
@@ -114,3 +117,13 @@ def test_a_group_that_is_gone_is_watched_no_more() -> None:
     assert list(state.watch_copies(GROUP, START_MS + 2_000)) == []
     state.forget_all_but(set())
     assert state.watches == {}
+
+
+def test_what_looks_like_a_standby_is_one_unless_the_operator_says_there_are_none() -> None:
+    """Where nobody told the configs, Kafka's default of no standbys is only assumed."""
+    state = cluster_state(ApplicationParameters())
+    known_ends(state)
+    unasked = (replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    read(state, generation(1, *unasked))
+    list(state.decide(START_MS + 1_000))
+    assert not watched(state, START_MS + 1_000).copies[COPY].is_warmup
