@@ -19,7 +19,7 @@ from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.offset_log import CONSUMER, SLICE_MESSAGES
+from caughtup.agents.offset_log import CONSUMER, SLICE_MESSAGES, few_collections
 from caughtup.agents.topics import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
@@ -49,7 +49,8 @@ def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[
 
 def _measure(reader: Reader, bootstrap_servers: str, partitions: int, results: Connection) -> None:
     try:
-        records, seconds = reader(bootstrap_servers, partitions)
+        with few_collections():
+            records, seconds = reader(bootstrap_servers, partitions)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         results.send(
             {

@@ -20,7 +20,7 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
-from caughtup.agents.offset_log import OffsetLog
+from caughtup.agents.offset_log import OffsetLog, few_collections
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS
@@ -178,14 +178,15 @@ class OffsetsReader(Service):
         log.info("reading %d partitions of %s, %d offsets", len(ends), CONSUMER_OFFSETS, total)
         progress = ReadingProgress(total, now_ms())
         say_ms = progress.started_ms + _SAY_MS
-        while not self.should_stop and progress.behind:
-            found = await in_thread(_read_at_start, offset_log)
-            await self._take(found)
-            progress.records += found.records
-            progress.behind = found.behind
-            if now_ms() >= say_ms and progress.behind:
-                say_ms += _SAY_MS
-                log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
+        with few_collections():
+            while not self.should_stop and progress.behind:
+                found = await in_thread(_read_at_start, offset_log)
+                await self._take(found)
+                progress.records += found.records
+                progress.behind = found.behind
+                if now_ms() >= say_ms and progress.behind:
+                    say_ms += _SAY_MS
+                    log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
         if not progress.behind:
             await self._announce()
             log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
