@@ -10,6 +10,7 @@ COPY caughtup caughtup
 COPY agents agents
 COPY models models
 COPY pipelines pipelines
+COPY followers followers
 COPY demo demo
 # The versions of requirements.lock as constraints: the lock itself also holds what only tests need.
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \

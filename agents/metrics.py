@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.copy_metrics import copy_families
 from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import partition_series
@@ -77,6 +78,7 @@ class StateCollector(Collector):
         if self._health.ready:
             yield from self._applications()
             yield from self._tasks()
+            yield from copy_families(self._state)
 
     def _applications(self) -> Iterator[Metric]:
         generation = _gauge("group_generation", "Generation of a Streams group", _GROUP)

@@ -35,6 +35,17 @@ from caughtup.models.ids import TaskId
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.trend import Eta
 
+#: Every verdict that there is, the best first.
+VERDICTS = (
+    "caught_up",
+    "warming",
+    "waiting",
+    "unknown",
+    "stranded",
+    "flapping",
+    "stalled",
+    "chasing",
+)
 #: How often a copy has to be built again, within the generations watched, to be called flapping.
 FLAPS = 2
 #: How long after its time a rebalance may come: its members have to poll first. In ms; it is also

@@ -15,7 +15,7 @@ import caughtup
 import caughtup.models
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("agents", "models", "pipelines", "demo")
+PACKAGES = ("agents", "models", "pipelines", "followers", "demo")
 
 IMPORT_ALL = """
 import pkgutil, sys

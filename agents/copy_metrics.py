@@ -1,0 +1,83 @@
+"""Metrics of copies that are to catch up, and of when probing for them is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from caughtup.models.copy_watch import CopyWatch
+from caughtup.models.state import ClusterState
+from caughtup.models.warmups import VERDICTS
+
+_GROUP = ("cluster", "group")
+_COPY = (*_GROUP, "process", "client_id", "task", "role")
+
+
+def copy_families(state: ClusterState) -> Iterator[Metric]:
+    """Give the families, with what was last worked out; what wasn't yet is absent."""
+    status = GaugeMetricFamily(
+        "caughtup_task_status", "How a copy that is to catch up fares", labels=(*_COPY, "status")
+    )
+    eta = GaugeMetricFamily(
+        "caughtup_task_catchup_eta_seconds", "Time until a copy is caught up", labels=_COPY
+    )
+    for group, watch in sorted(state.watches.items()):
+        names = {copy.process: copy.client_id for copy in state.task_rows(group)}
+        for key, assessed in sorted(watch.copies.items()):
+            labels = [state.cluster, group, key.process, names.get(key.process, "")]
+            labels += [str(key.task), assessed.role]
+            for verdict in VERDICTS:
+                status.add_metric([*labels, verdict], verdict == assessed.verdict)
+            if assessed.figures.eta is not None:
+                eta.add_metric(labels, assessed.figures.eta.seconds)
+    yield from (status, eta)
+    yield from _probing(state)
+    yield from _plans(state)
+
+
+def _probing(state: ClusterState) -> Iterator[Metric]:
+    worthwhile = GaugeMetricFamily(
+        "caughtup_probing_rebalance_worthwhile",
+        "Whether a probing rebalance now would promote a warm-up",
+        labels=_GROUP,
+    )
+    fired = CounterMetricFamily(
+        "caughtup_probing_rebalances", "Probing rebalances seen", labels=_GROUP
+    )
+    needless = CounterMetricFamily(
+        "caughtup_probing_rebalances_needless",
+        "Probing rebalances that found nothing newly caught up",
+        labels=_GROUP,
+    )
+    watches: list[tuple[str, CopyWatch]] = sorted(state.watches.items())
+    for group, watch in watches:
+        if watch.probing is None:
+            continue
+        labels = [state.cluster, group]
+        worthwhile.add_metric(labels, watch.probing.worthwhile_now)
+        fired.add_metric(labels, watch.probing.fired)
+        needless.add_metric(labels, watch.probing.needless)
+    yield from (worthwhile, fired, needless)
+
+
+def _plans(state: ClusterState) -> Iterator[Metric]:
+    copies = GaugeMetricFamily(
+        "caughtup_plan_copies", "Copies of state to build until balanced", labels=(*_GROUP, "plan")
+    )
+    seconds = GaugeMetricFamily(
+        "caughtup_plan_seconds",
+        "Time until balanced at the probing interval",
+        labels=(*_GROUP, "plan"),
+    )
+    for group, application in sorted(state.applications.items()):
+        record = application.decided.record if application.decided else None
+        if record is None:
+            continue
+        for plan, field in (("caughtup", "cost"), ("kafka", "kafka_cost")):
+            labels = [state.cluster, group, plan]
+            if "copies" in record[field]:
+                copies.add_metric(labels, record[field]["copies"])
+            if "seconds" in record[field]:
+                seconds.add_metric(labels, record[field]["seconds"])
+    yield from (copies, seconds)
