@@ -87,7 +87,8 @@ class Application:
         ``commits`` are the application's own, ``told`` what its leaders told of rebalances, and
         ``published`` what was recommended, both in their order. What an application that tells
         doesn't tell within ``TELLING_MS``, and end offsets that don't come within ``PATIENCE_MS``,
-        are gone without.
+        are gone without. One that never told anything is waited for only if its leader didn't
+        decide as Kafka's assignor does.
         """
         if not self.pending:
             return None
@@ -101,7 +102,7 @@ class Application:
             return None
         if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
             return None
-        return DueGeneration(generation, inputs)
+        return DueGeneration(generation, inputs, untold=now_ms - seen_ms < TELLING_MS)
 
     def revision(self, positions: Mapping[CopyKey, TaskPosition]) -> DueGeneration | None:
         """Give the newest decision to be made again where copies have caught up since, else None.
@@ -130,7 +131,8 @@ class Application:
     def settle(self, decided: DecidedGeneration) -> bool:
         """Take a decision, and tell whether a record of it is to be published.
 
-        It isn't if others took its place, or if it says what the one before said.
+        It isn't if others took its place, or if it says what the one before said. A premature one
+        is to be decided again.
         """
         if decided.revises is not None:
             if self.decided is None or decided.generation is not self.decided.generation:
@@ -140,7 +142,7 @@ class Application:
             news = decided.record is not before.record
             self.published += news
             return news
-        if not self.pending or self.pending[0][0] is not decided.generation:
+        if not self.pending or self.pending[0][0] is not decided.generation or decided.premature:
             return False
         self.pending.popleft()
         self._settle(decided)

@@ -24,7 +24,8 @@ class DueGeneration:
     ``told`` is what its leader told of the rebalance, if it tells, and ``published`` what was
     recommended before, in that order: a follower may have followed it. ``revises`` is the
     decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
-    a probing rebalance is worth it, as far as the copies' pace tells.
+    a probing rebalance is worth it, as far as the copies' pace tells. ``untold``: the leader may
+    yet tell of the rebalance, and then of rules that aren't Kafka's.
     """
 
     generation: StreamsGeneration
@@ -33,11 +34,15 @@ class DueGeneration:
     published: tuple[Record, ...] = ()
     revises: DecidedGeneration | None = None
     worthwhile_at_ms: int | None = None
+    untold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedGeneration:
-    """A generation with what it was decided from, how exact mode fared, and the record if any."""
+    """A generation with what it was decided from, how exact mode fared, and the record if any.
+
+    ``premature``: it isn't what Kafka's assignor decides, and may not be Kafka's assignor's.
+    """
 
     generation: StreamsGeneration
     inputs: GenerationInputs
@@ -45,6 +50,7 @@ class DecidedGeneration:
     recommended: Decision | None
     record: Record | None
     revises: DecidedGeneration | None = None
+    premature: bool = False
 
     @property
     def movements(self) -> list[Mapping[str, Any]]:
@@ -68,7 +74,8 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     if due.revises is not None and _says_the_same(record, due.revises.record):
         record = due.revises.record
     revises = due.revises and replace(due.revises, revises=None)
-    return DecidedGeneration(generation, inputs, exact, recommended, record, revises)
+    premature = due.untold and exact.result == "mismatch"
+    return DecidedGeneration(generation, inputs, exact, recommended, record, revises, premature)
 
 
 def _says_the_same(record: Record | None, before: Record | None) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from caughtup.agents.recommend import summary
+from caughtup.models.application import TELLING_MS
 from tests.support.streams import (
     START_MS,
     WARMING,
@@ -25,7 +26,7 @@ def record_of(*members: Member) -> Mapping[str, Any]:
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *members))
-    (record,) = state.decide(START_MS + 5)
+    (record,) = state.decide(START_MS + TELLING_MS)
     return record
 
 

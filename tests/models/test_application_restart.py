@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.application import PATIENCE_MS, Application
+from caughtup.models.application import PATIENCE_MS, TELLING_MS, Application
 from caughtup.models.state import ClusterState
 from tests.support.streams import (
     GROUP,
@@ -40,7 +40,7 @@ def published_before(number: int, *members: Member) -> Mapping[str, Any]:
     state = cluster_state()
     known_ends(state)
     read(state, generation(number, *members))
-    (record,) = publish(state)
+    (record,) = publish(state, START_MS + TELLING_MS)
     return record
 
 

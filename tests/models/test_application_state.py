@@ -24,6 +24,7 @@ from tests.support.streams import (
     Member,
     cluster_state,
     generation,
+    known_ends,
     process,
     read,
 )
@@ -161,6 +162,27 @@ def test_a_decision_waits_for_what_the_leader_has_told_before() -> None:
     assert list(state.decide(later + TELLING_MS - 1)) == []
     tell(state, told_record(*FOLLOWING, given=WARM), later)
     assert len(list(state.decide(later + TELLING_MS - 1))) == 1
+
+
+def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
+    """Nobody knows of a follower before its first rebalance."""
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *JOINING), seen_ms=START_MS)
+    assert list(state.decide(START_MS + TELLING_MS - 1)) == []
+    tell(state, told_record(*JOINING, given=IN_PLACE))
+    (record,) = state.decide(START_MS + TELLING_MS - 1)
+    assert record["leader"]["assignor"] == "FollowingTaskAssignor"
+    assert state.applications[GROUP].exact_counts == {"match": 1}
+
+
+def test_a_leader_that_decided_otherwise_and_does_not_tell_is_a_mismatch() -> None:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *JOINING), seen_ms=START_MS)
+    (record,) = state.decide(START_MS + TELLING_MS)
+    assert record["leader"]["assignor"] == "HighAvailabilityTaskAssignor"
+    assert state.applications[GROUP].exact_counts == {"mismatch": 1}
 
 
 def test_of_states_that_look_alike_the_first_since_the_members_joined_counts() -> None:

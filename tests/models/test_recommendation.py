@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.application import TELLING_MS
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
@@ -99,7 +100,7 @@ def test_what_is_beyond_the_warm_up_budget_waits_and_is_said_to() -> None:
         list_ends(state, dict.fromkeys(range(8), 90_000), at_ms=at_ms)
     alone = Member("a", 1, tasks, dict.fromkeys(tasks, -2), tasks)
     read(state, generation(1, alone, Member("b", 2)))
-    (record,) = state.decide(START_MS)
+    (record,) = state.decide(START_MS + TELLING_MS)
     assert [m["kind"] for m in record["movements"]] == ["warmup", "waiting", "waiting", "waiting"]
     assert (record["cost"]["copies"], record["cost"]["rebalances"]) == (4, 4)
     assert record["probing_rebalance"]["reason"] == (
