@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 
 from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignors.scenario import Scenario
@@ -22,22 +23,42 @@ class Copies:
     is the one nearest to caught up, then the first.
     """
 
-    __slots__ = ("_acceptable", "_ran", "holders", "lags", "number", "owner", "roles")
+    __slots__ = ("_acceptable", "_nothing", "_ran", "holders", "lags", "number", "owner", "roles")
 
     def __init__(self, scenario: Scenario) -> None:
         tasks = scenario.stateful
         self.number: dict[TaskId, int] = dict(zip(tasks, range(len(tasks)), strict=True))
-        self.lags = [[*map(client.lags.__getitem__, tasks)] for client in scenario.clients]
         self._acceptable = scenario.configs.acceptable_recovery_lag
-        self._ran = [self._numbers(client.previous_active) for client in scenario.clients]
-        self.roles = [
-            ran.union(self._numbers(client.previous_standby))
-            for ran, client in zip(self._ran, scenario.clients, strict=True)
+        lags = [[*map(client.lags.__getitem__, tasks)] for client in scenario.clients]
+        ran = [self._numbers(client.previous_active) for client in scenario.clients]
+        roles = [
+            own.union(self._numbers(client.previous_standby))
+            for own, client in zip(ran, scenario.clients, strict=True)
         ]
+        self._nothing = [*map(max, zip(*lags, strict=True))]
+        self._take(lags, ran, roles)
+
+    def carried_out(self, clients: Sequence[Sequence[int]]) -> Copies:
+        """Say what there will be when the copies are those of these clients, the active's first."""
+        lags = [self._nothing.copy() for _ in self.lags]
+        ran: list[set[int]] = [set() for _ in self.lags]
+        roles: list[set[int]] = [set() for _ in self.lags]
+        for task, own in enumerate(clients):
+            for client in own:
+                roles[client].add(task)
+                lags[client][task] = 0
+            ran[own[0]].add(task)
+            lags[own[0]][task] = RUNNING
+        later = copy(self)
+        later._take(lags, ran, roles)
+        return later
+
+    def _take(self, lags: list[list[int]], ran: list[set[int]], roles: list[set[int]]) -> None:
+        self.lags, self._ran, self.roles = lags, ran, roles
         self.holders = self._find_holders()
-        self.owner = [NOBODY] * len(tasks)
-        for place, ran in enumerate(self._ran):
-            for task in ran:
+        self.owner = [NOBODY] * len(self._nothing)
+        for place, own in enumerate(ran):
+            for task in own:
                 known = self.owner[task]
                 if known == NOBODY or self.distance(task, place) < self.distance(task, known):
                     self.owner[task] = place
@@ -75,7 +96,7 @@ class Copies:
 
     def _find_holders(self) -> list[list[int]]:
         """List the clients with a copy of each task."""
-        nothing = [*map(max, zip(*self.lags, strict=True))]
+        nothing = self._nothing
         holders: list[list[int]] = [[] for _ in nothing]
         for place, lags in enumerate(self.lags):
             having: Iterable[int] = self.roles[place]

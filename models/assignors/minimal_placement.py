@@ -202,21 +202,50 @@ class Placement:
             actives[first] += 1
             loads[first] = actives[first] / capacities[first]
 
+    def spread_on(self) -> bool:
+        """Spread copies over more tag values where that can be had; tell if there was any."""
+        changed = False
+        if self._spread.matters and self._size > 1:
+            for task, clients in enumerate(self.clients):
+                better = self._spread.improve(clients, partial(self._rank, task))
+                if better is not clients:
+                    changed = True
+                    self._replace(task, better)
+        return changed
+
+    def _replace(self, task: int, clients: list[int]) -> None:
+        """Give a task other copies; its active stays if it can."""
+        for one in self.clients[task]:
+            self.counts[one] -= 1
+        for one in clients:
+            self.counts[one] += 1
+        first = self.clients[task][0]
+        self.actives[first] -= 1
+        if first not in clients:
+            first = self._copies.nearest(task, clients)
+        self.actives[first] += 1
+        self.clients[task] = [first, *(one for one in clients if one != first)]
+        self._queues, self._unbuilt, self._kinds = {}, None, []
+
+    def _rank(self, task: int, client: int) -> tuple[int, bool, float, int]:
+        """Order clients for a task's copies; a new one is as good as one that is caught up."""
+        copies = self._copies
+        held = client in copies.holders[task]
+        distance = copies.distance(task, client) if held else 0
+        load = (self.counts[client] + 1) / self.capacities[client]
+        return distance, task not in copies.roles[client], load, client
+
     def _spread_over_tags(self) -> None:
         """Choose anew for each task, since what exists may be where no value is added."""
-        copies, counts, capacities = self._copies, self.counts, self.capacities
-
-        def rank(task: int, client: int) -> tuple[int, float, int]:
-            held = client in copies.holders[task]
-            distance = copies.distance(task, client) if held else 0
-            return distance, (counts[client] + 1) / capacities[client], client
-
-        for task, holders in enumerate(copies.holders):
+        roles = self._copies.roles
+        for task, holders in enumerate(self._copies.holders):
             for one in self.clients[task]:
-                counts[one] -= 1
-            self.clients[task] = self._spread.choose(holders, self._size, partial(rank, task))
+                self.counts[one] -= 1
+            assigned = [one for one in holders if task in roles[one]]
+            rank = partial(self._rank, task)
+            self.clients[task] = self._spread.choose(assigned, holders, self._size, rank)
             for one in self.clients[task]:
-                counts[one] += 1
+                self.counts[one] += 1
 
     def _deal(self) -> None:
         """Deal the copies that are missing to the least loaded clients."""

@@ -19,6 +19,8 @@ from caughtup.models.ids import TaskId
 
 #: HighAvailabilityTaskAssignor's own costs, where the configs don't set any.
 _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
+#: So often a plan is looked at again at most, where tags and balance are at odds.
+_MOST_REVISIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,13 @@ class Plan:
 
     clients: list[list[int]]
 
+    def is_like(self, other: Plan) -> bool:
+        """Tell whether two plans are the same but for the order of standbys."""
+        return all(
+            ours[0] == theirs[0] and set(ours) == set(theirs)
+            for ours, theirs in zip(self.clients, other.clients, strict=True)
+        )
+
 
 def find_plan(scenario: Scenario, copies: Copies) -> Plan:
     """Find where the copies of all tasks with state belong.
@@ -34,18 +43,38 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
     Nobody's actives exceed another one's by more than one for each stream thread, nor do
     anybody's copies, if tags and the number of clients allow it. Copies are placed first, then
     their roles: as long as the copies are balanced, so can the actives be, at no cost. The plan
-    found from a group that is on its way to a plan builds what that one has yet to build.
+    found from a group that is on its way to a plan builds what that one has yet to build. Where
+    tags and balance are at odds, it is the plan that would be found again once it is carried out.
     Raises ScenarioError where a task's partitions are missing that have to be assigned by rack.
     """
-    members, configs, tasks = scenario.clients, scenario.configs, len(scenario.stateful)
-    capacities = [client.capacity for client in members]
-    replicas = min(configs.num_standby_replicas, len(members) - 1)
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
-    spread = TagSpread([client.tags for client in members], configs.rack_aware_assignment_tags)
+    spread = TagSpread(
+        [client.tags for client in scenario.clients], scenario.configs.rack_aware_assignment_tags
+    )
+    plan, bent = _find(scenario, copies, spread, traffic)
+    for _ in range(_MOST_REVISIONS if bent else 0):
+        before = plan
+        plan, _ = _find(scenario, copies.carried_out(plan.clients), spread, traffic)
+        if plan.is_like(before):
+            break
+    return plan
+
+
+def _find(
+    scenario: Scenario, copies: Copies, spread: TagSpread, traffic: list[list[int]] | None
+) -> tuple[Plan, bool]:
+    """Find a plan; tell whether actives had to go where the copies weren't meant to be."""
+    members, tasks = scenario.clients, len(scenario.stateful)
+    capacities = [client.capacity for client in members]
+    replicas = min(scenario.configs.num_standby_replicas, len(members) - 1)
     subtopologies = [task.subtopology for task in scenario.stateful]
     placement = Placement(copies, capacities, subtopologies, replicas, spread, traffic)
-    level(placement, Bounds(capacities, tasks * (1 + replicas), tasks))
+    everything = Bounds(capacities, tasks * (1 + replicas), tasks)
+    level(placement, everything)
+    while placement.spread_on():
+        level(placement, everything)
     plan = Plan(placement.clients)
+    bent = False
     if traffic is not None:
         _exchange_actives(plan, traffic, copies, spread)
     if replicas:
@@ -53,10 +82,11 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
         bounds = Bounds(capacities, tasks, tasks)
         even_out(roles, bounds)
         level(roles, bounds)
+        bent = roles.built
         if traffic is not None:
             _exchange_roles(plan, traffic, copies)
             _exchange_standbys(scenario, plan, copies, spread)
-    return plan
+    return plan, bent
 
 
 def _exchange_actives(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from caughtup.models.assignors.min_traffic_graph import reassign_for_min_traffic
 from caughtup.models.assignors.racks import PartitionRacks, Racks
 from caughtup.models.ids import TaskId
 
@@ -36,24 +35,63 @@ def exchange(
     """Exchange tasks between clients so that the least is read across racks; give the new places.
 
     ``places`` is the client of each task and ``traffic`` what each client would read across racks
-    for it. Every client keeps its number of tasks, and no more tasks than now end up on a client
-    that isn't among those where they are ``cheap``. Of exchanges that save as much, it makes
-    those after which the most tasks are where they were ``before``.
+    for it. Every client keeps its number of tasks, and a task goes only to clients that are
+    ``cheap`` for it. Of exchanges that save as much, it makes those after which the most tasks
+    are where they were ``before``.
     """
-    movable = [task for task, place in enumerate(places) if set(cheap[task]) - {place}]
-    if len(movable) < 2:
-        return list(places)
-    unit = len(places) + 1
-    dear = unit * (1 + sum(max(traffic[task]) for task in movable))
-    costs = [
-        [
-            read * unit + (client != before[task]) + (0 if client in cheap[task] else dear)
-            for client, read in enumerate(traffic[task])
-        ]
-        for task in movable
-    ]
-    owners = [places[task] for task in movable]
     changed = list(places)
-    for task, place in zip(movable, reassign_for_min_traffic(owners, costs, ()), strict=True):
-        changed[task] = place
+    unit = len(places) + 1
+    own: dict[int, list[int]] = {}
+    for task, place in enumerate(places):
+        if any(client != place for client in cheap[task]):
+            own.setdefault(place, []).append(task)
+
+    def cost(task: int, client: int) -> int:
+        return traffic[task][client] * unit + (client != before[task])
+
+    def best_moves(source: int) -> dict[int, tuple[int, int]]:
+        """Find the task that each other client can have at the least cost, and that cost."""
+        best: dict[int, tuple[int, int]] = {}
+        for task in own[source]:
+            stays = cost(task, source)
+            for client in cheap[task]:
+                if client != source and client in own:
+                    move = (cost(task, client) - stays, task)
+                    best[client] = min(best.get(client, move), move)
+        return best
+
+    moves = {source: best_moves(source) for source in sorted(own)}
+    while cycle := _negative_cycle(moves):
+        for source, destination in cycle:
+            task = moves[source][destination][1]
+            changed[task] = destination
+            own[source].remove(task)
+            own[destination].append(task)
+        for source, _ in cycle:
+            moves[source] = best_moves(source)
     return changed
+
+
+def _negative_cycle(moves: Mapping[int, Mapping[int, tuple[int, int]]]) -> list[tuple[int, int]]:
+    """Find moves in a circle that together cost less than nothing, by Bellman and Ford."""
+    distances = dict.fromkeys(moves, 0)
+    before: dict[int, int] = {}
+    last = None
+    for _ in moves:
+        last = None
+        for source, others in moves.items():
+            for other, (cost, _task) in others.items():
+                if distances[source] + cost < distances[other]:
+                    distances[other] = distances[source] + cost
+                    before[other] = source
+                    last = other
+        if last is None:
+            return []
+    if last is None:
+        return []
+    for _ in moves:
+        last = before[last]
+    cycle = [(before[last], last)]
+    while cycle[-1][0] != last:
+        cycle.append((before[cycle[-1][0]], cycle[-1][0]))
+    return cycle

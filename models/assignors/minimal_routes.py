@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 
 from caughtup.models.assignors.minimal_windows import Bounds, Window, too_few, too_many
 
-#: So many windows are tried at most; after the second, nothing moves in practice.
-_MOST_WINDOWS = 8
 _START = -1
 
 
@@ -47,10 +45,10 @@ def level(units: Units, bounds: Bounds) -> None:
 
     Where tags or the number of clients don't allow it, it ends with what can be had.
     """
-    for _ in range(_MOST_WINDOWS):
+    # With each window less is amiss than with the one before, so that this comes to an end.
+    window = bounds.within_one(units.counts)
+    while not _fits(units, window) and Routes(units).follow(window, building=True):
         window = bounds.within_one(units.counts)
-        if _fits(units, window) or not Routes(units).follow(window, building=True):
-            return
 
 
 def even_out(units: Units, bounds: Bounds) -> None:

@@ -29,18 +29,32 @@ class TagSpread:
         return self.values((*moved, destination)) >= self.values(copies)
 
     def choose(
-        self, existing: Collection[int], size: int, rank: Callable[[int], tuple[Any, ...]]
+        self,
+        assigned: Collection[int],
+        existing: Collection[int],
+        size: int,
+        rank: Callable[[int], tuple[Any, ...]],
     ) -> list[int]:
-        """Choose the clients of a task's copies, of which some exist already.
+        """Choose the clients of a task's copies, of which some exist, and some are assigned.
 
-        What exists is kept unless a new copy adds values that no existing one has. Of clients
-        that add as many values, the one with the least ``rank`` comes first.
+        What is assigned is kept unless another existing copy adds values, and what exists unless
+        a new one does. Of clients that add as many values, the one with the least ``rank`` comes
+        first.
         """
-        everybody = range(len(self._tags))
-        chosen = self._pick(existing, (), size, rank)
+        chosen = self._pick(assigned, (), size, rank)
+        if len(chosen) < size or len(existing) > len(assigned):
+            better = self._pick(existing, chosen, size, rank)
+            if len(better) > len(chosen) or self.values(better) > self.values(chosen):
+                chosen = better
+        if len(chosen) < size:
+            chosen = self._pick(range(len(self._tags)), chosen, size, rank)
+        return self.improve(chosen, rank)
+
+    def improve(self, chosen: list[int], rank: Callable[[int], tuple[Any, ...]]) -> list[int]:
+        """Choose other clients for as long as that adds values."""
         while True:
-            better = self._pick(everybody, chosen, size, rank)
-            if len(chosen) == size and self.values(better) <= self.values(chosen):
+            better = self._pick(range(len(self._tags)), chosen, len(chosen), rank)
+            if self.values(better) <= self.values(chosen):
                 return chosen
             chosen = better
 

@@ -50,24 +50,35 @@ class Bounds:
         return self._nearest(at, counts)
 
     def _nearest(self, at: Callable[[int], Window], counts: Sequence[int]) -> Window:
-        """Find the level at which the fewest tasks have to move.
+        """Find the level at which the fewest tasks have to move; of such, the fewest are amiss.
 
-        The higher the level, the fewer tasks are too many somewhere and the more are too few.
+        The higher the level, the fewer tasks are too many somewhere and the more are too few. So
+        what has to move, which is the greater of the two, is least around where they cross, and
+        the lesser of the two is least at the far ends of that.
         """
         last = self._most * self._scale
         lowest = _first(0, last, lambda level: sum(at(level).high) >= self._total)
         above = _first(lowest, last, lambda level: sum(at(level).low) > self._total)
         highest = above if sum(at(above).low) <= self._total else above - 1
 
-        def crossed(level: int) -> bool:
-            window = at(level)
-            return too_many(counts, window) <= too_few(counts, window)
+        def many(level: int) -> int:
+            return too_many(counts, at(level))
 
-        crossing = _first(lowest, highest, crossed)
-        levels = (crossing, max(crossing - 1, lowest))
-        return min(
-            map(at, levels), key=lambda one: max(too_many(counts, one), too_few(counts, one))
-        )
+        def few(level: int) -> int:
+            return too_few(counts, at(level))
+
+        crossing = _first(lowest, highest, lambda level: many(level) <= few(level))
+        least = few(crossing)
+        beyond = _first(crossing, highest, lambda level: few(level) > least)
+        levels = [beyond if few(beyond) == least else beyond - 1]
+        if crossing > lowest:
+            most = many(crossing - 1)
+            levels.append(_first(lowest, crossing - 1, lambda level: many(level) <= most))
+
+        def amiss(level: int) -> tuple[int, int]:
+            return max(many(level), few(level)), many(level) + few(level)
+
+        return at(min(levels, key=amiss))
 
 
 def too_many(counts: Sequence[int], window: Window) -> int:
