@@ -51,14 +51,6 @@ _TIMEOUT_SECONDS = 10.0
 #: How often librdkafka tells how its connections are.
 _STATISTICS_MS = 1_000
 
-#: What can't get better by waiting: the topic was deleted, and perhaps made again.
-_GONE = (
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.UNKNOWN_TOPIC_ID,
-    KafkaError._UNKNOWN_TOPIC,
-    KafkaError._UNKNOWN_PARTITION,
-)
-
 
 @contextmanager
 def few_collections() -> Iterator[None]:
@@ -75,7 +67,7 @@ def few_collections() -> Iterator[None]:
 
 
 class Poll(NamedTuple):
-    """Records by column, in the order of their partitions, and errors that may pass."""
+    """Records by column, in the order of their partitions; and errors, after which it goes on."""
 
     keys: list[bytes | None]
     values: list[bytes | None]
@@ -144,8 +136,6 @@ class OffsetLog:
                 records.append(message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._ended[message.partition()] = message.offset()
-            elif error.fatal() or error.code() in _GONE:
-                raise KafkaException(error)
             else:
                 errors.append(error)
         return records
