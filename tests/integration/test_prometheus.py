@@ -63,11 +63,19 @@ def test_the_variables_offer_what_is_there(scene: Scene) -> None:
     }
 
 
+def is_own(series: dict[str, Any]) -> bool:
+    group: str = series["metric"]["group"]
+    return group == "caughtup"
+
+
 def test_what_the_panels_say_is_what_was_staged(scene: Scene) -> None:
-    def value(title: str) -> float:
+    def series(title: str) -> list[dict[str, Any]]:
         (panel,) = (panel for panel in panels() if panel["title"] == title)
         expression = filled(panel["targets"][0]["expr"], scene)
-        (found,) = scene.prometheus.instant(expression, scene.set_at)
+        return scene.prometheus.instant(expression, scene.set_at)
+
+    def value(title: str) -> float:
+        (found,) = series(title)
         return float(found["value"][1])
 
     assert value("Reader") == 1
@@ -75,7 +83,9 @@ def test_what_the_panels_say_is_what_was_staged(scene: Scene) -> None:
     assert value("Reassignments stalled") == 0
     assert value("Mismatches, 24 h") == 0
     assert value("Open transactions") == 1
-    assert value("Partitions without a commit") == 1
+    # The service's own group reads topics that nobody has written to yet.
+    never = [one for one in series("Partitions without a commit") if not is_own(one)]
+    assert [one["value"][1] for one in never] == ["1"]
     assert 0 < value("Next probing rebalance") <= 600
 
 
