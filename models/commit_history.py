@@ -79,7 +79,8 @@ class CommitHistory:
         """Start again from a lower offset, with what is known of the group's rhythm."""
         rhythm = self.interval_ms
         self.rewound_from = max(self.committed, self.rewound_from or 0)
-        self._steps = array("q", (offset, timestamp_ms, _UNKNOWN if rhythm is None else rhythm))
+        wait_ms = _UNKNOWN if rhythm is None else rhythm
+        self._steps[:] = array("q", (offset, timestamp_ms, wait_ms))
 
     def _thin(self) -> None:
         """Leave out old steps; the longest wait among those left out stays with the next one."""
@@ -92,7 +93,8 @@ class CommitHistory:
             start = index if after is None else after
             thinned.extend((steps[at], steps[at + 1], max(waits[start : index + 1])))
             after = index + 1
-        self._steps = thinned
+        # The same array: new ones, of a million histories, the garbage collector would look through.
+        self._steps[:] = thinned
 
     @property
     def committed(self) -> int:
