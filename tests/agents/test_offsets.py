@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caughtup.agents.offset_log import SLICE_MESSAGES, few_collections
 from caughtup.agents.offsets import Restraint, split_generations
 from caughtup.models.wire.batch import Record, decode_batch
 from tests.support.streams import (
@@ -92,3 +95,13 @@ def test_so_many_things_are_let_through_each_minute() -> None:
     restraint = Restraint(2)
     assert [restraint.is_too_much(60_000 + at) for at in (0, 1, 2)] == [False, False, True]
     assert not restraint.is_too_much(120_000)
+
+
+def test_garbage_is_searched_for_as_usual_afterwards() -> None:
+    before = gc.get_threshold()
+    with few_collections():
+        collected = gc.get_stats()[0]["collections"]
+        for _ in range(20):
+            assert len([[] for _ in range(SLICE_MESSAGES)]) == SLICE_MESSAGES
+        assert gc.get_stats()[0]["collections"] == collected
+    assert gc.get_threshold() == before

@@ -13,7 +13,7 @@ from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
-from caughtup.models.wire.consumer_offsets import OffsetCommit
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 
 ONE, TWO = TopicPartition("orders", 1), TopicPartition("orders", 2)
 NOBODY = EndOffsetTable()
@@ -162,6 +162,46 @@ def test_the_table_holds_what_a_plain_dictionary_would(
     assert contents(made) == [(*key, plain[key]) for key in sorted(plain)]
     assert len(made) == len(plain)
     assert set(made.groups()) == {group for group, _ in plain}
+
+
+@settings(print_blob=True, deadline=None)
+@given(
+    st.lists(
+        st.dictionaries(
+            st.builds(
+                OffsetKey, st.sampled_from("ab"), st.sampled_from(["orders"]), st.integers(1, 2)
+            ),
+            st.none()
+            | st.builds(
+                commit, st.integers(0, 9), st.integers(1, 9), st.sampled_from([None, b"1", b"2"])
+            ),
+        )
+    ),
+    st.booleans(),
+)
+def test_commits_taken_together_come_to_what_they_do_one_by_one(
+    batches: list[dict[OffsetKey, OffsetCommit | None]], looked_at: bool
+) -> None:
+    ends = EndOffsetTable()
+    if looked_at:
+        for at_ms in range(10):
+            ends.apply(ONE, EndOffsets(0, at_ms // 2, at_ms // 2, at_ms))
+    together, singly = GroupPartitions(), GroupPartitions()
+    for batch in batches:
+        before = {(group, *partition) for group, partition, _ in together}
+        changed = together.apply_all(batch, ends)
+        for key, made in batch.items():
+            singly.apply(key.group, TopicPartition(key.topic, key.partition), made, ends)
+        after = {(group, *partition) for group, partition, _ in together}
+        assert sorted(changed) == sorted(before ^ after)
+
+    def everything(made: GroupPartitions) -> list[object]:
+        return [
+            (group, partition, h._steps, h.commit_timestamp_ms, h.rewound_from, h.topic_id)
+            for group, partition, h in made
+        ]
+
+    assert everything(together) == everything(singly)
 
 
 @pytest.mark.parametrize(

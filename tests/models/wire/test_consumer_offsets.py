@@ -165,3 +165,10 @@ def test_what_brokers_write_takes_the_quick_way():
     assert consumer_offsets.quick_offset_key(wire.offset_key(OffsetKey("g", "t", 0)))
     for version in (3, 4):
         assert consumer_offsets.quick_offset_commit(wire.offset_commit(COMMIT, version))
+
+
+def test_names_that_were_forgotten_are_read_again(monkeypatch):
+    monkeypatch.setattr(consumer_offsets, "_NAMES_KEPT", 3)
+    keys = [OffsetKey(f"group-{n % 7}", f"topic-{n % 5}", n) for n in range(100)]
+    assert [decode_key(wire.offset_key(key)) for key in keys] == keys
+    assert len(consumer_offsets._NAMES) <= 3
