@@ -127,7 +127,7 @@ def _commit(stage: Stage, groups: int, partitions: int, rounds: int) -> None:
 def _wait_assessed(url: str) -> None:
     """Scrape until a scrape has no more series than the last: every group was assessed."""
     before, series = -1, 0
-    while series != before:
+    while series > before:
         time.sleep(_SETTLE_SECONDS)
         before, (_, series) = series, _read(f"{url}metrics", "gzip")
 
