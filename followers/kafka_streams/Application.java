@@ -106,10 +106,12 @@ final class Application {
         return nearest;
     }
 
-    /** Tells whether a task may be active here: caught up, or nobody is and this is nearest. */
+    /**
+     * Tells whether a task may be active here: caught up, or as near as anybody. Where one is
+     * caught up, so is the nearest.
+     */
     boolean mayRun(final ProcessId process, final TaskId task) {
         return !tasks.get(task) || caughtUp(process, task)
-            || clients.get(process).rank(task) == nearest(task)
-            && clients.keySet().stream().noneMatch(other -> caughtUp(other, task));
+            || clients.get(process).rank(task) == nearest(task);
     }
 }

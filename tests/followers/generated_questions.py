@@ -95,6 +95,13 @@ def _in_transit(rng: random.Random, scenario: dict[str, Any], record: Record) ->
         client["previous_active"] = [t for t in client["previous_active"] if rng.random() < 0.7]
 
 
+def _two_owners(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
+    for task in rng.sample(sorted(scenario["tasks"]), min(3, len(scenario["tasks"]))):
+        client = rng.choice(list(scenario["clients"].values()))
+        if task not in client["previous_active"]:
+            client["previous_active"].append(task)
+
+
 def _done(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
     for process, client in scenario["clients"].items():
         given = record["assignment"][process]
@@ -173,6 +180,7 @@ SPOILS: dict[str, Spoil] = {
     "broken": _fine,
     "one moved": _one_moved,
     "in transit": _in_transit,
+    "two owners": _two_owners,
     "done": _done,
     "lag grown": _lag_grown,
     "other process": _other_process,

@@ -322,7 +322,7 @@ def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
 ) -> None:
     state = following.states()[-1]
     three = str(following.application.process_id("three"))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while True:
         last: dict[str, Any] = {}
         seen: dict[str, list[dict[str, Any]]] = {}
@@ -371,7 +371,7 @@ def test_without_recommendations_a_new_instance_gets_work_in_the_end(
         assert following.prefix not in " ".join(topics(cluster))
 
 
-def wait(what: str, wanted: Any, seconds: float = 60) -> None:
+def wait(what: str, wanted: Any, seconds: float = 150) -> None:
     deadline = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < deadline, what

@@ -19,7 +19,7 @@ from caughtup.models.assignors import decide
 from caughtup.models.assignors.scenario import parse_scenario
 
 TOPICS = ("recommended-assignments", "application-states", "task-positions")
-SECONDS = 90.0
+SECONDS = 150.0
 #: Soon enough that a test sees many rebalances.
 FOLLOW_UP_MS = 500
 FOLLOWER = {

@@ -1,0 +1,1 @@
+"""How an application written in Python follows recommendations, whichever client it uses."""

@@ -1,0 +1,248 @@
+"""A rebalance as a Python application's leader decides it: a function, without clocks or I/O."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.followers.python.state_record import application_state
+from caughtup.followers.python.topology import Topology
+from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
+from caughtup.models.assignors.follower import (
+    FOLLOWED,
+    GIVEN_UP,
+    FollowerDecision,
+    Objection,
+    Patience,
+    find_objection,
+    follow,
+)
+from caughtup.models.assignors.follower_placement import Standing
+from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, sum_offsets
+from caughtup.models.partition_assignor.clients import Client, clients_of
+from caughtup.models.partition_assignor.group_assignment import assign_group
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.wire.subscription_info import SubscriptionInfo
+
+#: Members, each with what it said of itself; None where that couldn't be read.
+Members = Mapping[str, SubscriptionInfo | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The newest recommendation, at least ``age_ms`` old, or why there is none; and the waiting.
+
+    ``waited`` and ``repeated`` as for ``follow``.
+    """
+
+    newest: FollowedRecommendation | Objection
+    age_ms: int = 0
+    waited: int = 0
+    repeated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """What a rebalance came to: for each member, as a decision, in a sentence, as a record."""
+
+    assignments: Mapping[str, MemberAssignment]
+    decision: FollowerDecision
+    message: str
+    record: dict[str, Any]
+
+
+def lead(
+    topology: Topology,
+    tasks: TaskPartitions,
+    members: Members,
+    ends: Mapping[TopicPartition, int],
+    config: Mapping[str, Any],
+    own: ProcessId,
+    heard: Heard,
+    patience: Patience,
+    now_ms: int,
+) -> Led:
+    """Decide a rebalance by the follower's rules, and give each member its part.
+
+    ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog partitions, as far as they are known; ``config`` are
+    Kafka's assignment configs; ``own`` is the leader's process, which asks for the next rebalance,
+    and ``now_ms`` its clock. Raises ScenarioError for a config that Kafka Streams would refuse.
+    """
+    clients = clients_of([_member(member_id, info) for member_id, info in sorted(members.items())])
+    sums = _end_offset_sums(tasks, ends, clients)
+    scenario = parse_scenario(_scenario(tasks, clients, sums, config))
+    decision, why = _decide(scenario, heard, patience)
+    lags = {client.process_id: client.lags for client in scenario.clients}
+    probing_ms = None if decision.follow_up_ms is None else now_ms + decision.follow_up_ms
+    # As Kafka Streams deals out what a public assignor decided, so that this can be checked alike.
+    assignments = assign_group(
+        clients, tasks, lags, _as_decision(decision), probing=(own, probing_ms), from_hash_map=True
+    )
+    message = f"{why}: {_summary(scenario, decision)}"
+    record = application_state(scenario, topology, tasks, clients, decision, message)
+    return Led(assignments, decision, message, record)
+
+
+def keep(
+    tasks: TaskPartitions, members: Members, own: ProcessId, next_rebalance_ms: int
+) -> dict[str, MemberAssignment]:
+    """Leave every task with who said that it runs it, for when nothing can be decided.
+
+    What nobody runs goes to whoever has least. Standbys stay. ``own``'s member asks for the next
+    rebalance.
+    """
+    given: dict[str, list[TaskId]] = {member: [] for member in sorted(members)}
+    reported = {m: dict(info.offset_sums) if info else {} for m, info in members.items()}
+    orphans = []
+    for task in tasks.sources:
+        runners = [m for m in given if reported[m].get(task) == LATEST_OFFSET]
+        if runners:
+            given[runners[0]].append(task)
+        else:
+            orphans.append(task)
+    for task in orphans:
+        given[min(given, key=lambda member: (len(given[member]), member))].append(task)
+    return {
+        member: MemberAssignment(
+            partitions=tuple(one for one, _ in pairs),
+            active=tuple(task for _, task in pairs),
+            standby={
+                task: tasks.sources[task]
+                for task in tasks.stateful
+                if task in reported[member] and task not in active
+            },
+            next_rebalance_ms=next_rebalance_ms
+            if _process(member, members[member]) == own
+            else None,
+        )
+        for member, active in given.items()
+        for pairs in [sorted((one, task) for task in active for one in tasks.sources[task])]
+    }
+
+
+def _process(member_id: str, info: SubscriptionInfo | None) -> ProcessId:
+    """Name a member's process; one that can't be read takes part under an id made of its name."""
+    if info is not None:
+        return info.process_id
+    digest = hashlib.sha256(member_id.encode("utf-8", "surrogatepass")).digest()
+    return ProcessId.of(int.from_bytes(digest[:16], "big"))
+
+
+def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
+    """Give a member as a leader of Kafka Streams reads it.
+
+    Members let go of all partitions before they join, so nobody owns any.
+    """
+    return Member(
+        member_id=member_id,
+        process=_process(member_id, info),
+        offset_sums=info.offset_sums if info else {},
+        tags=info.client_tags if info else {},
+    )
+
+
+def _end_offset_sums(
+    tasks: TaskPartitions,
+    ends: Mapping[TopicPartition, int],
+    clients: Mapping[ProcessId, Client],
+) -> dict[TaskId, int]:
+    """Sum each task's end offsets; they were listed before members said how far they are.
+
+    A copy that is beyond them only shows that they are older, as nobody asks in a rebalance.
+    """
+    sums: dict[TaskId, int] = {}
+    for task, changelogs in tasks.changelogs.items():
+        known = [ends[one] for one in changelogs if one in ends]
+        if len(known) < len(changelogs):
+            sums[task] = UNKNOWN_OFFSET_SUM
+        else:
+            reached = max(client.offset_sums.get(task, 0) for client in clients.values())
+            sums[task] = max(sum_offsets(known), reached)
+    return sums
+
+
+def _scenario(
+    tasks: TaskPartitions,
+    clients: Mapping[ProcessId, Client],
+    sums: Mapping[TaskId, int],
+    config: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write what is to be decided as ``caughtup assign`` reads it."""
+    written: dict[str, Any] = {}
+    for process, client in clients.items():
+        active, standby = client.previous_tasks({})
+        written[str(process)] = {
+            "capacity": client.capacity,
+            "tags": dict(client.tags),
+            "previous_active": [str(task) for task in sorted(active)],
+            "previous_standby": [str(task) for task in sorted(standby)],
+            "lags": {str(task): lag for task, lag in client.lags(sums).items()},
+        }
+    return {
+        "name": None,
+        "assignor": "minimal_movement",
+        "config": dict(config),
+        "tasks": {str(task): {"stateful": task in tasks.changelogs} for task in tasks.sources},
+        "clients": written,
+    }
+
+
+def _decide(scenario: Scenario, heard: Heard, patience: Patience) -> tuple[FollowerDecision, str]:
+    """Apply the follower's rules, and say why in a clause."""
+    newest = heard.newest
+    why = ""
+    if isinstance(newest, FollowedRecommendation):
+        found = find_objection(Standing(scenario), newest, heard.age_ms, patience.max_age_ms)
+        if found is not None:
+            why = f"did not follow {newest.decision_id}: {found.message}"
+            newest = found
+        else:
+            why = f"followed {newest.decision_id}"
+    else:
+        why = newest.message
+    decision = follow(
+        scenario,
+        newest,
+        age_ms=heard.age_ms,
+        waited=heard.waited,
+        repeated=heard.repeated,
+        patience=patience,
+    )
+    if decision.reason == GIVEN_UP:
+        why += f" after {heard.waited} follow-ups; balanced without one"
+    elif decision.reason != FOLLOWED:
+        why += "; kept every task where it is until the next rebalance"
+    return decision, why
+
+
+def _as_decision(decision: FollowerDecision) -> Decision:
+    return Decision(
+        probing_rebalance_needed=decision.follow_up_ms is not None,
+        clients={
+            process: ClientDecision(
+                active=active,
+                standby=decision.standby[process],
+                warmup=(),
+                placed=tuple(sorted({*active, *decision.standby[process]})),
+            )
+            for process, active in decision.active.items()
+        },
+        explain=tuple,
+    )
+
+
+def _summary(scenario: Scenario, decision: FollowerDecision) -> str:
+    moved = built = 0
+    for client in scenario.clients:
+        active, standby = decision.active[client.process_id], decision.standby[client.process_id]
+        moved += sum(task not in client.previous_active for task in active)
+        had = client.previous_active | client.previous_standby
+        built += sum(task not in had for task in standby)
+    return f"{moved} tasks change hands, {built} copies are begun"

@@ -1,0 +1,257 @@
+"""A member of an application that follows, whichever client it joins with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+
+from caughtup.followers.python.copies import Copies, Resume
+from caughtup.followers.python.kafka import Connection
+from caughtup.followers.python.leading import Heard, Members, keep, lead
+from caughtup.followers.python.log_ends import LogEnds
+from caughtup.followers.python.positions import TOPIC as POSITIONS
+from caughtup.followers.python.positions import PositionReports
+from caughtup.followers.python.publisher import Publisher
+from caughtup.followers.python.recommendations import TOPIC as RECOMMENDATIONS
+from caughtup.followers.python.recommendations import RecommendationReader
+from caughtup.followers.python.settings import FollowerSettings
+from caughtup.followers.python.topology import Topology
+from caughtup.followers.python.waiting import Waiting
+from caughtup.models.assignors.configs import read_configs
+from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.lag import LATEST_OFFSET, sum_offsets
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.wire.assignment_info import decode_assignment_info
+from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
+from caughtup.models.wire.user_data_encoding import encode_subscription_info
+
+log = logging.getLogger("caughtup.followers")
+
+STATES = "application-states"
+_CONFIGS = (
+    "acceptable.recovery.lag",
+    "max.warmup.replicas",
+    "num.standby.replicas",
+    "probing.rebalance.interval.ms",
+)
+_READY_SECONDS = 10.0
+_CLOSE_SECONDS = 2.0
+_AGAIN_SECONDS = 30.0
+
+
+class Subscribed(NamedTuple):
+    """What a member told the group when it joined: its topics and its user data."""
+
+    topics: Collection[str]
+    user_data: bytes | None
+
+
+class FollowingMember:
+    """Says what this process has, decides rebalances as their leader, and takes what it is given.
+
+    Nothing of that waits for Kafka, and nothing throws: what has to be read and written is so in
+    the background, between ``start`` and ``stop``.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        topology: Topology,
+        copies: Copies,
+        connection: Connection,
+        config: Mapping[str, Any],
+        settings: FollowerSettings,
+        client_id: str,
+    ) -> None:
+        """Take ``config`` by Kafka's names. Raises ScenarioError or ValueError for a bad one."""
+        other = sorted(config.keys() - set(_CONFIGS))
+        if other:
+            raise ValueError(f"{other[0]!r} is not among {', '.join(_CONFIGS)}")
+        read_configs(config)
+        self.topology = topology
+        self.process = ProcessId.of(uuid.uuid4().int)
+        self._group = group
+        self._copies = copies
+        self._config = dict(config)
+        self._settings = settings
+        self._active: frozenset[TaskId] = frozenset()
+        self._joins = 0
+        self._waiting = Waiting(settings.patience)
+        self._reader = RecommendationReader(connection, settings.topic(RECOMMENDATIONS), group)
+        self._ends = LogEnds(connection, topology.changelogs, settings.positions_interval_ms)
+        self._publisher = Publisher(connection, (settings.topic(STATES), settings.topic(POSITIONS)))
+        self._reports = PositionReports(topology, group, self.process, client_id)
+        self._background: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Start reading and writing; wait a little until there is something to decide from."""
+        work = (self._reader.run, self._ends.run, self._publisher.run, self._report)
+        self._background = [asyncio.create_task(_forever(run)) for run in work]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await self._reader.known.wait()
+                await self._ends.known.wait()
+
+    async def stop(self) -> None:
+        """Take back what was said of copies, and let go of all connections."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        self._tell(gone=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._publisher.close()
+
+    def user_data(self) -> bytes:
+        """Say what this process has, for a join: what it runs, and how far its copies are."""
+        self._ends.ask()
+        self._joins += 1
+        try:
+            sums = self._offset_sums()
+        except Exception:
+            log.exception("cannot tell how far copies are; joining without them")
+            sums = {}
+        return encode_subscription_info(self.process, sums, self._joins)
+
+    def assign(
+        self, counts: Mapping[str, int], members: Mapping[str, Subscribed]
+    ) -> dict[str, MemberAssignment]:
+        """Decide a rebalance; ``counts`` are the partitions of topics, by the cluster's metadata.
+
+        Topics that a member doesn't subscribe to wait until all do.
+        """
+        known = set(self.topology.topics).intersection(*(one.topics for one in members.values()))
+        tasks = self.topology.tasks(counts, known)
+        read = {member: _read(member, one.user_data) for member, one in sorted(members.items())}
+        now_ms = int(time.time() * 1000)
+        try:
+            return self._lead(tasks, read, now_ms)
+        except Exception:
+            log.exception("cannot decide a rebalance; every task stays where it is")
+            return keep(tasks, read, self.process, now_ms + self._settings.follow_up_ms)
+
+    def take(self, user_data: bytes | None, resume: Resume) -> int | None:
+        """Take what a rebalance gave to this member.
+
+        ``resume`` as for ``Copies.assigned``. Returns when this member is to ask for the next
+        rebalance: ms on its own clock, 0 for at once, None for never.
+        """
+        try:
+            info = decode_assignment_info(user_data or b"")
+        except CaughtupError as error:
+            log.error("the assignment can't be read, and nothing is run: %s", error)
+            return None
+        self._active = frozenset(info.active)
+        stateful = frozenset(task for task in self._active if self.topology.stateful(task))
+        try:
+            self._copies.assigned(stateful, frozenset(info.standby), resume)
+        except Exception:
+            log.exception("the application could not take its tasks")
+        return info.next_rebalance_ms
+
+    def _lead(
+        self, tasks: TaskPartitions, members: Members, now_ms: int
+    ) -> dict[str, MemberAssignment]:
+        clock_ms = time.monotonic() * 1000
+        self._waiting.begin((one.process_id for one in members.values() if one), clock_ms)
+        newest, age_ms = self._reader.newest()
+        followed = newest.decision_id if isinstance(newest, FollowedRecommendation) else None
+        heard = Heard(newest, age_ms, self._waiting.waited, self._waiting.repeated(followed))
+        led = lead(
+            self.topology,
+            tasks,
+            members,
+            self._ends.ends,
+            self._config,
+            self.process,
+            heard,
+            self._settings.patience,
+            now_ms,
+        )
+        self._waiting.count(led.decision, clock_ms)
+        self._publisher.publish(
+            self._settings.topic(STATES),
+            self._group.encode(),
+            msgspec.json.encode(
+                {
+                    **led.record,
+                    "group": self._group,
+                    "state_id": str(uuid.uuid4()),
+                    "published_at_ms": now_ms,
+                }
+            ),
+        )
+        log.info("%s: %s (%s)", self._group, led.message, led.decision.reason)
+        return dict(led.assignments)
+
+    def _offset_sums(self) -> dict[TaskId, int]:
+        """Give what Kafka Streams would: -2 of what runs, sums of positions of other copies."""
+        positions = self._copies.positions()
+        there = {self.topology.task_restored_from(one) for one in positions}
+        sums = {
+            task: sum_offsets([positions.get(one, 0) for one in self._changelogs(task)])
+            for task in there
+            if task is not None
+        }
+        return sums | dict.fromkeys(self._running(), LATEST_OFFSET)
+
+    def _running(self) -> set[TaskId]:
+        return {
+            task
+            for task in self._active
+            if not self.topology.stateful(task) or self._copies.restored(task)
+        }
+
+    def _changelogs(self, task: TaskId) -> list[Any]:
+        return list(self.topology.tables_of(task).values())
+
+    async def _report(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.positions_interval_ms / 1000)
+            self._tell()
+
+    def _tell(self, *, gone: bool = False) -> None:
+        """Report how far the copies are that are restored; or that they are gone."""
+        running = self._running()
+        there = {self.topology.task_restored_from(one) for one in self._copies.positions()}
+        copies = set() if gone else {task for task in there if task is not None} - running
+        records = self._reports.records(
+            restoring=copies & self._active,
+            standby=copies - self._active,
+            positions=self._copies.positions(),
+            starts=self._ends.starts,
+            ends=self._ends.ends,
+            now_ms=int(time.time() * 1000),
+            clock=time.monotonic(),
+        )
+        for key, value in records.items():
+            self._publisher.publish(self._settings.topic(POSITIONS), key, value)
+
+
+def _read(member_id: str, user_data: bytes | None) -> SubscriptionInfo | None:
+    try:
+        return decode_subscription_info(user_data or b"")
+    except CaughtupError as error:
+        log.warning("member %s takes part as a new one: %s", member_id, error)
+        return None
+
+
+async def _forever(run: Callable[[], Awaitable[None]]) -> None:
+    """Keep background work running, whatever happens to it."""
+    while True:
+        try:
+            await run()
+            return
+        except Exception:
+            log.exception("background work of the follower failed; it goes on in a while")
+            await asyncio.sleep(_AGAIN_SECONDS)

@@ -1,0 +1,106 @@
+"""The value of a record of application-states, as the follower for Kafka Streams writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from caughtup.followers.python.topology import Topology
+from caughtup.models.assignors.follower import FOLLOWED, FollowerDecision
+from caughtup.models.assignors.scenario import Client as ScenarioClient
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.partition_assignor.clients import Client
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+
+
+def application_state(
+    scenario: Scenario,
+    topology: Topology,
+    tasks: TaskPartitions,
+    clients: Mapping[ProcessId, Client],
+    decision: FollowerDecision,
+    message: str,
+) -> dict[str, Any]:
+    """Write what the leader knew and did; who publishes it adds who it is, and when.
+
+    A client's lags leave out the tasks of which it lags as much as anybody. Source:
+    ``caughtup.ApplicationStateRecord``.
+    """
+    greatest: dict[TaskId, int] = {}
+    for one in scenario.clients:
+        for task, lag in one.lags.items():
+            greatest[task] = max(greatest.get(task, lag), lag)
+    return {
+        "schema": 1,
+        "config": _config(scenario),
+        "tasks": {
+            str(task): {
+                "stateful": task in tasks.changelogs,
+                "stores": sorted(topology.tables_of(task)),
+                "source_partitions": _pairs(sources),
+                "changelog_partitions": _pairs(tasks.changelogs.get(task, ())),
+            }
+            for task, sources in sorted(tasks.sources.items())
+        },
+        "clients": {
+            str(one.process_id): _client(one, clients[one.process_id], greatest)
+            for one in scenario.clients
+        },
+        "greatest_lags": {str(task): lag for task, lag in sorted(greatest.items())},
+        "outcome": _outcome(decision, message),
+    }
+
+
+def _config(scenario: Scenario) -> dict[str, Any]:
+    configs = scenario.configs
+    return {
+        "acceptable.recovery.lag": configs.acceptable_recovery_lag,
+        "max.warmup.replicas": configs.max_warmup_replicas,
+        "num.standby.replicas": configs.num_standby_replicas,
+        "probing.rebalance.interval.ms": configs.probing_rebalance_interval_ms,
+        "rack.aware.assignment.tags": list(configs.rack_aware_assignment_tags),
+        "rack.aware.assignment.strategy": configs.rack_aware_assignment_strategy,
+        "rack.aware.assignment.traffic_cost": configs.rack_aware_assignment_traffic_cost,
+        "rack.aware.assignment.non_overlap_cost": configs.rack_aware_assignment_non_overlap_cost,
+    }
+
+
+def _client(
+    client: ScenarioClient, members: Client, greatest: Mapping[TaskId, int]
+) -> dict[str, Any]:
+    return {
+        "capacity": client.capacity,
+        "client_ids": list(members.consumers),
+        "tags": dict(sorted(client.tags.items())),
+        "previous_active": _names(client.previous_active),
+        "previous_standby": _names(client.previous_standby),
+        "lags": {
+            str(task): lag for task, lag in sorted(client.lags.items()) if lag != greatest[task]
+        },
+    }
+
+
+def _outcome(decision: FollowerDecision, message: str) -> dict[str, Any]:
+    outcome: dict[str, Any] = {}
+    if decision.reason == FOLLOWED:
+        outcome["followed"] = decision.decision_id
+    outcome |= {
+        "reason": decision.reason,
+        "message": message,
+        "assignment": {
+            str(process): {"active": _names(active), "standby": _names(decision.standby[process])}
+            for process, active in sorted(decision.active.items())
+        },
+    }
+    if decision.follow_up_ms is not None:
+        outcome["follow_up_ms"] = decision.follow_up_ms
+    return outcome
+
+
+def _names(tasks: Iterable[TaskId]) -> list[str]:
+    return [str(task) for task in sorted(tasks)]
+
+
+def _pairs(partitions: Iterable[TopicPartition]) -> list[list[str | int]]:
+    return [[one.topic, one.partition] for one in sorted(partitions)]

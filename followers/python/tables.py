@@ -1,0 +1,190 @@
+"""Tables in memory, one dict for each changelog partition, restored from Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import KafkaError
+
+from caughtup.followers.python.copies import Resume
+from caughtup.followers.python.kafka import Complaint, Connection
+from caughtup.followers.python.topology import Topology
+from caughtup.models.ids import TaskId, TopicPartition
+
+_POLL_MS = 200
+_RETRY_SECONDS = 1.0
+_EMPTY: Mapping[bytes, bytes] = MappingProxyType({})
+
+
+class ChangelogTables:
+    """An application's tables; those of standbys follow their changelogs all the time.
+
+    ``run`` has to run in the background. Everything else is called on the same event loop.
+    """
+
+    def __init__(
+        self, connection: Connection, topology: Topology, producer: AIOKafkaProducer
+    ) -> None:
+        self._connection = connection
+        self._topology = topology
+        self._producer = producer
+        self._tables: dict[TopicPartition, dict[bytes, bytes]] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._written: list[asyncio.Future[object]] = []
+        self._active: frozenset[TaskId] = frozenset()
+        self._standby: frozenset[TaskId] = frozenset()
+        self._restored: set[TaskId] = set()
+        #: Actives that don't run yet, because their changelogs' ends aren't reached for certain.
+        self._pending: set[TaskId] = set()
+        self._resume: Resume = lambda task: None
+        self._changed = asyncio.Event()
+        self._complaint = Complaint()
+
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Give the next offset to restore of each copy."""
+        return self._positions
+
+    def restored(self, task: TaskId) -> bool:
+        """Tell whether a task has been restored since it became active here."""
+        return task in self._restored
+
+    def assigned(
+        self, active: frozenset[TaskId], standby: frozenset[TaskId], resume: Resume
+    ) -> None:
+        """Take what a rebalance gave; source: ``Copies.assigned``."""
+        self._active, self._standby, self._resume = active, standby, resume
+        self._restored &= active
+        self._pending = set(active)
+        wanted = {
+            one for task in active | standby for one in self._topology.tables_of(task).values()
+        }
+        for one in [one for one in self._tables if one not in wanted]:
+            del self._tables[one]
+            self._positions.pop(one, None)
+        for one in wanted:
+            self._tables.setdefault(one, {})
+            self._positions.setdefault(one, 0)
+        self._changed.set()
+
+    def table(self, task: TaskId, name: str) -> Mapping[bytes, bytes]:
+        """Give a task's table as it is now: of a standby as far as it is restored."""
+        changelog = self._topology.tables_of(task)[name]
+        return MappingProxyType(self._tables[changelog]) if changelog in self._tables else _EMPTY
+
+    async def put(self, task: TaskId, name: str, key: bytes, value: bytes | None) -> None:
+        """Change a running active's table and its changelog; None deletes. Raises KafkaError."""
+        changelog = self._topology.tables_of(task)[name]
+        sent = await self._producer.send(changelog.topic, value, key, partition=changelog.partition)
+        _set(self._tables[changelog], key, value)
+        self._written.append(sent)
+
+    async def flush(self) -> None:
+        """Wait until every change is in its changelog: before offsets are committed, and before
+        partitions are given up. Raises KafkaError if one isn't.
+        """
+        written, self._written = self._written, []
+        for metadata in await asyncio.gather(*written):
+            changelog = TopicPartition(metadata.topic, metadata.partition)
+            if changelog in self._positions:
+                after = metadata.offset + 1
+                self._positions[changelog] = max(self._positions[changelog], after)
+
+    async def run(self) -> None:
+        """Restore until cancelled."""
+        while True:
+            consumer = AIOKafkaConsumer(
+                **self._connection,
+                client_id="caughtup-tables",
+                group_id=None,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                isolation_level="read_committed",
+            )
+            try:
+                await consumer.start()
+                await self._restore(consumer)
+            except (KafkaError, OSError) as error:
+                self._complaint.say(f"cannot restore tables: {error!r}")
+                await asyncio.sleep(_RETRY_SECONDS)
+            finally:
+                await consumer.stop()
+
+    async def _restore(self, consumer: AIOKafkaConsumer) -> None:
+        """Read changelogs of standbys, and of actives up to where they end."""
+        targets: dict[TopicPartition, int] = {}
+        read: set[TopicPartition] | None = None
+        while True:
+            if self._changed.is_set() or read is None:
+                self._changed.clear()
+                read = self._to_read()
+                targets = await self._begin(consumer, read)
+            if not read:
+                await self._changed.wait()
+                continue
+            records = await consumer.getmany(timeout_ms=_POLL_MS)
+            if self._changed.is_set():
+                # They may be of copies that aren't here any more, or that write themselves.
+                continue
+            for found in records.values():
+                for record in found:
+                    self._apply(record)
+            for one in read:
+                at = await consumer.position(KafkaPartition(*one))
+                if not self._changed.is_set():
+                    self._move(one, at)
+            self._complete(targets)
+
+    def _to_read(self) -> set[TopicPartition]:
+        tasks = self._standby | self._pending
+        return {one for task in tasks for one in self._topology.tables_of(task).values()}
+
+    async def _begin(
+        self, consumer: AIOKafkaConsumer, read: set[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Go on reading from where each copy is; give where those of pending actives have to get."""
+        consumer.assign([KafkaPartition(*one) for one in sorted(read)])
+        for one in sorted(read):
+            consumer.seek(KafkaPartition(*one), self._positions.get(one, 0))
+        pending = sorted(
+            KafkaPartition(*one)
+            for task in self._pending
+            for one in self._topology.tables_of(task).values()
+        )
+        ends = await consumer.end_offsets(pending) if pending else {}
+        return {TopicPartition(*one): end for one, end in ends.items()}
+
+    def _complete(self, targets: Mapping[TopicPartition, int]) -> None:
+        """Let actives run whose tables have all that was there when they were assigned."""
+        if self._changed.is_set():
+            return
+        for task in sorted(self._pending):
+            changelogs = self._topology.tables_of(task).values()
+            if all(one in targets and self._positions[one] >= targets[one] for one in changelogs):
+                self._pending.remove(task)
+                self._restored.add(task)
+                self._changed.set()
+                self._resume(task)
+
+    def _apply(self, record: ConsumerRecord) -> None:
+        one = TopicPartition(record.topic, record.partition)
+        if record.offset < self._positions[one]:
+            self._move(one, record.offset)
+        _set(self._tables[one], record.key, record.value)
+        self._positions[one] = record.offset + 1
+
+    def _move(self, one: TopicPartition, position: int) -> None:
+        """Take over the reader's position: one further back means another log, read anew."""
+        if position < self._positions[one]:
+            self._tables[one].clear()
+        self._positions[one] = position
+
+
+def _set(table: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
