@@ -15,6 +15,8 @@ from caughtup.models.inputs import GenerationInputs
 #: Kafka's assignor unless another is configured, as scenarios call it and as Kafka does.
 KAFKAS = "high_availability"
 ASSIGNOR = "HighAvailabilityTaskAssignor"
+#: What followers call their assignor.
+FOLLOWER = "FollowingTaskAssignor"
 #: What a recomputation can find.
 RESULTS = ("match", "mismatch", "undetermined")
 
@@ -46,6 +48,9 @@ def recompute(generation: StreamsGeneration, inputs: GenerationInputs) -> ExactR
     """
     if not generation.clients:
         return ExactResult("undetermined", "no member could be read", None)
+    if generation.follows:
+        why = "its leader is a follower, and did not tell what it decided from"
+        return ExactResult("undetermined", why, None, FOLLOWER)
     try:
         scenario = replace(parse_scenario(inputs.scenario), assignor=KAFKAS)
         decision = decide(scenario)

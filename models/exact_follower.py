@@ -11,12 +11,11 @@ from caughtup.models.assignors.followed_recommendation import FollowedRecommenda
 from caughtup.models.assignors.follower import FOLLOWED, GIVEN_UP, Objection, Patience, follow
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.errors import CaughtupError, ScenarioError
-from caughtup.models.exact import ExactResult
+from caughtup.models.exact import FOLLOWER, ExactResult
 from caughtup.models.exact_members import compare_members
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
 
-FOLLOWER = "FollowingTaskAssignor"
 _PATIENCE = Patience()
 
 

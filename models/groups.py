@@ -15,13 +15,16 @@ from caughtup.models.wire.subscription_info import decode_subscription_info
 
 #: The protocol name under which Kafka Streams joins a classic group.
 STREAMS_PROTOCOL = "stream"
+#: The one under which a Python application joins that follows; its members say the same.
+FOLLOWERS_PROTOCOL = "caughtup"
+_STREAMS_PROTOCOLS = (STREAMS_PROTOCOL, FOLLOWERS_PROTOCOL)
 
 
 def group_type(metadata: GroupMetadata) -> str:
     """Name the kind of a classic group: ``streams``, ``connect`` or ``classic``."""
     if metadata.protocol_type == "connect":
         return "connect"
-    return "streams" if metadata.protocol == STREAMS_PROTOCOL else "classic"
+    return "streams" if metadata.protocol in _STREAMS_PROTOCOLS else "classic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ class StreamsGeneration:
     """Members whose user data could not be read, with the reason."""
     arrival: tuple[str, ...] = field(default=())
     """Member ids in the order of the record, in which the coordinator names them to the leader."""
+    follows: bool = False
+    """Whether its leader is certainly a follower, and no assignor of Kafka Streams."""
 
     def members(self) -> Iterable[StreamsMember]:
         """Every member, ordered by process and member id."""
@@ -148,7 +153,7 @@ def read_streams_generation(
     this generation withholds every partition of a topic. Returns None for other groups and for
     records without members. A member that can't be read is left out and named in ``skipped``.
     """
-    if metadata.protocol != STREAMS_PROTOCOL or not metadata.members:
+    if metadata.protocol not in _STREAMS_PROTOCOLS or not metadata.members:
         return None
     members: list[StreamsMember] = []
     skipped: list[str] = []
@@ -169,6 +174,7 @@ def read_streams_generation(
         source_topics=known_source_topics | _source_topics(members),
         skipped=tuple(skipped),
         arrival=tuple(member.member_id for member in members),
+        follows=metadata.protocol == FOLLOWERS_PROTOCOL,
     )
 
 
