@@ -1,14 +1,13 @@
-"""Where copies belong, whatever their roles: kept where they are as far as the loads allow it."""
+"""Copies that are placed, whatever their roles, and how they can move between clients."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from heapq import heapify, heappop, heappush
-from itertools import chain
 
 from caughtup.models.assignors.minimal_copies import Copies
+from caughtup.models.assignors.minimal_dealing import Dealing, rank
 from caughtup.models.assignors.minimal_tags import TagSpread
 
 #: Tasks that move alike: what more is read across racks, whether as actives, the subtopology.
@@ -16,11 +15,9 @@ _Group = tuple[int, bool, int]
 
 
 class Placement:
-    """The clients of each task's copies, the active's first, by their places.
+    """The clients of each task's copies, the active's first, tasks and clients by their places.
 
-    To begin with, a task's copies are those that are nearest to caught up, and those that are
-    missing are dealt to the least loaded clients. Where client tags count, the copies that share
-    the fewest values come before both. ``counts`` are copies, actives among them.
+    ``counts`` are copies, actives among them.
     """
 
     def __init__(
@@ -36,27 +33,18 @@ class Placement:
 
         ``traffic`` is what each client would read across racks for each task, if that counts.
         """
+        dealing = Dealing(copies, capacities, replicas + 1, spread)
+        self.clients = dealing.clients
+        self.counts = dealing.counts
         self.capacities = capacities
         self._copies = copies
         self._subtopologies = subtopologies
         self._spread = spread
         self._traffic = traffic
-        self._size = replicas + 1
-        self.clients = [*map(list[int], copies.holders)]
-        tally = Counter(chain.from_iterable(self.clients))
-        self.counts = [tally[client] for client in range(len(capacities))]
-        for task, clients in enumerate(self.clients):
-            if len(clients) > self._size:
-                self._drop(task, clients)
-        if spread.matters and replicas:
-            self._spread_over_tags()
-        else:
-            self._deal()
-        self.actives = [0] * len(capacities)
-        self._choose_actives()
-        self._queues: dict[tuple[int, int], dict[_Group, list[int]]] = {}
+        self._queues: dict[int, dict[int, dict[_Group, list[int]]]] = {}
         self._unbuilt: list[dict[int, None]] | None = None
         self._kinds: list[Counter[int]] = []
+        self._actives: list[int] = []
 
     def tasks(self) -> Iterable[int]:
         """List the tasks, all of which have copies."""
@@ -93,9 +81,10 @@ class Placement:
         clients = self.clients[task]
         place = clients.index(source)
         clients[place] = destination
-        if not place:
-            self.actives[source] -= 1
-            self.actives[destination] += 1
+        self._queues.pop(destination, None)
+        if self._actives and not place:
+            self._actives[source] -= 1
+            self._actives[destination] += 1
         if self._unbuilt is not None:
             self._unbuilt[source].pop(task, None)
             if destination not in self._copies.holders[task]:
@@ -111,9 +100,10 @@ class Placement:
         two more alike, or else a standby; then the subtopology of which the source has the most,
         against the destination; then the least to restore.
         """
-        queues = self._queues.get((source, destination))
+        of_source = self._queues.setdefault(source, {})
+        queues = of_source.get(destination)
         if queues is None:
-            queues = self._queues[source, destination] = self._queue(source, destination)
+            queues = of_source[destination] = self._queue(source, destination)
         for group in self._groups_in_turn(queues, source, destination):
             queue = queues[group]
             while queue and source not in self.clients[queue[-1]]:
@@ -123,26 +113,50 @@ class Placement:
                     return task
         return None
 
+    def spread_on(self) -> bool:
+        """Spread copies over more tag values where that can be had; tell if there was any."""
+        changed = False
+        if self._spread.matters and any(len(clients) > 1 for clients in self.clients):
+            for task, clients in enumerate(self.clients):
+                preference = partial(rank, self._copies, self.counts, self.capacities, task)
+                better = self._spread.improve(clients, preference)
+                if better is not clients:
+                    changed = True
+                    self._replace(task, better)
+        return changed
+
+    def _replace(self, task: int, clients: list[int]) -> None:
+        """Give a task other copies; its active stays if it can."""
+        first = self.clients[task][0]
+        for one in self.clients[task]:
+            self.counts[one] -= 1
+        for one in clients:
+            self.counts[one] += 1
+        if first not in clients:
+            first = self._copies.nearest(task, clients)
+        self.clients[task] = [first, *(one for one in clients if one != first)]
+        # What was worked out from the clients is worked out again when it is asked for.
+        self._queues, self._unbuilt, self._kinds, self._actives = {}, None, [], []
+
     def _groups_in_turn(
         self, groups: Iterable[_Group], source: int, destination: int
     ) -> list[_Group]:
         if not self._kinds:
             self._kinds = [Counter() for _ in self.capacities]
+            self._actives = [0] * len(self.capacities)
             for task, clients in enumerate(self.clients):
+                self._actives[clients[0]] += 1
                 for client in clients:
                     self._kinds[client][self._subtopologies[task]] += 1
         ours, theirs = self._kinds[source], self._kinds[destination]
         more, less = self.capacities[source], self.capacities[destination]
-        alike = (self.actives[source] - 1) * less >= (self.actives[destination] + 1) * more
-        return sorted(
-            groups,
-            key=lambda one: (
-                one[0],
-                one[1] != alike,
-                theirs[one[2]] * more - ours[one[2]] * less,
-                one[2],
-            ),
-        )
+        alike = (self._actives[source] - 1) * less >= (self._actives[destination] + 1) * more
+
+        def turn(group: _Group) -> tuple[int, bool, int, int]:
+            traffic, active, kind = group
+            return traffic, active != alike, theirs[kind] * more - ours[kind] * less, kind
+
+        return sorted(groups, key=turn)
 
     def _queue(self, source: int, destination: int) -> dict[_Group, list[int]]:
         """Queue the source's copies group by group, the one with the least to restore last."""
@@ -163,106 +177,3 @@ class Placement:
         if destination in clients:
             return False
         return not self._spread.matters or self._spread.may_move(clients, source, destination)
-
-    def _preference(self, task: int, client: int) -> tuple[int, bool, float, bool, int]:
-        """Prefer copies that are nearest to caught up, assigned, on the least loaded clients."""
-        copies = self._copies
-        load = self.counts[client] / self.capacities[client]
-        assigned = task in copies.roles[client]
-        owner = copies.owner[task] == client
-        return copies.distance(task, client), not assigned, load, not owner, client
-
-    def _drop(self, task: int, clients: list[int]) -> None:
-        """Drop the copies of a task that are too many."""
-        clients.sort(key=partial(self._preference, task))
-        for client in clients[self._size :]:
-            self.counts[client] -= 1
-        del clients[self._size :]
-
-    def _choose_actives(self) -> None:
-        """Put first who ran a task and is caught up; else who is nearest to it, or least loaded."""
-        copies, actives, capacities = self._copies, self.actives, self.capacities
-        loads = [0.0] * len(capacities)
-
-        def rank(task: int, client: int) -> tuple[int, bool, float]:
-            owner = copies.owner[task]
-            return copies.distance(task, client), client != owner, loads[client]
-
-        for task, clients in enumerate(self.clients):
-            owner = copies.owner[task]
-            if copies.runs(task, owner) and owner in clients:
-                first = owner
-            elif copies.holders[task]:
-                first = min(clients, key=partial(rank, task))
-            else:
-                first = min(clients, key=loads.__getitem__)
-            if clients[0] != first:
-                clients[clients.index(first)] = clients[0]
-                clients[0] = first
-            actives[first] += 1
-            loads[first] = actives[first] / capacities[first]
-
-    def spread_on(self) -> bool:
-        """Spread copies over more tag values where that can be had; tell if there was any."""
-        changed = False
-        if self._spread.matters and self._size > 1:
-            for task, clients in enumerate(self.clients):
-                better = self._spread.improve(clients, partial(self._rank, task))
-                if better is not clients:
-                    changed = True
-                    self._replace(task, better)
-        return changed
-
-    def _replace(self, task: int, clients: list[int]) -> None:
-        """Give a task other copies; its active stays if it can."""
-        for one in self.clients[task]:
-            self.counts[one] -= 1
-        for one in clients:
-            self.counts[one] += 1
-        first = self.clients[task][0]
-        self.actives[first] -= 1
-        if first not in clients:
-            first = self._copies.nearest(task, clients)
-        self.actives[first] += 1
-        self.clients[task] = [first, *(one for one in clients if one != first)]
-        self._queues, self._unbuilt, self._kinds = {}, None, []
-
-    def _rank(self, task: int, client: int) -> tuple[int, bool, float, int]:
-        """Order clients for a task's copies; a new one is as good as one that is caught up."""
-        copies = self._copies
-        held = client in copies.holders[task]
-        distance = copies.distance(task, client) if held else 0
-        load = (self.counts[client] + 1) / self.capacities[client]
-        return distance, task not in copies.roles[client], load, client
-
-    def _spread_over_tags(self) -> None:
-        """Choose anew for each task, since what exists may be where no value is added."""
-        roles = self._copies.roles
-        for task, holders in enumerate(self._copies.holders):
-            for one in self.clients[task]:
-                self.counts[one] -= 1
-            assigned = [one for one in holders if task in roles[one]]
-            rank = partial(self._rank, task)
-            self.clients[task] = self._spread.choose(assigned, holders, self._size, rank)
-            for one in self.clients[task]:
-                self.counts[one] += 1
-
-    def _deal(self) -> None:
-        """Deal the copies that are missing to the least loaded clients."""
-        counts, capacities = self.counts, self.capacities
-        queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
-        heapify(queue)
-        for clients in self.clients:
-            if len(clients) == self._size:
-                continue
-            aside: list[tuple[float, int]] = []
-            while len(clients) < self._size:
-                entry = heappop(queue)
-                client = entry[1]
-                if client not in clients:
-                    clients.append(client)
-                    counts[client] += 1
-                    entry = ((counts[client] + 1) / capacities[client], client)
-                aside.append(entry)
-            for entry in aside:
-                heappush(queue, entry)

@@ -1,0 +1,95 @@
+"""What a change of membership may cost: a few groups of each kind of ``caughtup bench movement``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from caughtup.agents import bench_movement
+from caughtup.agents.bench_changes import CHANGES, VARIETIES, Change, Variety, changed_group
+from caughtup.agents.bench_command import bench
+from caughtup.agents.bench_fewest import fewest_copies
+from caughtup.agents.bench_movement import broken_promises, measure_movement
+from caughtup.models.simulation import Outcome, play
+from tests.models.assignors.building import client, scenario
+
+SMALL = [change for change in CHANGES if change.tasks <= 100]
+PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
+
+
+@pytest.mark.parametrize("variety", VARIETIES, ids=str)
+@pytest.mark.parametrize("change", SMALL, ids=str)
+def test_a_changed_group_is_balanced_at_the_price_that_is_promised(
+    change: Change, variety: Variety
+) -> None:
+    for seed in range(1_000, 1_001 if variety.racks or variety.tags else 1_002):
+        group = changed_group(change, variety, seed)
+        outcome = play(replace(group, assignor="minimal_movement"))
+        assert list(broken_promises(outcome, fewest_copies(group), variety)) == []
+
+
+def test_the_large_change_is_balanced_at_the_price_that_is_promised() -> None:
+    group = changed_group(Change(20, 21, 400), PLAIN, 1_000)
+    outcome = play(replace(group, assignor="minimal_movement"))
+    assert outcome.copies_built == fewest_copies(group) == 19
+    assert outcome.rounds == 11
+
+
+def test_the_jar_has_the_figures_that_are_known_of_it() -> None:
+    """36 copies and 19 rounds for the fourth client of 48 tasks."""
+    (figure,) = measure_movement([Change(3, 4, 48)], [PLAIN], seeds=2, kafka_seeds=2)
+    assert figure["kafka"]["by"] == "the published jar"
+    assert (figure["kafka"]["copies"], figure["kafka"]["rounds"]) == (36, 19)
+    assert (figure["ours"]["copies"], figure["ours"]["rounds"]) == (12, 7)
+    assert figure["fewest"] == 12
+    assert figure["broken"] == []
+
+
+@pytest.mark.parametrize("standbys", [0, 1])
+def test_the_jar_and_our_reproduction_play_alike(standbys: int) -> None:
+    variety = Variety(standbys, unequal=True, tags=False, racks=False)
+    (figure,) = measure_movement([Change(3, 4, 48)], [variety], seeds=1, kafka_seeds=1)
+    ours = play(changed_group(Change(3, 4, 48), variety, 0))
+    assert figure["kafka"]["copies"] == ours.copies_built
+    assert figure["kafka"]["rounds"] == ours.rounds
+    assert figure["kafka"]["active_hand_overs"] == ours.active_hand_overs
+
+
+def test_what_a_client_has_is_not_counted_among_the_fewest_copies() -> None:
+    tasks = ("0_0", "0_1", "0_2", "0_3")
+    assert fewest_copies(scenario(client(active=tasks), client(), stateful=tasks)) == 1
+    begun = client({"0_1": 70_000})
+    assert fewest_copies(scenario(client(active=tasks), begun, stateful=tasks)) == 0
+    wide = client(capacity=4)
+    assert fewest_copies(scenario(client(active=tasks), wide, stateful=tasks)) == 2
+    assert fewest_copies(scenario(client(active=tasks), client(), stateful=tasks, standbys=1)) == 4
+
+
+def test_a_promise_that_is_not_kept_is_named_and_gives_exit_status_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def worse(*arguments: Any, **options: Any) -> Outcome:
+        outcome = play(*arguments, **options)
+        return replace(outcome, copies_built=outcome.copies_built * 2, active_spread=1.5)
+
+    monkeypatch.setattr(bench_movement, "play", worse)
+    monkeypatch.setattr(bench_movement, "CHANGES", SMALL[:1])
+    arguments = ["movement", "--seeds", "1", "--kafka-seeds", "0", "--plain", "--format", "json"]
+    result = CliRunner().invoke(bench, arguments)
+    assert result.exit_code == 1
+    for line in result.stdout.splitlines():
+        assert json.loads(line)["broken"] == ["copies", "spread"]
+
+
+def test_the_table_has_a_row_for_each_kind_of_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_movement, "CHANGES", SMALL[:1])
+    result = CliRunner().invoke(
+        bench, ["movement", "--seeds", "1", "--kafka-seeds", "1"], env={"COLUMNS": "160"}
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("3 → 4, 48 tasks") == len(VARIETIES)
+    assert result.stdout.count(" kept ") == len(VARIETIES)
