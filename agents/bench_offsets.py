@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.bench_readers import (
+    process_figures,
     read_alone,
     read_with_aiokafka,
     read_with_confluent_kafka,
@@ -25,7 +25,6 @@ from caughtup.models.errors import CaughtupError
 _MEGABYTE = 1 << 20
 #: Kafka's own default.
 OFFSETS_PARTITIONS = 50
-_MEMORY = re.compile(r"^(VmHWM|VmRSS):\s+(\d+) kB$", re.MULTILINE)
 _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
 
 
@@ -110,16 +109,4 @@ def _service_figures(log: Path, pid: int) -> dict[str, Any]:
     return {
         "records_per_second": int(said[1].replace(",", "")) / float(said[2]),
         **process_figures(pid),
-    }
-
-
-def process_figures(pid: int) -> dict[str, Any]:
-    """Give what a process has used so far: seconds of CPU, bytes of memory now and at most."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    status = Path(f"/proc/{pid}/status").read_text()
-    memory = {name: int(kilobytes) for name, kilobytes in _MEMORY.findall(status)}
-    return {
-        "cpu_seconds": (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
-        "peak_bytes": memory["VmHWM"] * 1024,
-        "resident_bytes": memory["VmRSS"] * 1024,
     }
