@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from math import isfinite
 from typing import Any
 
@@ -19,8 +20,22 @@ from caughtup.models.task_table import TaskCopy
 SCHEMA = 1
 
 
-def page_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, Any]:
-    """Describe the whole cluster for the page at a moment (ms)."""
+def page_steps(
+    state: ClusterState, health: Health, now_ms: int
+) -> Generator[None, None, dict[str, Any]]:
+    """Describe the whole cluster for the page at a moment (ms).
+
+    In steps: others may have their turn between two, and change the state.
+    """
+    groups, applications = [], []
+    for group in state.group_names():
+        groups.append(group_summary(state, group))
+        yield
+    for group in sorted(state.applications):
+        application = state.applications.get(group)
+        if application is not None:
+            applications.append(application_view(state, group, application))
+            yield
     return {
         "schema": SCHEMA,
         "now_ms": now_ms,
@@ -32,11 +47,8 @@ def page_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, An
             lag=health.reader_lag,
             decode_errors=sum(state.counts.errors.values()),
         ),
-        "groups": [group_summary(state, group) for group in state.group_names()],
-        "applications": [
-            application_view(state, group, application)
-            for group, application in sorted(state.applications.items())
-        ],
+        "groups": groups,
+        "applications": applications,
         "reassignments": reassignment_rows(state, now_ms),
         "recent_reassignments": [
             {**_partition(ended.partition), "outcome": ended.outcome, "at_ms": ended.at_ms}

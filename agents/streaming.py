@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from typing import TypeVar
+
+Made = TypeVar("Made")
 
 #: How long pieces are made before others get their turn, and how much is sent in one go.
 _TURN_SECONDS = 0.002
@@ -30,6 +33,20 @@ async def in_turns(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         chunk.clear()
         size, enough = 0, time.monotonic() + _TURN_SECONDS
     yield b"".join(chunk)
+
+
+async def done_in_turns(steps: Generator[None, None, Made]) -> Made:
+    """Go through the steps of making something, and let others have their turn in between."""
+    enough = time.monotonic() + _TURN_SECONDS
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            made: Made = done.value
+            return made
+        if time.monotonic() > enough:
+            await asyncio.sleep(0)
+            enough = time.monotonic() + _TURN_SECONDS
 
 
 async def gzipped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -18,9 +18,9 @@ from caughtup.agents.garbage import Settling
 from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import Health
 from caughtup.agents.metrics import exposition
-from caughtup.agents.page_state import page_state
+from caughtup.agents.page_state import page_steps
 from caughtup.agents.settings import Settings
-from caughtup.agents.streaming import gzipped, in_turns
+from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -82,11 +82,12 @@ class WebServer(Service):
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def _encoded(self) -> bytes:
-        return msgspec.json.encode(page_state(self._state, self._health, self._clock()))
+    async def _encoded(self) -> bytes:
+        steps = page_steps(self._state, self._health, self._clock())
+        return msgspec.json.encode(await done_in_turns(steps))
 
     async def _state_json(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._encoded(), content_type="application/json")
+        return web.Response(body=await self._encoded(), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Push the state as server-sent events, at most once a second."""
@@ -94,7 +95,7 @@ class WebServer(Service):
         await response.prepare(request)
         try:
             while not self.should_stop:
-                await response.write(b"event: state\ndata: " + self._encoded() + b"\n\n")
+                await response.write(b"event: state\ndata: " + await self._encoded() + b"\n\n")
                 await asyncio.sleep(_PUSH_SECONDS)
         except (ConnectionError, asyncio.CancelledError):
             pass  # the reader went away, or the server stops

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 
 import aiohttp
 import pytest
@@ -14,7 +14,7 @@ from prometheus_client.exposition import choose_encoder
 from caughtup.agents import metrics, streaming
 from caughtup.agents.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.streaming import gzipped, in_turns
+from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
 from caughtup.agents.web import WebServer
 from tests.support.states import NOW_MS, everything
 
@@ -89,3 +89,26 @@ async def test_a_scrape_is_compressed_where_that_is_asked_for(
     plain = gzip.decompress(body) if encoding else body
     expected = metrics.exposition(state, health, choose_encoder("*/*")[0])
     assert plain == b"".join(expected)
+
+
+async def test_what_is_made_in_steps_lets_others_have_their_turn() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def steps() -> Generator[None, None, str]:
+        for _ in range(20):
+            began = time.monotonic()
+            while time.monotonic() - began < 0.001:
+                pass
+            yield
+        return "made"
+
+    task = asyncio.create_task(others())
+    assert await done_in_turns(steps()) == "made"
+    task.cancel()
+    assert turns > 3
