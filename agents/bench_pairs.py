@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
-from caughtup.agents.bench_shapes import Shape, first_round, next_round
+from caughtup.agents.bench_shapes import YARDSTICKS, Shape, first_round, next_round
 from caughtup.agents.progress import Progress
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.scenario import parse_scenario
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from caughtup.demo.published_assignor import PublishedAssignor
 
 _ROUNDS = ("starts", "goes on")
+_ALIKE = {True: "alike", False: "NOT ALIKE", None: "each its own way"}
 
 
 class Timing(NamedTuple):
@@ -37,19 +38,22 @@ def measure_pairs(
     """Time both on each shape: on the group as it starts, and once that was carried out.
 
     Only the decisions are timed, what they decide from is made off the clock. ``same`` tells
-    whether all the repeats had the jar's actives, standbys and need of a probing rebalance.
-    Raises CaughtupError when the jar can't be run.
+    whether all the repeats had the jar's actives, standbys and need of a probing rebalance. An
+    assignor that Kafka hasn't got is timed beside its yardstick, each on what it decided itself
+    before, and ``same`` is None. Raises CaughtupError when the jar can't be run.
     """
     from caughtup.demo.published_assignor import PublishedAssignor
 
+    yardstick = YARDSTICKS.get(assignor, assignor)
     with (
         PublishedAssignor() as published,
         Progress().task("Deciding", len(shapes) * len(_ROUNDS) * repeats) as advance,
     ):
         for shape in shapes:
             scenario = first_round(assignor, shape)
+            theirs_too = first_round(yardstick, shape)
             for name in _ROUNDS:
-                _warm_up(published, scenario, warm_up_seconds)
+                _warm_up(published, scenario, theirs_too, warm_up_seconds)
                 timings: list[Timing] = []
                 theirs: list[Timing] = []
                 same = True
@@ -69,9 +73,10 @@ def measure_pairs(
                     "jar": jar,
                     "ratio": ours["median_ms"] / jar["median_ms"],
                     "cpu_ratio": ours["cpu_ms"] / jar["cpu_ms"],
-                    "same": same,
+                    "same": same if yardstick == assignor else None,
                 }
                 scenario = next_round(scenario, decision)
+                theirs_too = next_round(theirs_too, answer.decision)
 
 
 def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
@@ -93,7 +98,7 @@ def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
             spread(figure["jar"]),
             f"{figure['ratio']:.3f}",
             f"{figure['cpu_ratio']:.3f}",
-            "alike" if figure["same"] else "NOT ALIKE",
+            _ALIKE[figure["same"]],
         )
     return table
 
@@ -130,10 +135,12 @@ def spread(figures: dict[str, float]) -> str:
     return "{median_ms:,.1f}\n{least_ms:,.1f} – {most_ms:,.1f}".format(**figures)
 
 
-def _warm_up(published: PublishedAssignor, scenario: dict[str, Any], seconds: float) -> None:
+def _warm_up(
+    published: PublishedAssignor, ours: dict[str, Any], theirs: dict[str, Any], seconds: float
+) -> None:
     """Have both decide off the record, the JVM at least twice: it compiles what runs often."""
-    decide_timed(scenario)
-    published.load(scenario)
+    decide_timed(ours)
+    published.load(theirs)
     end = time.monotonic() + seconds
     for _ in range(2):
         published.decide()

@@ -39,7 +39,7 @@ def figures(result: Result) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("assignor", sorted(SHAPES))
-def test_both_decide_each_group_twice_and_alike(assignor: str) -> None:
+def test_both_decide_each_group_twice_and_alike_if_kafka_has_the_assignor(assignor: str) -> None:
     result = run("--assignor", assignor, "--shape", "20x3x2x1", "--shape", "6x9x1x2", *QUICK)
     assert result.exit_code == 0, result.output
     shown = figures(result)
@@ -50,7 +50,7 @@ def test_both_decide_each_group_twice_and_alike(assignor: str) -> None:
         ("6x9x1x2", "goes on"),
     ]
     for one in shown:
-        assert one["same"]
+        assert one["same"] is (None if assignor == "minimal_movement" else True)
         assert one["ratio"] == one["ours"]["median_ms"] / one["jar"]["median_ms"]
         assert one["cpu_ratio"] == one["ours"]["cpu_ms"] / one["jar"]["cpu_ms"]
         for side in ("ours", "jar"):
