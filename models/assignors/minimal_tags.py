@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ class TagSpread:
     def __init__(self, tags: Sequence[Mapping[str, str]], keys: Collection[str]) -> None:
         self._tags = [frozenset((k, v) for k, v in own.items() if k in keys) for own in tags]
         self.matters = any(self._tags)
+        self._values_of_key = Counter(key for key, _ in frozenset().union(*self._tags))
 
     def values(self, clients: Iterable[int]) -> int:
         """Count the different values of the tags of these clients."""
@@ -41,7 +43,9 @@ class TagSpread:
         a new one does. Of clients that add as many values, the one with the least ``rank`` comes
         first.
         """
-        chosen = self._pick(assigned, (), size, rank)
+        chosen = list(assigned)
+        if len(chosen) > size:
+            chosen = self._pick(assigned, (), size, rank)
         if len(chosen) < size or len(existing) > len(assigned):
             better = self._pick(existing, chosen, size, rank)
             if len(better) > len(chosen) or self.values(better) > self.values(chosen):
@@ -52,7 +56,10 @@ class TagSpread:
 
     def improve(self, chosen: list[int], rank: Callable[[int], tuple[Any, ...]]) -> list[int]:
         """Choose other clients for as long as that adds values."""
+        most = sum(min(values, len(chosen)) for values in self._values_of_key.values())
         while True:
+            if self.values(chosen) == most:
+                return chosen
             better = self._pick(range(len(self._tags)), chosen, len(chosen), rank)
             if self.values(better) <= self.values(chosen):
                 return chosen
