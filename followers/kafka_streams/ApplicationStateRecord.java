@@ -24,8 +24,9 @@ final class ApplicationStateRecord {
      * anybody: mostly those of which it has nothing.
      */
     static Map<String, Object> of(
-        final Application application, final Outcome outcome, final String group,
-        final String stateId, final long publishedAtMs) {
+        final Application application, final Outcome outcome,
+        final Map<String, Object> decidedWith, final String group, final String stateId,
+        final long publishedAtMs) {
         final Map<String, Object> record = new LinkedHashMap<>();
         record.put("schema", 1);
         record.put("group", group);
@@ -44,6 +45,7 @@ final class ApplicationStateRecord {
             clients.put(process.toString(), client(client, greatest)));
         record.put("clients", clients);
         record.put("greatest_lags", greatest);
+        record.put("follower", decidedWith);
         record.put("outcome", outcome.toJson());
         return record;
     }

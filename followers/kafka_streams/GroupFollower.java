@@ -1,5 +1,6 @@
 package caughtup;
 
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -43,11 +44,27 @@ final class GroupFollower {
         final Following.Read read = reader.read();
         final Outcome outcome =
             Following.decide(application, read, config.patience, waited, repeated);
+        final Map<String, Object> decidedWith = decidedWith(read);
         count(outcome);
         final long nowMs = System.currentTimeMillis();
-        publisher.publish(() -> ApplicationStateRecord.of(
-            application, outcome, config.group, UUID.randomUUID().toString(), nowMs));
+        publisher.publish(() -> ApplicationStateRecord.of(application, outcome, decidedWith,
+            config.group, UUID.randomUUID().toString(), nowMs));
         return outcome;
+    }
+
+    /** What else a decision depends on, so that others can decide it again. */
+    private Map<String, Object> decidedWith(final Following.Read read) {
+        final Map<String, Object> with = new LinkedHashMap<>();
+        with.put("follow_up_ms", config.patience.followUpMs);
+        with.put("max_age_ms", config.patience.maxAgeMs);
+        with.put("follow_ups", config.patience.followUps);
+        with.put("waited", waited);
+        if (read.recommendation != null) {
+            with.put("newest", read.recommendation.decisionId);
+            with.put("age_ms", read.ageMs);
+            with.put("repeated", repeated.getOrDefault(read.recommendation.decisionId, 0));
+        }
+        return with;
     }
 
     /** Counts rebalances that waiting brought, and not those that follow a revocation at once. */

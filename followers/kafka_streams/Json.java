@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,13 +50,6 @@ final class Json {
             throw json.wrong("more than one value");
         }
         return value;
-    }
-
-    /** Writes Maps, Lists, Strings, Numbers that are whole, Booleans and null. */
-    static String write(final Object value) {
-        final StringBuilder out = new StringBuilder();
-        write(value, out);
-        return out.toString();
     }
 
     private Object value(final int depth) throws Malformed {
@@ -229,44 +221,5 @@ final class Json {
 
     private Malformed wrong(final String what) {
         return new Malformed(what + ", at character " + at);
-    }
-
-    private static void write(final Object value, final StringBuilder out) {
-        if (value instanceof Map) {
-            char before = '{';
-            for (final Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                quote(entry.getKey().toString(), out.append(before));
-                write(entry.getValue(), out.append(':'));
-                before = ',';
-            }
-            out.append(before == '{' ? "{}" : "}");
-        } else if (value instanceof Iterable) {
-            out.append('[');
-            final Iterator<?> items = ((Iterable<?>) value).iterator();
-            while (items.hasNext()) {
-                write(items.next(), out);
-                out.append(items.hasNext() ? "," : "");
-            }
-            out.append(']');
-        } else if (value == null || value instanceof Number || value instanceof Boolean) {
-            out.append(value);
-        } else {
-            quote(value.toString(), out);
-        }
-    }
-
-    private static void quote(final String text, final StringBuilder out) {
-        out.append('"');
-        for (int i = 0; i < text.length(); i++) {
-            final char character = text.charAt(i);
-            if (character == '"' || character == '\\') {
-                out.append('\\').append(character);
-            } else if (character < ' ' || Character.isSurrogate(character)) {
-                out.append(String.format("\\u%04x", (int) character));
-            } else {
-                out.append(character);
-            }
-        }
-        out.append('"');
     }
 }

@@ -52,7 +52,7 @@ final class StatePublisher {
                 final Supplier<Map<String, Object>> state =
                     waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
                 if (state != null) {
-                    producer.send(config.group, Json.write(state.get()));
+                    producer.send(config.group, JsonWriter.write(state.get()));
                 } else if (endIfIdle()) {
                     break;
                 }

@@ -16,7 +16,7 @@ from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.load import produce
 from caughtup.followers.kafka_streams.jar import build_jar
 from caughtup.models.assignors.followed_recommendation import read_followed
-from caughtup.models.assignors.follower import FOLLOWED, Patience, follow
+from caughtup.models.assignors.follower import FOLLOWED, Objection, Patience, follow
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.ids import TaskId
 from tests.support.following import (
@@ -235,15 +235,23 @@ def assert_as_the_model_decides(
     state: dict[str, Any], published: dict[str, dict[str, Any]]
 ) -> None:
     """Hold what a rebalance came to against the model, from what was published of it."""
-    outcome = state["outcome"]
-    if outcome["reason"] != FOLLOWED:
-        return
+    outcome, told = state["outcome"], state["follower"]
+    newest: Any = Objection(outcome["reason"], outcome["message"])
+    if told.get("newest") in published:
+        newest = read_followed(published[told["newest"]], state["group"])
     decision = follow(
         parse_scenario(scenario_of(state)),
-        read_followed(published[outcome["followed"]], state["group"]),
-        patience=Patience(follow_up_ms=FOLLOW_UP_MS, follow_ups=1_000_000),
+        newest,
+        age_ms=told.get("age_ms", 0),
+        waited=told["waited"],
+        repeated=told.get("repeated", 0),
+        patience=Patience(told["follow_up_ms"], told["max_age_ms"], told["follow_ups"]),
     )
-    assert decision.reason == FOLLOWED
+    assert (decision.reason, decision.decision_id, decision.follow_up_ms) == (
+        outcome["reason"],
+        outcome.get("followed"),
+        outcome.get("follow_up_ms"),
+    )
     assert outcome["assignment"] == {
         str(process): {
             "active": [str(task) for task in decision.active[process]],
@@ -258,7 +266,9 @@ def test_the_published_state_is_what_kafka_streams_says_itself(
 ) -> None:
     application = following.application
     state = following.states()[-1]
-    assert without(state, "published_at_ms", "state_id", "clients", "outcome", "greatest_lags") == {
+    assert without(
+        state, "published_at_ms", "state_id", "clients", "follower", "outcome", "greatest_lags"
+    ) == {
         "schema": 1,
         "group": following.group,
         "config": {

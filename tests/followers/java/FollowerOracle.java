@@ -36,8 +36,9 @@ public final class FollowerOracle {
     private static ObjectNode readJson(final JsonNode question) {
         final ObjectNode answer = JACKSON.createObjectNode();
         try {
-            final Object value = Json.read(Base64.getDecoder().decode(question.get("json").asText()));
-            return answer.put("written", Json.write(value));
+            final byte[] text = Base64.getDecoder().decode(question.get("json").asText());
+            final Object value = Json.read(text);
+            return answer.put("written", JsonWriter.write(value));
         } catch (final Json.Malformed malformed) {
             return answer.put("malformed", malformed.getMessage());
         }
@@ -50,7 +51,8 @@ public final class FollowerOracle {
         Following.Read read = new Following.Read("no_recommendation", "there is none");
         if (question.hasNonNull("record")) {
             try {
-                final byte[] record = question.get("record").asText().getBytes(StandardCharsets.UTF_8);
+                final byte[] record =
+                    question.get("record").asText().getBytes(StandardCharsets.UTF_8);
                 read = new Following.Read(
                     Recommendation.read(record, "orders"), question.get("age_ms").asLong());
             } catch (final Json.Malformed malformed) {
@@ -67,9 +69,10 @@ public final class FollowerOracle {
             question.get("waited").asInt(), Map.of(id, question.get("repeated").asInt()));
         final double milliseconds = (System.nanoTime() - start) / 1e6;
         final ObjectNode answer = JACKSON.createObjectNode().put("ms", milliseconds);
-        answer.set("outcome", JACKSON.readTree(Json.write(outcome.toJson())));
-        answer.set("state", JACKSON.readTree(Json.write(
-            ApplicationStateRecord.of(application, outcome, "orders", "state-1", 7))));
+        answer.set("outcome", JACKSON.readTree(JsonWriter.write(outcome.toJson())));
+        answer.set("state", JACKSON.readTree(JsonWriter.write(
+            ApplicationStateRecord.of(
+                application, outcome, Map.of(), "orders", "state-1", 7))));
         final Instant now = Instant.ofEpochMilli(1_000);
         return check(answer, state, outcome.assignment(application.clients.lastKey(), now));
     }
