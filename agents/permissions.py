@@ -14,6 +14,8 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS, OWN_TOPICS, topic_name
 
 _TIMEOUT_SECONDS = 10.0
+#: A cluster that was just started, and is busy, takes longer than that for the first answer.
+_PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
 _REFUSED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 #: Neither is there until it is first used, and a cluster without an authorizer says the same.
@@ -23,6 +25,8 @@ _NOT_YET = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError._TIMED_OUT,
 )
 
 
@@ -64,7 +68,7 @@ def missing(admin: AdminClient, wanted: Requirement) -> Requirement | None:
 
 def _granted(admin: AdminClient, wanted: Requirement) -> set[AclOperation] | None:
     """Ask what we may do; None where the broker doesn't say, as for what doesn't exist."""
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
             operations = _describe(admin, wanted).result().authorized_operations

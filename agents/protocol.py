@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, for_code
 from aiokafka.protocol.admin import (
@@ -26,11 +25,6 @@ from caughtup.models.ids import TopicPartition
 DEBUGGING_REPLICA = -2
 LATEST = -1
 _TIMEOUT_MS = 10_000
-
-
-async def refresh_metadata(consumer: AIOKafkaConsumer) -> None:
-    """Make a consumer ask for the cluster's topics now, instead of when its copy is old."""
-    await consumer._client.force_metadata_update()
 
 
 class ListedReassignment(NamedTuple):

@@ -177,6 +177,8 @@ def _consumer(settings: Settings) -> Consumer:
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            # By default the fetching stops for a whole second whenever the queue is full.
+            "fetch.queue.backoff.ms": 1,
             "auto.offset.reset": "earliest",
         },
     )
