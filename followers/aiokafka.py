@@ -147,7 +147,9 @@ def rejoin(consumer: AIOKafkaConsumer) -> None:
     Subscribing once more would do it in public, but lets go of the partitions before their
     offsets can be committed. tests/followers/test_aiokafka.py fails when this moves.
     """
-    consumer._coordinator.request_rejoin()
+    coordinator = consumer._coordinator
+    if coordinator is not None:
+        coordinator.request_rejoin()
 
 
 def _write(given: MemberAssignment) -> ConsumerProtocolMemberAssignment:

@@ -6,14 +6,17 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.followers.python.settings import FollowerSettings
+from caughtup.followers.python.tables import ChangelogTables
 from caughtup.followers.python.topology import TopicGroup, Topology
+from caughtup.models.ids import TaskId
 from tests.integration.conftest import MakeTopic
 from tests.support.following import read_topic
 from tests.support.python_application import TABLE, PythonMember, wait_until
@@ -40,7 +43,6 @@ class Application:
         self.members: list[PythonMember] = []
         self._cluster = cluster
         self._settings = settings
-        self._stack = AsyncExitStack()
 
     async def write(self, value: bytes) -> None:
         """Write a record of each key, ``RECORDS`` of them to each partition."""
@@ -59,9 +61,13 @@ class Application:
                 self._settings,
                 CONFIG,
             )
-            await member.start()
-            self._stack.push_async_callback(member.stop)
             self.members.append(member)
+            await member.start()
+
+    async def stop(self, name: str) -> None:
+        (member,) = (one for one in self.members if one.name == name)
+        self.members.remove(member)
+        await member.stop()
 
     def spread(self) -> list[int]:
         return sorted(len(member.tables.active) for member in self.members)
@@ -80,7 +86,8 @@ class Application:
         await wait_until(what, look, self.members)
 
     async def close(self) -> None:
-        await self._stack.aclose()
+        for member in self.members:
+            await member.stop()
 
 
 @asynccontextmanager
@@ -139,3 +146,91 @@ def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> No
     wrong = [one for one in leaders if one["result"] == "mismatch"]
     assert wrong == []
     assert service.value("exact_decisions_total", group=group, result="mismatch") == 0
+
+
+async def test_without_the_service_the_group_still_balances_and_creates_no_topic(
+    cluster: EmbeddedCluster, make_topic: MakeTopic
+) -> None:
+    prefix = f"nobody-{uuid.uuid4().hex[:8]}-"
+    async with started(cluster, make_topic, topic_prefix=prefix, follow_ups=1) as application:
+        await application.write(b"old")
+        await application.start("one")
+        await application.wait("all is read", lambda: application.holds(b"old"))
+        await application.start("two")
+        two = application.members[1].tables
+        # The second one warms up two tasks, which is as many as there may be.
+        await application.wait("warm-ups", lambda: two.standby)
+        assert len(two.standby) == 2
+        warming = two.standby
+        await application.wait(
+            "they are warm",
+            lambda: all(len(application.members[1].table(t.partition)) == RECORDS for t in warming),
+        )
+        # Another one brings another rebalance, and what is caught up by then is handed over.
+        await application.start("three")
+        await application.wait("two are handed over", lambda: two.active)
+        assert two.active <= warming
+        await application.write(b"new")
+        await application.wait("all goes on", lambda: application.holds(b"new"))
+    admin = AdminClient(cluster.client_config())
+    assert [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)] == []
+
+
+async def test_who_leaves_loses_nothing(cluster: EmbeddedCluster, make_topic: MakeTopic) -> None:
+    async with started(cluster, make_topic, topic_prefix="nobody-", follow_ups=0) as application:
+        await application.write(b"old")
+        await application.start("one", "two")
+        await application.wait("all is read", lambda: application.holds(b"old"))
+        await application.stop("one")
+        await application.wait("the other one has all", lambda: application.spread() == [6])
+        await application.write(b"new")
+        await application.wait("all goes on", lambda: application.holds(b"new"))
+        for task, _ in application.members[0].tables.begun:
+            assert len(application.members[0].table(task.partition)) == RECORDS
+
+
+async def test_an_active_runs_once_it_has_what_another_process_wrote_meanwhile(
+    cluster: EmbeddedCluster, make_topic: MakeTopic
+) -> None:
+    """As after a session that timed out without this process noticing."""
+    topology = Topology([TopicGroup(("any",), {TABLE: make_topic("log")})])
+    connection = {"bootstrap_servers": cluster.bootstrap_servers}
+    task, resumed = TaskId(0, 0), []
+    async with AIOKafkaProducer(**connection) as producer:
+        tables, other = (ChangelogTables(connection, topology, producer) for _ in range(2))
+        running = [asyncio.create_task(one.run()) for one in (tables, other)]
+        try:
+            tables.assigned(frozenset({task}), frozenset(), resumed.append)
+            await wait_until("the first one runs", lambda: resumed == [task])
+            assert tables.restored(task)
+            await tables.put(task, TABLE, b"a", b"1")
+            await tables.put(task, TABLE, b"b", b"1")
+            await tables.flush()
+            assert list(tables.positions().values()) == [2]
+
+            other.assigned(frozenset({task}), frozenset(), resumed.append)
+            await wait_until("the second one runs", lambda: resumed == [task] * 2)
+            assert other.table(task, TABLE) == {b"a": b"1", b"b": b"1"}
+            await other.put(task, TABLE, b"a", b"2")
+            await other.put(task, TABLE, b"b", None)
+            await other.flush()
+            assert tables.table(task, TABLE) == {b"a": b"1", b"b": b"1"}
+
+            tables.assigned(frozenset({task}), frozenset(), resumed.append)
+            assert tables.restored(task), "it says that it runs, as before"
+            await wait_until("the first one runs again", lambda: resumed == [task] * 3)
+            assert tables.table(task, TABLE) == {b"a": b"2"}
+
+            # Who hands over goes on as a standby from where it was.
+            other.assigned(frozenset(), frozenset({task}), resumed.append)
+            await tables.put(task, TABLE, b"c", b"3")
+            await wait_until("it follows", lambda: other.table(task, TABLE).get(b"c") == b"3")
+            assert not other.restored(task)
+            other.assigned(frozenset(), frozenset(), resumed.append)
+            assert other.positions() == {}
+            assert other.table(task, TABLE) == {}
+            assert len(resumed) == 3
+        finally:
+            for one in running:
+                one.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
