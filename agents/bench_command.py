@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.bench_assign import assign
+from caughtup.agents.bench_follow import follow
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_scrape import scrape
@@ -35,7 +36,7 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (assign, movement, offsets, scrape):
+for command in (assign, follow, movement, offsets, scrape):
     bench.add_command(command)
 
 

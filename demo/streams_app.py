@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.restore_listener import RestoredCopy
 from caughtup.demo.streams_instance import (
     PartitionLag,
     StreamsFailed,
@@ -18,7 +19,7 @@ from caughtup.demo.streams_instance import (
 from caughtup.demo.streams_topology import OrdersTopology
 from caughtup.demo.topics import create_topics
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import ProcessId
+from caughtup.models.ids import ProcessId, TaskId
 
 RUNNING_SECONDS = 120.0
 _POLL_SECONDS = 0.05
@@ -147,6 +148,14 @@ class StreamsApplication(ClosedOnExit):
     def threads(self, name: str) -> dict[str, StreamThread]:
         """Return an instance's stream threads with their active and standby tasks."""
         return self._instance(name).threads()
+
+    def restored(self, name: str) -> tuple[RestoredCopy, ...]:
+        """Return every copy that an instance started to restore so far, in that order."""
+        return self._instance(name).restored()
+
+    def tasks_on_disk(self, name: str) -> frozenset[TaskId]:
+        """Return the tasks that an instance has on its disk, whether they are its own or not."""
+        return self._instance(name).tasks_on_disk()
 
     def subtopology_stores(self, name: str) -> dict[int, tuple[str, ...]]:
         """Return the stores of each subtopology as an instance's own topology has them."""

@@ -19,6 +19,12 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from caughtup.demo.ivy import pyspark_jars
 from caughtup.demo.jvm import java_command
 from caughtup.demo.processes import Process, Processes
+from caughtup.demo.restore_listener import (
+    RestoredCopy,
+    compile_restore_listener,
+    listen,
+    restored_copies,
+)
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -72,7 +78,8 @@ class StreamsInstance:
         directory = processes.directory / f"{properties['application.id']}-{name}"
         directory.mkdir(exist_ok=True)
         py4j_jar = next(iter(sorted(pyspark_jars().glob("py4j-*.jar"))))
-        extra = (py4j_jar, *class_path)
+        listener = compile_restore_listener(processes.directory / "restore-listener")
+        extra = (py4j_jar, listener, *class_path)
         self.process: Process = processes.start(
             directory.name,
             [
@@ -88,6 +95,7 @@ class StreamsInstance:
                 config.setProperty(key, value)
             self._topology = build_topology(java)
             self._streams = java.org.apache.kafka.streams.KafkaStreams(self._topology, config)
+            self._listener = listen(java, self._streams)
             self._streams.start()
         except Py4JError as problem:
             # Asked for before the kill, and not chained: a Py4JJavaError's text is in the JVM.
@@ -139,6 +147,15 @@ class StreamsInstance:
             }
 
         return dict(sorted(self._ask(ask).items()))
+
+    def restored(self) -> tuple[RestoredCopy, ...]:
+        """Give every copy that the instance started to restore so far, in that order."""
+        return self._ask(lambda: restored_copies(self._listener))
+
+    def tasks_on_disk(self) -> frozenset[TaskId]:
+        """Return the tasks that have a directory on the instance's disk."""
+        names = (path.name for path in self._state_directory.glob("*_*") if path.is_dir())
+        return frozenset(map(TaskId.parse, names))
 
     def topology_stores(self) -> dict[int, tuple[str, ...]]:
         """Return the state stores of each subtopology, as ``Topology.describe`` has them."""

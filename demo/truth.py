@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
+from confluent_kafka import TopicPartition as ConsumedPartition
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.streams_app import StreamsApplication
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.batch import decode_batch
 
 _POLL_SECONDS = 1.0
@@ -21,6 +22,20 @@ class CopyPlace(NamedTuple):
 
     lag: int
     end: int
+
+
+class GroupMoment(NamedTuple):
+    """When a generation's members had their assignments (ms), and how many members it had."""
+
+    at_ms: int
+    members: int
+
+
+class GroupHistory(NamedTuple):
+    """The times (ms) of a group's commits, by partition, and its generations with members."""
+
+    commits: dict[TopicPartition, list[int]]
+    generations: dict[int, GroupMoment]
 
 
 def application_lags(application: StreamsApplication) -> dict[tuple[str, str], CopyPlace]:
@@ -64,6 +79,26 @@ def generations_in_log(cluster: EmbeddedCluster, group: str) -> set[int]:
     return found
 
 
+def group_history(cluster: EmbeddedCluster, group: str) -> GroupHistory:
+    """Read when a group committed and rebalanced, from the log itself."""
+    commits: dict[TopicPartition, list[int]] = {}
+    generations: dict[int, GroupMoment] = {}
+    for key, value in _records(cluster, "__consumer_offsets"):
+        batch = decode_batch([(key, value)])
+        for of, commit in batch.commits.items():
+            if of.group == group and commit is not None:
+                partition = TopicPartition(of.topic, of.partition)
+                commits.setdefault(partition, []).append(commit.commit_timestamp_ms)
+        metadata = batch.groups.get(group)
+        if metadata is not None and metadata.members:
+            moment = GroupMoment(metadata.state_timestamp_ms, len(metadata.members))
+            generations.setdefault(metadata.generation, moment)
+    return GroupHistory(
+        {partition: sorted(times) for partition, times in sorted(commits.items())},
+        dict(sorted(generations.items())),
+    )
+
+
 def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[dict[str, Any]]:
     """Read every recommendation for a group, in the order of publishing."""
     return [
@@ -86,7 +121,7 @@ def _records(cluster: EmbeddedCluster, topic: str) -> Iterator[tuple[bytes | Non
     )
     try:
         partitions = consumer.list_topics(topic).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
+        consumer.assign([ConsumedPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
         unfinished = set(partitions)
         while unfinished:
             for message in consumer.consume(1_000, _POLL_SECONDS):
