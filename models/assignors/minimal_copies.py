@@ -38,6 +38,19 @@ class Copies:
         self._nothing = [*map(max, zip(*lags, strict=True))]
         self._take(lags, ran, roles)
 
+    def assigned(self, size: int) -> list[list[int]] | None:
+        """Give each task's clients, the active's first, if all have as many copies as they should.
+
+        None if one has more or fewer, or isn't run by somebody who is caught up.
+        """
+        clients = []
+        for task, owner in enumerate(self.owner):
+            others = [one for one in self.holders[task] if one != owner and task in self.roles[one]]
+            if not self.runs(task, owner) or len(others) != size - 1:
+                return None
+            clients.append([owner, *others])
+        return clients
+
     def carried_out(self, clients: Sequence[Sequence[int]]) -> Copies:
         """Say what there will be when the copies are those of these clients, the active's first."""
         lags = [self._nothing.copy() for _ in self.lags]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from caughtup.models.assignors.client_state import ClientState
 from caughtup.models.assignors.minimal_copies import Copies
@@ -19,8 +20,6 @@ from caughtup.models.ids import TaskId
 
 #: HighAvailabilityTaskAssignor's own costs, where the configs don't set any.
 _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
-#: So often a plan is looked at again at most, where tags and balance are at odds.
-_MOST_REVISIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +27,6 @@ class Plan:
     """The clients of each task's copies, the active's first, tasks and clients by their places."""
 
     clients: list[list[int]]
-
-    def is_like(self, other: Plan) -> bool:
-        """Tell whether two plans are the same but for the order of standbys."""
-        return all(
-            ours[0] == theirs[0] and set(ours) == set(theirs)
-            for ours, theirs in zip(self.clients, other.clients, strict=True)
-        )
 
 
 def find_plan(scenario: Scenario, copies: Copies) -> Plan:
@@ -44,26 +36,30 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
     anybody's copies, if tags and the number of clients allow it. Copies are placed first, then
     their roles: as long as the copies are balanced, so can the actives be, at no cost. The plan
     found from a group that is on its way to a plan builds what that one has yet to build. Where
-    tags and balance are at odds, it is the plan that would be found again once it is carried out.
+    tags and balance may be at odds, nothing moves unless that makes the whole better.
     Raises ScenarioError where a task's partitions are missing that have to be assigned by rack.
     """
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
     spread = TagSpread(
         [client.tags for client in scenario.clients], scenario.configs.rack_aware_assignment_tags
     )
-    plan, bent = _find(scenario, copies, spread, traffic)
-    for _ in range(_MOST_REVISIONS if bent else 0):
-        before = plan
-        plan, _ = _find(scenario, copies.carried_out(plan.clients), spread, traffic)
-        if plan.is_like(before):
-            break
+    plan = _find(scenario, copies, spread, traffic)
+    if spread.matters and scenario.configs.num_standby_replicas:
+        worth = partial(_worth, scenario, spread, traffic)
+        assigned = copies.assigned(len(plan.clients[0]) if plan.clients else 0)
+        if assigned is not None and worth(assigned) <= worth(plan.clients):
+            plan = Plan(assigned)
+        while True:
+            later = _find(scenario, copies.carried_out(plan.clients), spread, traffic)
+            if worth(plan.clients) <= worth(later.clients):
+                break
+            plan = later
     return plan
 
 
 def _find(
     scenario: Scenario, copies: Copies, spread: TagSpread, traffic: list[list[int]] | None
-) -> tuple[Plan, bool]:
-    """Find a plan; tell whether actives had to go where the copies weren't meant to be."""
+) -> Plan:
     members, tasks = scenario.clients, len(scenario.stateful)
     capacities = [client.capacity for client in members]
     replicas = min(scenario.configs.num_standby_replicas, len(members) - 1)
@@ -74,7 +70,6 @@ def _find(
     while placement.spread_on():
         level(placement, everything)
     plan = Plan(placement.clients)
-    bent = False
     if traffic is not None:
         _exchange_actives(plan, traffic, copies, spread)
     if replicas:
@@ -82,11 +77,36 @@ def _find(
         bounds = Bounds(capacities, tasks, tasks)
         even_out(roles, bounds)
         level(roles, bounds)
-        bent = roles.built
         if traffic is not None:
             _exchange_roles(plan, traffic, copies)
             _exchange_standbys(scenario, plan, copies, spread)
-    return plan, bent
+    return plan
+
+
+def _worth(
+    scenario: Scenario,
+    spread: TagSpread,
+    traffic: list[list[int]] | None,
+    clients: Sequence[Sequence[int]],
+) -> tuple[int, ...]:
+    """Rate what is assigned where tags and balance may be at odds: the less, the better.
+
+    Actives that are out of balance count most, then the tags' values, then copies that are out of
+    balance, then what actives read across racks.
+    """
+    capacities = [client.capacity for client in scenario.clients]
+    actives, everything = [0] * len(capacities), [0] * len(capacities)
+    for own in clients:
+        actives[own[0]] += 1
+        for client in own:
+            everything[client] += 1
+    tasks = len(clients)
+    return (
+        *Bounds(capacities, tasks, tasks).amiss(actives),
+        -sum(map(spread.values, clients)),
+        *Bounds(capacities, sum(everything), tasks).amiss(everything),
+        sum(traffic[task][own[0]] for task, own in enumerate(clients)) if traffic else 0,
+    )
 
 
 def _exchange_actives(

@@ -11,8 +11,7 @@ from caughtup.models.assignors.minimal_tags import TagSpread
 class Roles:
     """The actives of tasks whose copies are placed; ``clients`` has the active's first.
 
-    Changes are made in ``clients``. ``counts`` are actives, and ``built`` tells whether any went
-    to a client without a copy.
+    Changes are made in ``clients``. ``counts`` are actives.
     """
 
     def __init__(
@@ -26,7 +25,6 @@ class Roles:
         self._clients = clients
         self._copies = copies
         self._spread = spread
-        self.built = False
         self.counts = [0] * len(capacities)
         for own in clients:
             self.counts[own[0]] += 1
@@ -74,7 +72,6 @@ class Roles:
         """Change the roles; a client without a copy gets one in the place of another."""
         own = self._clients[task]
         if destination not in own:
-            self.built = True
             leaving = self._gives_way(own, destination)
             own[own.index(own[0] if leaving is None else leaving)] = destination
         own.remove(destination)

@@ -40,6 +40,12 @@ class Bounds:
 
         return self._nearest(at, counts)
 
+    def amiss(self, counts: Sequence[int]) -> tuple[int, int]:
+        """Count the tasks that have to move for the loads to be within one, and all amiss."""
+        window = self.within_one(counts)
+        many, few = too_many(counts, window), too_few(counts, window)
+        return max(many, few), many + few
+
     def evenly(self, counts: Sequence[int]) -> Window:
         """Find the window in which nothing is left to even out, nearest to these counts."""
 

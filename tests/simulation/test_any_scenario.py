@@ -1,0 +1,68 @@
+"""minimal_movement on whatever the oracle's families make up: odd lags, double owners, lost tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignors.minimal_copies import Copies
+from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.simulation import after, end_offsets
+from tests.oracle.generated_racks import generate_racked
+from tests.oracle.generated_scenarios import generate, generate_uneven
+from tests.oracle.generated_tags import generate_tagged, generate_tagged_and_racked
+
+FAMILIES = [generate, generate_uneven, generate_tagged, generate_racked, generate_tagged_and_racked]
+SEEDS = range(40)
+
+
+def assert_valid(scenario: Scenario, decision: Decision) -> None:
+    configs, copies = scenario.configs, Copies(scenario)
+    given = [decision.clients[client.process_id] for client in scenario.clients]
+    actives = sorted(task for one in given for task in one.active)
+    assert actives == sorted((*scenario.stateful, *scenario.stateless))
+    standbys = min(configs.num_standby_replicas, len(given) - 1)
+    having = {
+        task: [place for place, one in enumerate(given) if task in {*one.active, *one.standby}]
+        for task in scenario.stateful
+    }
+    assert all(not set(one.active) & set(one.standby) for one in given)
+    assert all(len(own) > standbys for own in having.values())
+    extra = sum(len(own) - standbys - 1 for own in having.values())
+    assert extra <= configs.max_warmup_replicas
+    assert sum(len(one.warmup) for one in given) == extra
+    for place, one in enumerate(given):
+        for number in (copies.number[task] for task in one.active if task in copies.number):
+            if not copies.caught_up(number, place):
+                everybody = range(len(given))
+                assert not any(copies.caught_up(number, other) for other in everybody)
+                assert copies.distance(number, place) == min(
+                    copies.distance(number, other) for other in everybody
+                )
+
+
+@pytest.mark.parametrize("generated", FAMILIES, ids=lambda one: one.__name__)
+def test_any_scenario_is_decided_validly_and_comes_to_rest(
+    generated: Callable[[int], dict[str, Any]],
+) -> None:
+    for seed in SEEDS:
+        scenario = parse_scenario({**generated(seed), "assignor": "minimal_movement"})
+        ends = end_offsets(scenario)
+        copies = len(scenario.stateful) * (1 + scenario.configs.num_standby_replicas)
+        for _ in range(copies // scenario.configs.max_warmup_replicas + 5):
+            decision = decide(scenario)
+            assert_valid(scenario, decision)
+            assert len({(m.task, m.destination, m.kind) for m in decision.movements}) == len(
+                decision.movements
+            )
+            scenario = after(scenario, decision, ends)
+            if not decision.probing_rebalance_needed:
+                break
+        assert not decision.probing_rebalance_needed, f"seed {seed}"
+        again = decide(scenario)
+        assert again == decision, f"seed {seed}"
+        assert again.movements == ()
