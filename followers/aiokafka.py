@@ -25,7 +25,8 @@ from aiokafka.coordinator.protocol import (
 
 from caughtup.followers.python.copies import Copies
 from caughtup.followers.python.kafka import Connection
-from caughtup.followers.python.member import FollowingMember, Subscribed
+from caughtup.followers.python.member import FollowingMember
+from caughtup.followers.python.members import Subscribed
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.groups import FOLLOWERS_PROTOCOL

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from caughtup.followers.python.members import Members, process_of
 from caughtup.followers.python.state_record import application_state
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignors.decision import ClientDecision, Decision
@@ -30,9 +30,6 @@ from caughtup.models.partition_assignor.member_assignment import MemberAssignmen
 from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.wire.subscription_info import SubscriptionInfo
-
-#: Members, each with what it said of itself; None where that couldn't be read.
-Members = Mapping[str, SubscriptionInfo | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +116,12 @@ def keep(
                 if task in reported[member] and task not in active
             },
             next_rebalance_ms=next_rebalance_ms
-            if _process(member, members[member]) == own
+            if process_of(member, members[member]) == own
             else None,
         )
         for member, active in given.items()
         for pairs in [sorted((one, task) for task in active for one in tasks.sources[task])]
     }
-
-
-def _process(member_id: str, info: SubscriptionInfo | None) -> ProcessId:
-    """Name a member's process; one that can't be read takes part under an id made of its name."""
-    if info is not None:
-        return info.process_id
-    digest = hashlib.sha256(member_id.encode("utf-8", "surrogatepass")).digest()
-    return ProcessId.of(int.from_bytes(digest[:16], "big"))
 
 
 def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
@@ -142,7 +131,7 @@ def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
     """
     return Member(
         member_id=member_id,
-        process=_process(member_id, info),
+        process=process_of(member_id, info),
         offset_sums=info.offset_sums if info else {},
         tags=info.client_tags if info else {},
     )

@@ -6,16 +6,17 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from caughtup.followers.python.copies import Copies, Resume
 from caughtup.followers.python.kafka import Connection
-from caughtup.followers.python.leading import Heard, Members, keep, lead
+from caughtup.followers.python.leading import Heard, keep, lead
 from caughtup.followers.python.log_ends import LogEnds
+from caughtup.followers.python.members import Members, Subscribed, read_member
 from caughtup.followers.python.positions import TOPIC as POSITIONS
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.publisher import Publisher
@@ -32,7 +33,6 @@ from caughtup.models.lag import LATEST_OFFSET, sum_offsets
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
 
 log = logging.getLogger("caughtup.followers")
@@ -47,13 +47,6 @@ _CONFIGS = (
 _READY_SECONDS = 10.0
 _CLOSE_SECONDS = 2.0
 _AGAIN_SECONDS = 30.0
-
-
-class Subscribed(NamedTuple):
-    """What a member told the group when it joined: its topics and its user data."""
-
-    topics: Collection[str]
-    user_data: bytes | None
 
 
 class FollowingMember:
@@ -132,7 +125,9 @@ class FollowingMember:
         """
         known = set(self.topology.topics).intersection(*(one.topics for one in members.values()))
         tasks = self.topology.tasks(counts, known)
-        read = {member: _read(member, one.user_data) for member, one in sorted(members.items())}
+        read = {
+            member: read_member(member, one.user_data) for member, one in sorted(members.items())
+        }
         now_ms = int(time.time() * 1000)
         try:
             return self._lead(tasks, read, now_ms)
@@ -236,14 +231,6 @@ class FollowingMember:
         )
         for key, value in records.items():
             self._publisher.publish(self._settings.topic(POSITIONS), key, value)
-
-
-def _read(member_id: str, user_data: bytes | None) -> SubscriptionInfo | None:
-    try:
-        return decode_subscription_info(user_data or b"")
-    except CaughtupError as error:
-        log.warning("member %s takes part as a new one: %s", member_id, error)
-        return None
 
 
 async def _forever(run: Callable[[], Awaitable[None]]) -> None:

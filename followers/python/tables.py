@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
@@ -34,7 +35,7 @@ class ChangelogTables:
         self._producer = producer
         self._tables: dict[TopicPartition, dict[bytes, bytes]] = {}
         self._positions: dict[TopicPartition, int] = {}
-        self._written: list[asyncio.Future[object]] = []
+        self._written: list[asyncio.Future[Any]] = []
         self._active: frozenset[TaskId] = frozenset()
         self._standby: frozenset[TaskId] = frozenset()
         self._restored: set[TaskId] = set()

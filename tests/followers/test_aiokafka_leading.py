@@ -11,7 +11,8 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.leading import Heard, Led, Members, keep, lead
+from caughtup.followers.python.leading import Heard, Led, keep, lead
+from caughtup.followers.python.members import Members
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.application_state import (
     ApplicationState,

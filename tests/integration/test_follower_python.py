@@ -129,6 +129,8 @@ async def test_a_new_member_gets_tasks_once_it_is_warm_as_the_service_recommends
             for task, position in three:
                 assert position >= RECORDS - ACCEPTABLE, f"{task} was handed over cold"
             await asyncio.to_thread(assert_checked, cluster, service, application.group)
+            tasks = {str(task) for task, _ in three}
+            await asyncio.to_thread(assert_reported, cluster, service, application, tasks)
     finally:
         service.process.terminate(10)
 
@@ -146,6 +148,34 @@ def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> No
     wrong = [one for one in leaders if one["result"] == "mismatch"]
     assert wrong == []
     assert service.value("exact_decisions_total", group=group, result="mismatch") == 0
+
+
+def assert_reported(
+    cluster: EmbeddedCluster, service: Service, application: Application, tasks: set[str]
+) -> None:
+    """The third one's copies were reported while they warmed up, and taken back after."""
+    process = str(application.members[2].follower.process)
+    consumer = read_topic(cluster, service.topic("task-positions"))
+    reports: dict[str, list[Any]] = {task: [] for task in tasks}
+    try:
+        while any(not seen or seen[-1] is not None for seen in reports.values()):
+            found = consumer.consume(1_000, timeout=30)
+            assert found, reports
+            for message in found:
+                group, reporter, task = json.loads(message.key())
+                if (group, reporter) == (application.group, process) and task in tasks:
+                    reports[task].append(message.value() and json.loads(message.value()))
+    finally:
+        consumer.close()
+    for seen in reports.values():
+        *copies, running = seen
+        assert running is None
+        standby = [report for report in copies if report["role"] == "standby"]
+        # Between taking over and running it makes sure that it has everything.
+        assert copies[: len(standby)] == standby
+        assert all(report["role"] == "restoring" for report in copies[len(standby) :])
+        assert standby[-1]["lag"] <= ACCEPTABLE
+        assert standby[-1]["leads"][application.changelog] >= RECORDS - ACCEPTABLE
 
 
 async def test_without_the_service_the_group_still_balances_and_creates_no_topic(
