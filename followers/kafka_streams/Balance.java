@@ -102,7 +102,6 @@ final class Balance {
             final TaskId moved = next(movable.get(source), source, destination);
             movable.get(source).remove(moved);
             movable.get(destination).add(moved);
-            queues.remove(destination);
             active.put(moved, destination);
             loads.merge(source, -1, Integer::sum);
             loads.merge(destination, 1, Integer::sum);
@@ -125,7 +124,8 @@ final class Balance {
                     .thenComparingLong(task -> rank(destination, task)));
                 return new ArrayDeque<>(sorted);
             });
-        // Others may have taken some since it was sorted.
+        // Others may have taken some since it was sorted. Nothing was added: who receives had the
+        // least load with one more, so that it is never a source in the same pass.
         while (!movable.contains(queue.element())) {
             queue.remove();
         }

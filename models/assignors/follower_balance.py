@@ -89,12 +89,11 @@ def _level(
             return
         if (source, destination) not in queues:
             queues[source, destination] = _in_order(standing, having[source], source, destination)
-        # Others may have taken some since they were sorted.
+        # Others may have taken some since they were sorted. Nothing was added: who receives had
+        # the least load with one more, so that it is never a source in the same pass.
         task = next(one for one in queues[source, destination] if one in having[source])
         having[source].remove(task)
         having[destination].add(task)
-        for pair in [pair for pair in queues if pair[0] == destination]:
-            del queues[pair]
         movable[task] = destination
         loads[source] -= 1
         loads[destination] += 1

@@ -68,7 +68,9 @@ def recommend(rng: random.Random, scenario: dict[str, Any]) -> Record:
     decided_at = rng.randint(0, 1 << 42)
     probing: dict[str, Any] = {"needed": decision["probing_rebalance_needed"]}
     if rng.random() < 0.5:
-        probing["worthwhile_at_ms"] = decided_at + rng.choice([-5, 0, 200, 60_000, 10**9])
+        probing["worthwhile_at_ms"] = decided_at + rng.choice(
+            [-(1 << 43), -5, 0, 200, 60_000, 10**9]
+        )
     return {
         "schema": 1,
         "decision_id": f"{rng.getrandbits(128):032x}",

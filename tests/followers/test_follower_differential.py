@@ -14,6 +14,7 @@ from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import GROUP, generate_question
+from tests.models.assignors.building import client, described, process
 
 SEEDS = 3_000
 BLOCK = 500
@@ -70,17 +71,40 @@ def test_both_decide_alike_and_kafka_accepts_it(
     assert {"moved_since", "not_caught_up", "too_old", "too_many_copies"} <= reasons.keys()
 
 
+def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
+    follower_oracle: FollowerOracle,
+) -> None:
+    scenario = described(
+        client(active=("1_0", "1_1")), client(), stateful=("0_0", "0_1"), stateless=("1_0", "1_1")
+    )
+    question = {
+        "scenario": scenario,
+        "record": None,
+        "age_ms": 0,
+        "waited": 3,
+        "repeated": 0,
+        "patience": [5_000, 900_000, 3],
+    }
+    outcome = follower_oracle.ask(question)["outcome"]
+    decision = expected(question)
+    assert outcome["reason"] == decision.reason == "given_up"
+    assert [given["active"] for given in outcome["assignment"].values()] == [
+        list(map(str, tasks)) for tasks in decision.active.values()
+    ]
+    assert "0_0" in outcome["assignment"][str(process(1))]["active"]
+
+
 def check_what_kafka_is_given(question: dict[str, Any], answer: dict[str, Any], where: str) -> None:
     """Hold what Kafka Streams gets against the outcome, and against what it must have."""
     outcome, clients = answer["outcome"], answer["clients"]
     assert clients.keys() == question["scenario"]["clients"].keys(), where
     actives = [t for given in clients.values() for t, kind in given.items() if kind == "ACTIVE"]
     assert sorted(actives) == sorted(question["scenario"]["tasks"]), where
-    for process, given in outcome["assignment"].items():
+    for name, given in outcome["assignment"].items():
         kinds = dict.fromkeys(given["active"], "ACTIVE") | dict.fromkeys(
             given["standby"], "STANDBY"
         )
-        assert clients[process] == kinds, where
+        assert clients[name] == kinds, where
     assert answer["follow_ups"] == ("follow_up_ms" in outcome), where
     if "follow_up_ms" in outcome:
         assert answer["follow_up_at_ms"] == 1_000 + outcome["follow_up_ms"], where

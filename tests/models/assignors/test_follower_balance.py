@@ -43,6 +43,21 @@ def test_who_has_none_warms_up_and_is_handed_tasks_when_caught_up() -> None:
     assert handed.waiting == 1
 
 
+def test_what_is_nowhere_and_nobody_has_is_balanced_at_once() -> None:
+    """The second gets both at first, since the first runs tasks without state."""
+    one = step(
+        described(
+            client(active=("1_0", "1_1")),
+            client(),
+            stateful=("0_0", "0_1"),
+            stateless=("1_0", "1_1"),
+        )
+    )
+    assert one.placement.active[task("0_0")] == process(1)
+    assert one.placement.active[task("0_1")] == process(2)
+    assert one.waiting == 0
+
+
 def test_a_standby_takes_over_and_who_had_it_stands_by() -> None:
     one = step(
         described(
