@@ -17,6 +17,7 @@ from caughtup.models.inputs import RECOMMENDED
 
 #: How far the clock of the broker that has the topic may be behind the coordinator's, in ms.
 CLOCK_ALLOWANCE_MS = 1_000
+_LONG_MAX = (1 << 63) - 1
 _STRATEGY = "rack.aware.assignment.strategy"
 
 
@@ -37,10 +38,28 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What a follower's decision depends on besides what it saw of the application.
+
+    ``newest`` is the recommendation that it had read, at least ``age_ms`` old and followed
+    ``repeated`` times before; ``waited`` follow-ups had passed without one that holds. The others
+    are its configs.
+    """
+
+    newest: str | None
+    age_ms: int
+    waited: int
+    repeated: int
+    follow_up_ms: int
+    max_age_ms: int
+    follow_ups: int
+
+
+@dataclass(frozen=True, slots=True)
 class ApplicationState:
     """One rebalance as its leader saw it. ``data`` is in the format of ``caughtup assign``.
 
-    ``at_ms`` is when the broker wrote it down. ``left_out`` names what the leader may have
+    ``at_ms`` is when the broker wrote it down. ``basis`` is None where it isn't told. ``left_out`` names what the leader may have
     decided by and didn't tell.
     """
 
@@ -49,6 +68,7 @@ class ApplicationState:
     data: Mapping[str, Any]
     scenario: Scenario
     outcome: Outcome
+    basis: Basis | None
     left_out: tuple[str, ...]
 
     def is_of(self, generation: StreamsGeneration) -> bool:
@@ -110,6 +130,7 @@ def read_application_state(record: Mapping[str, Any], at_ms: int) -> Application
         data=data,
         scenario=parse_scenario(data),
         outcome=_outcome(fields.mapping(root.get("outcome", {}), "outcome")),
+        basis=_basis(fields.mapping(root["follower"], "follower")) if "follower" in root else None,
         left_out=left_out,
     )
 
@@ -130,7 +151,25 @@ def _outcome(outcome: Mapping[str, Any]) -> Outcome:
         standby={process: _tasks(value, "standby") for process, value in sorted(given.items())},
         follow_up_ms=None
         if follow_up is None
-        else fields.integer(follow_up, "outcome.follow_up_ms", 0, (1 << 63) - 1),
+        else fields.integer(follow_up, "outcome.follow_up_ms", 0, _LONG_MAX),
+    )
+
+
+def _basis(follower: Mapping[str, Any]) -> Basis:
+    counts = {
+        name: fields.integer(
+            fields.required(follower, name, "follower"), f"follower.{name}", 0, _LONG_MAX
+        )
+        for name in ("waited", "follow_up_ms", "max_age_ms", "follow_ups")
+    }
+    newest = {
+        name: fields.integer(follower.get(name, 0) or 0, f"follower.{name}", 0, _LONG_MAX)
+        for name in ("age_ms", "repeated")
+    }
+    return Basis(
+        newest=fields.optional_string(follower.get("newest"), "follower.newest"),
+        **counts,
+        **newest,
     )
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from caughtup.models.application_state import ApplicationState, Outcome
 from caughtup.models.assignors.decision import ClientDecision, Decision
 from caughtup.models.assignors.followed_recommendation import FollowedRecommendation, read_followed
-from caughtup.models.assignors.follower import FOLLOWED, GIVEN_UP, Objection, Patience, follow
-from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignors.follower import GIVEN_UP, Objection, Patience, follow
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.exact import FOLLOWER, ExactResult
 from caughtup.models.exact_members import compare_members
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
 
-_PATIENCE = Patience()
+#: Outcomes of a follower that had no recommendation it could read.
+_UNREAD = frozenset({"reading", "reader_failed", "no_recommendation", "malformed"})
 
 
 def recompute_follower(
@@ -32,22 +33,17 @@ def recompute_follower(
     decided. The result's decision is the follower's, its movements are the recommendation's.
     """
     outcome, scenario = told.outcome, told.scenario
-    newest: FollowedRecommendation | Objection
-    newest, warm_ups = Objection(outcome.reason, outcome.message), {}
+    warm_ups: Mapping[str, frozenset[str]] = {}
     if outcome.followed is not None:
         record = _find(published, outcome.followed)
         if record is None:
             why = f"it followed recommendation {outcome.followed}, which isn't known here"
             return _result("undetermined", why, _decision(outcome, {}))
-        try:
-            newest = read_followed(record, generation.group)
-        except CaughtupError as error:
-            return _result("undetermined", error.message, _decision(outcome, {}))
         warm_ups = {
             process: frozenset(given["warmup"]) for process, given in record["assignment"].items()
         }
     decision = _decision(outcome, warm_ups)
-    differs = _differs_from_rules(scenario, outcome, newest)
+    differs = _differs_from_rules(told, _newest(generation.group, told, published))
     if differs:
         return _result("mismatch", differs, decision)
     try:
@@ -77,18 +73,45 @@ def _find(published: Sequence[Mapping[str, Any]], decision_id: str) -> Mapping[s
     return next(found, None)
 
 
-def _differs_from_rules(
-    scenario: Scenario, outcome: Outcome, newest: FollowedRecommendation | Objection
-) -> str:
+def _newest(
+    group: str, told: ApplicationState, published: Sequence[Mapping[str, Any]]
+) -> FollowedRecommendation | Objection:
+    """Give what the follower had read, as far as it is known here; else why it says it had none."""
+    name = told.outcome.followed
+    if told.basis is not None and told.outcome.reason not in _UNREAD:
+        name = told.basis.newest
+    record = None if name is None else _find(published, name)
+    if record is not None:
+        with suppress(CaughtupError):
+            return read_followed(record, group)
+    return Objection(told.outcome.reason, told.outcome.message)
+
+
+def _differs_from_rules(told: ApplicationState, newest: FollowedRecommendation | Objection) -> str:
     """Say where the follower's decision isn't what its rules give, "" where it is.
 
-    How long it had waited, and how old the recommendation was for it, only it knows; so whether
-    it was right to give up isn't asked.
+    One that doesn't tell how long it had waited is taken at its word that it had waited enough.
     """
-    waited = _PATIENCE.follow_ups if outcome.reason == GIVEN_UP else 0
-    ruled = follow(scenario, newest, waited=waited)
-    if outcome.reason == FOLLOWED and ruled.reason != FOLLOWED:
-        return f"it followed a recommendation that doesn't hold: {ruled.reason}"
+    outcome, basis = told.outcome, told.basis
+    if basis is None:
+        waited = Patience().follow_ups if outcome.reason == GIVEN_UP else 0
+        ruled = follow(told.scenario, newest, waited=waited)
+    else:
+        ruled = follow(
+            told.scenario,
+            newest,
+            age_ms=basis.age_ms,
+            waited=basis.waited,
+            repeated=basis.repeated,
+            patience=Patience(basis.follow_up_ms, basis.max_age_ms, basis.follow_ups),
+        )
+        if ruled.follow_up_ms != outcome.follow_up_ms and ruled.reason == outcome.reason:
+            return (
+                f"it should ask for a rebalance in {ruled.follow_up_ms} ms, "
+                f"but asks in {outcome.follow_up_ms} ms"
+            )
+    if ruled.reason != outcome.reason:
+        return f"by its rules it comes to {ruled.reason}, but it came to {outcome.reason}"
     for process in sorted(ruled.active):
         for role, should, has in (
             ("active", frozenset(ruled.active[process]), outcome.active.get(process)),

@@ -193,3 +193,47 @@ def test_of_states_that_look_alike_the_first_since_the_members_joined_counts() -
     member = replace(FOLLOWING[1], sums={"0_0": END - 30_000})
     known = decided(state, 2, OWNER, member, at_ms=START_MS + 5_000)
     assert known.inputs.scenario["clients"][B]["lags"]["0_0"] == 30_000
+
+
+def basis(**changes: Any) -> dict[str, Any]:
+    return {
+        "newest": None,
+        "age_ms": 10,
+        "waited": 0,
+        "repeated": 0,
+        "follow_up_ms": 5_000,
+        "max_age_ms": 900_000,
+        "follow_ups": 3,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        pytest.param({}, "", id="as it should be"),
+        pytest.param({"waited": 3}, "by its rules it comes to given_up", id="waited enough"),
+        pytest.param({"follow_up_ms": 7_000}, "a rebalance in 7000 ms", id="sooner than it should"),
+    ],
+)
+def test_what_a_follower_depends_on_besides_is_held_against_what_it_did(
+    told: dict[str, Any], why: str
+) -> None:
+    state = service()
+    tell(state, told_record(*JOINING, given=IN_PLACE) | {"follower": basis(**told)})
+    exact = decided(state, 1, *JOINING, at_ms=START_MS).exact
+    assert exact.result == ("mismatch" if why else "match")
+    assert why in exact.why
+
+
+def test_a_recommendation_that_held_and_was_not_followed_is_a_mismatch() -> None:
+    state = service()
+    tell(state, told_record(*JOINING, given=IN_PLACE))
+    first = decided(state, 1, *JOINING, at_ms=START_MS)
+    assert first.record is not None
+    later = START_MS + 5_000
+    told = told_record(*JOINING, given=IN_PLACE, reason="moved_since")
+    tell(state, told | {"follower": basis(newest=first.record["decision_id"])}, later)
+    exact = decided(state, 2, *JOINING, at_ms=later).exact
+    assert exact.result == "mismatch"
+    assert exact.why == "by its rules it comes to followed, but it came to moved_since"
