@@ -61,11 +61,11 @@ def test_the_jar_and_our_reproduction_play_alike(standbys: int) -> None:
 
 def test_what_a_client_has_is_not_counted_among_the_fewest_copies() -> None:
     tasks = ("0_0", "0_1", "0_2", "0_3")
-    assert fewest_copies(scenario(client(active=tasks), client(), stateful=tasks)) == 1
-    begun = client({"0_1": 70_000})
-    assert fewest_copies(scenario(client(active=tasks), begun, stateful=tasks)) == 0
+    assert fewest_copies(scenario(client(active=tasks), client(), stateful=tasks)) == 2
+    begun = client({"0_1": 70_000}, standby=("0_1",))
+    assert fewest_copies(scenario(client(active=tasks), begun, stateful=tasks)) == 1
     wide = client(capacity=4)
-    assert fewest_copies(scenario(client(active=tasks), wide, stateful=tasks)) == 2
+    assert fewest_copies(scenario(client(active=tasks), wide, stateful=tasks)) == 3
     assert fewest_copies(scenario(client(active=tasks), client(), stateful=tasks, standbys=1)) == 4
 
 
