@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-_INTEGRATION = Path(__file__).parent / "integration"
+#: What lasts as long as the session and takes long to start, so that one worker has it alone.
+_SHARED = ("scene", "cluster")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what shares clusters on one worker, and a file's tests together on the other."""
+    """Keep together what shares a cluster, and otherwise what is in one file."""
+    shared: dict[str, str] = {}
     for item in items:
-        group = "integration" if _INTEGRATION in item.path.parents else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+        used = [name for name in _SHARED if name in getattr(item, "fixturenames", ())]
+        if used:
+            shared.setdefault(str(item.path), used[0])
+    for item in items:
+        file = str(item.path)
+        item.add_marker(pytest.mark.xdist_group(shared.get(file, file)))
