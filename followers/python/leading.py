@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.followers.python.members import Members, process_of
-from caughtup.followers.python.state_record import application_state
+from caughtup.followers.python.state_record import application_state, decided_with
 from caughtup.followers.python.topology import Topology
+from caughtup.followers.python.waiting import Heard
 from caughtup.models.assignors.decision import ClientDecision, Decision
 from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
 from caughtup.models.assignors.follower import (
     FOLLOWED,
     GIVEN_UP,
     FollowerDecision,
-    Objection,
     Patience,
     find_objection,
     follow,
@@ -30,19 +30,6 @@ from caughtup.models.partition_assignor.member_assignment import MemberAssignmen
 from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.wire.subscription_info import SubscriptionInfo
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """The newest recommendation, at least ``age_ms`` old, or why there is none; and the waiting.
-
-    ``waited`` and ``repeated`` as for ``follow``.
-    """
-
-    newest: FollowedRecommendation | Objection
-    age_ms: int = 0
-    waited: int = 0
-    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +71,7 @@ def lead(
     )
     message = f"{why}: {_summary(scenario, decision)}"
     record = application_state(scenario, topology, tasks, clients, decision, message)
+    record["follower"] = decided_with(heard, patience)
     return Led(assignments, decision, message, record)
 
 

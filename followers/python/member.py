@@ -14,7 +14,7 @@ import msgspec
 
 from caughtup.followers.python.copies import Copies, Resume
 from caughtup.followers.python.kafka import Connection
-from caughtup.followers.python.leading import Heard, keep, lead
+from caughtup.followers.python.leading import keep, lead
 from caughtup.followers.python.log_ends import LogEnds
 from caughtup.followers.python.members import Members, Subscribed, read_member
 from caughtup.followers.python.positions import TOPIC as POSITIONS
@@ -24,7 +24,7 @@ from caughtup.followers.python.recommendations import TOPIC as RECOMMENDATIONS
 from caughtup.followers.python.recommendations import RecommendationReader
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
-from caughtup.followers.python.waiting import Waiting
+from caughtup.followers.python.waiting import Heard, Waiting
 from caughtup.models.assignors.configs import read_configs
 from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
 from caughtup.models.errors import CaughtupError

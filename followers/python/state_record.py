@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caughtup.followers.python.topology import Topology
-from caughtup.models.assignors.follower import FOLLOWED, FollowerDecision
+from caughtup.followers.python.waiting import Heard
+from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
+from caughtup.models.assignors.follower import FOLLOWED, FollowerDecision, Patience
 from caughtup.models.assignors.scenario import Client as ScenarioClient
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
@@ -50,6 +52,20 @@ def application_state(
         "greatest_lags": {str(task): lag for task, lag in sorted(greatest.items())},
         "outcome": _outcome(decision, message),
     }
+
+
+def decided_with(heard: Heard, patience: Patience) -> dict[str, Any]:
+    """Write what the decision depends on besides the application. Source: ``GroupFollower``."""
+    basis: dict[str, Any] = {
+        "follow_up_ms": patience.follow_up_ms,
+        "max_age_ms": patience.max_age_ms,
+        "follow_ups": patience.follow_ups,
+        "waited": heard.waited,
+    }
+    if isinstance(heard.newest, FollowedRecommendation):
+        basis["newest"] = heard.newest.decision_id
+        basis |= {"age_ms": heard.age_ms, "repeated": heard.repeated}
+    return basis
 
 
 def _config(scenario: Scenario) -> dict[str, Any]:

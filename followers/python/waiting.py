@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from caughtup.models.assignors.follower import FollowerDecision, Patience
+from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
+from caughtup.models.assignors.follower import FollowerDecision, Objection, Patience
 from caughtup.models.ids import ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The newest recommendation, at least ``age_ms`` old, or why there is none; and the waiting.
+
+    ``waited`` and ``repeated`` as for ``follow``.
+    """
+
+    newest: FollowedRecommendation | Objection
+    age_ms: int = 0
+    waited: int = 0
+    repeated: int = 0
 
 
 class Waiting:

@@ -11,9 +11,10 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.leading import Heard, Led, keep, lead
+from caughtup.followers.python.leading import Led, keep, lead
 from caughtup.followers.python.members import Members
 from caughtup.followers.python.topology import TopicGroup, Topology
+from caughtup.followers.python.waiting import Heard
 from caughtup.models.application_state import (
     ApplicationState,
     find_state,
@@ -128,9 +129,9 @@ def test_where_nothing_can_be_decided_every_member_keeps_what_it_runs(members: M
 
 
 @thorough
-@given(memberships(), seeds, st.integers(0, 3))
+@given(memberships(), seeds, st.integers(0, 4), st.integers(0, 3), st.sampled_from([0, 10**7]))
 def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
-    members: Members, seed: int, waited: int
+    members: Members, seed: int, waited: int, repeated: int, age_ms: int
 ) -> None:
     # A leader can read what it said itself.
     assume(members["member-0"] is not None)
@@ -139,7 +140,7 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
     first = decided(readable, heard)
     told = told_of(first)
     record = recommend(random.Random(seed), dict(told.data))
-    second = decided(readable, Heard(read_followed(record, GROUP), waited=waited))
+    second = decided(readable, Heard(read_followed(record, GROUP), age_ms, waited, repeated))
     for led in (first, second):
         seen = generation(readable, led)
         state = find_state(seen, [told_of(led)])
