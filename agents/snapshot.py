@@ -18,6 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from caughtup.agents.application_states import apply_record as apply_application_state
 from caughtup.agents.clock import now_ms
 from caughtup.agents.connection import bad_property, connect, unreachable
 from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
@@ -27,7 +28,14 @@ from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.progress import Progress
 from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics import CONSUMER_OFFSETS, END_OFFSETS, RECOMMENDATIONS, topic_name
+from caughtup.agents.topics import (
+    APPLICATION_STATES,
+    CONSUMER_OFFSETS,
+    END_OFFSETS,
+    RECOMMENDATIONS,
+    topic_name,
+)
+from caughtup.models.application import TELLING_MS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import decode_batch
@@ -54,6 +62,8 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     state = ClusterState(cluster, settings.parameters())
     for key, value in _read_if_allowed(settings, RECOMMENDATIONS, progress):
         take_published(state, key, value)
+    for key, value in _read_if_allowed(settings, APPLICATION_STATES, progress):
+        apply_application_state(state, key, value, now_ms())
     for key, value in _read_if_allowed(settings, END_OFFSETS, progress):
         apply_record(state, key, value)
     batch: list[tuple[bytes | None, bytes | None]] = []
@@ -76,7 +86,8 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
         for _ in state.assessments.assess(state, group, now_ms()):
             pass
     state.applications.leave_the_past()
-    for _ in state.decide(now_ms()):
+    # Nobody tells a command more than there is: it waits for nothing.
+    for _ in state.decide(now_ms() + TELLING_MS):
         pass  # a snapshot publishes nothing; what was decided is in the state
     for group in [*state.applications, *state.groups.streams]:
         for _ in state.watch_copies(group, now_ms()):
