@@ -74,7 +74,7 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     if due.revises is not None and _says_the_same(record, due.revises.record):
         record = due.revises.record
     revises = due.revises and replace(due.revises, revises=None)
-    premature = due.untold and exact.result == "mismatch"
+    premature = due.untold and (exact.result == "mismatch" or generation.follows)
     return DecidedGeneration(generation, inputs, exact, recommended, record, revises, premature)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from caughtup.models.application_state import (
 )
 from caughtup.models.assignors.followed_recommendation import read_followed
 from caughtup.models.assignors.follower import FOLLOWED, GIVEN_UP, Objection, Patience
+from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.exact import recompute
 from caughtup.models.exact_follower import recompute_follower
 from caughtup.models.groups import FOLLOWERS_PROTOCOL, StreamsGeneration, read_streams_generation
@@ -197,6 +199,15 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
     exact = recompute(seen, GenerationInputs({}, {}, (), (), (), "settings"))
     assert exact.result == "undetermined"
     assert exact.why == "its leader is a follower, and did not tell what it decided from"
+
+
+def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
+    members = {"member-0": RUNNING}
+    seen = generation(members, decided(members, Heard(NONE)))
+    inputs = GenerationInputs({}, {}, (), (), (), "settings")
+    waiting = DueGeneration(seen, inputs, untold=True)
+    assert decide_generation("cluster", waiting, NOW_MS).premature
+    assert not decide_generation("cluster", replace(waiting, untold=False), NOW_MS).premature
 
 
 def test_a_new_member_gets_nothing_until_it_is_recommended_or_waited_for() -> None:
