@@ -15,6 +15,7 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.batch import decode_batch
 
 _POLL_SECONDS = 1.0
+_END_SECONDS = 30.0
 
 
 class CopyPlace(NamedTuple):
@@ -109,7 +110,11 @@ def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[dict[st
 
 
 def _records(cluster: EmbeddedCluster, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Give every record that a topic holds now, read_committed."""
+    """Give every record that a topic holds now, read_committed, and perhaps some of the next.
+
+    Ended by the offsets that there are now: under load there may be no moment without another
+    record to come, and no end to be told of. Where the log ends with a marker, it is told.
+    """
     consumer = Consumer(
         {
             **cluster.client_config(),
@@ -122,12 +127,18 @@ def _records(cluster: EmbeddedCluster, topic: str) -> Iterator[tuple[bytes | Non
     try:
         partitions = consumer.list_topics(topic).topics[topic].partitions
         consumer.assign([ConsumedPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
+        ends = {
+            p: consumer.get_watermark_offsets(ConsumedPartition(topic, p), _END_SECONDS)[1]
+            for p in partitions
+        }
         unfinished = set(partitions)
         while unfinished:
             for message in consumer.consume(1_000, _POLL_SECONDS):
                 error = message.error()
                 if error is None:
                     yield message.key(), message.value()
+                    if message.offset() + 1 >= ends[message.partition()]:
+                        unfinished.discard(message.partition())
                 elif error.code() == KafkaError._PARTITION_EOF:
                     unfinished.discard(message.partition())
     finally:
