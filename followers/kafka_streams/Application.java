@@ -97,6 +97,14 @@ final class Application {
         return lag == RUNNING || acceptable == Long.MAX_VALUE || lag >= 0 && lag <= acceptable;
     }
 
+    /** Whether a copy is as far behind as a process that surely has nothing of the task. */
+    boolean isEmpty(final ProcessId process, final TaskId task) {
+        final long rank = clients.get(process).rank(task);
+        return rank != Long.MAX_VALUE && clients.values().stream().anyMatch(other ->
+            !other.active.contains(task) && !other.standby.contains(task)
+                && other.rank(task) <= rank);
+    }
+
     /** The smallest rank that any process has of a task. */
     long nearest(final TaskId task) {
         long nearest = Long.MAX_VALUE;

@@ -31,7 +31,8 @@ final class Placement {
     /**
      * Everything where it is. A task that is nowhere goes to the least loaded process that is
      * caught up, or, if none is, to the one that lags least. Standbys stay as far as the configs
-     * have room for them, and as many warm-ups as there may be; nothing new is built.
+     * have room for them, and as many warm-ups as there may be; nothing new is built, so a copy
+     * that is left over with nothing in it doesn't stay.
      */
     static Placement inPlace(final Application application) {
         final Placement placement = new Placement(application);
@@ -73,7 +74,8 @@ final class Placement {
             holders.sort(byRank(task));
             final int kept = Math.min(standbys, holders.size());
             holders.subList(0, kept).forEach(process -> standby.get(process).add(task));
-            holders.subList(kept, holders.size())
+            holders.subList(kept, holders.size()).stream()
+                .filter(process -> !application.isEmpty(process, task))
                 .forEach(process -> warmups.add(Map.entry(task, process)));
         }
         // Stable: of equally near ones the smaller task and process.

@@ -66,6 +66,15 @@ class Standing:
         least = min(self.rank(process, task) for process in self.clients)
         return [process for process in self.clients if self.rank(process, task) == least]
 
+    def is_empty(self, process: ProcessId, task: TaskId) -> bool:
+        """Tell whether a copy is as far behind as a process that surely has nothing of the task."""
+        rank = self.rank(process, task)
+        return rank != _FARTHEST and any(
+            self.rank(other, task) <= rank
+            for other, client in self.clients.items()
+            if task not in client.previous_active and task not in client.previous_standby
+        )
+
     def by_rank(self, processes: Iterable[ProcessId], task: TaskId) -> list[ProcessId]:
         """Sort processes by their lag, the smaller id first of equal ones."""
         return sorted(processes, key=lambda process: (self.rank(process, task), process))
@@ -81,7 +90,8 @@ def in_place(standing: Standing) -> Placement:
 
     A task that is nowhere goes to the least loaded process that is caught up, or, if none is, to
     the one that lags least. Standbys stay as far as the configs have room for them, and as many
-    warm-ups as there may be; nothing new is built.
+    warm-ups as there may be; nothing new is built, so a copy that is left over with nothing in it
+    doesn't stay.
     """
     active = keep_actives(standing)
     configs = standing.scenario.configs
@@ -99,7 +109,7 @@ def in_place(standing: Standing) -> Placement:
         for index, process in enumerate(holders):
             if index < configs.num_standby_replicas:
                 standby[process].add(task)
-            else:
+            elif not standing.is_empty(process, task):
                 warmups.append((standing.rank(process, task), task, index, process))
     for _, task, _, process in sorted(warmups)[: configs.max_warmup_replicas]:
         standby[process].add(task)
