@@ -64,7 +64,6 @@ class Applications(Mapping[str, Application]):
         )
         if not generation:
             self._known.pop(group, None)
-            self.movements.forget(group)
             return
         if known is None:
             known = self._known[group] = Application(generation)
@@ -128,7 +127,7 @@ class Applications(Mapping[str, Application]):
 
     def movement_events(self, now_ms: int) -> list[Event]:
         """Give what the newest decisions mean for movements, each time only what is new."""
-        events: list[Event] = []
+        events = self.movements.close(self._known, now_ms)
         for _, application in sorted(self._known.items()):
             if application.untold and application.decided is not None:
                 application.untold = False

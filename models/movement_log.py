@@ -8,7 +8,7 @@ from where they were published.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -90,10 +90,18 @@ class MovementLog:
         events += self._advance(RECOMMENDED, decided, record, record["movements"], at_ms)
         return events
 
-    def forget(self, group: str) -> None:
-        """Forget a group that is gone."""
-        for plan in (LEADER, RECOMMENDED):
-            self._plans.pop((group, plan), None)
+    def close(self, applications: Container[str], at_ms: int) -> list[Event]:
+        """Drop what is on its way for applications that are gone, and forget them.
+
+        Not while the log of the groups is still read: applications go and come back in it.
+        """
+        events: list[Event] = []
+        for group, plan in sorted(self._plans):
+            if group not in applications:
+                known = self._plans.pop((group, plan))
+                why = {"event": "dropped", "at_ms": at_ms, "why": "the application is gone"}
+                events += [{**known.open[key], **why} for key in sorted(known.open)]
+        return events
 
     def on_their_way(self, group: str, plan: str) -> list[Mapping[str, Any]]:
         """Give the last event of each movement that is neither promoted nor dropped, sorted."""

@@ -122,12 +122,26 @@ def test_what_was_lost_of_a_decisions_events_is_told_after_a_restart(known: int)
     ]
 
 
-def test_a_group_that_is_gone_is_forgotten() -> None:
+def test_what_was_on_its_way_for_an_application_that_is_gone_is_dropped_once() -> None:
     state = started()
     events(state, 1, *WARMING)
     read(state, group_tombstone())
-    assert state.applications.movements.on_their_way(GROUP, LEADER) == []
-    assert state.applications.movements.on_their_way(GROUP, RECOMMENDED) == []
+    dropped = state.applications.movement_events(START_MS + 30_000)
+    assert {(e["event"], e["plan"], e["why"]) for e in dropped} == {
+        ("dropped", LEADER, "the application is gone"),
+        ("dropped", RECOMMENDED, "the application is gone"),
+    }
+    assert state.applications.movement_events(START_MS + 30_001) == []
+
+
+def test_an_application_that_goes_and_comes_back_in_the_past_loses_no_movement() -> None:
+    """The log of the groups is read from its start, after the events were read back."""
+    told = events(started(), 1, *WARMING)
+    after = started()
+    for event in told:
+        after.applications.movements.restore(event)
+    read(after, group_tombstone())
+    assert events(after, 1, *WARMING) == []
 
 
 @pytest.mark.parametrize(
