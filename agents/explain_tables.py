@@ -10,12 +10,11 @@ from rich.table import Table
 
 from caughtup.models.assignors.explanation import says
 from caughtup.models.deciding import DecidedGeneration
+from caughtup.models.durations import duration
 from caughtup.models.exact import ASSIGNOR
 from caughtup.models.ids import TaskId
 from caughtup.models.recommendation import movement_fields
 from caughtup.models.task_table import TaskCopy
-
-_MINUTE, _HOUR = 60, 3_600
 
 
 def print_explanation(
@@ -110,7 +109,7 @@ def _print_costs(console: Console, record: Mapping[str, Any]) -> None:
         ("probing rebalances", "rebalances"),
     ):
         table.add_row(label, *(_number(cost, field) for cost in costs))
-    table.add_row("time, an interval each", *(_duration(cost.get("seconds")) for cost in costs))
+    table.add_row("time, an interval each", *(duration(cost["seconds"]) for cost in costs))
     console.print(table)
 
 
@@ -118,14 +117,6 @@ def _number(cost: Mapping[str, Any], field: str) -> str:
     if field not in cost:
         return "unknown"
     return f"{'about ' if cost.get('estimated') else ''}{cost[field]:,}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown"
-    if seconds >= _HOUR:
-        return f"{seconds / _HOUR:.1f} h"
-    return f"{seconds / _MINUTE:.0f} min" if seconds >= _MINUTE else f"{seconds:.0f} s"
 
 
 def _print_task(

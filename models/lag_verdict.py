@@ -36,6 +36,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag_figures import LagFigures
 from caughtup.models.progress import INTERVALS_ALLOWED
@@ -130,7 +131,7 @@ def _without_commit(figures: LagFigures) -> tuple[str, str]:
             "depends on its auto.offset.reset"
         )
     return "stopped", (
-        f"never committed, though records came {_time(arrived.seconds)} ago; "
+        f"never committed, though records came {duration(arrived.seconds)} ago; "
         f"{lag.lag:,} to read, {_rhythm(figures)}"
     )
 
@@ -139,14 +140,17 @@ def _without_step(figures: LagFigures) -> tuple[str, str]:
     lag = figures.lag.lag
     if lag == 1 and figures.ends.readable_end_offset is None:
         return "unknown", (
-            f"one offset is left since {_time(figures.unmoved_seconds)}: "
+            f"one offset is left since {duration(figures.unmoved_seconds)}: "
             "a record or a transaction marker, nobody looked"
         )
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:
-        return "stopped", f"{lag:,} to read and no commit for {_time(silent)}, {_rhythm(figures)}"
+        return (
+            "stopped",
+            f"{lag:,} to read and no commit for {duration(silent)}, {_rhythm(figures)}",
+        )
     return "stalled", (
-        f"{lag:,} to read, and for {_time(figures.unmoved_seconds)} it has committed "
+        f"{lag:,} to read, and for {duration(figures.unmoved_seconds)} it has committed "
         f"{figures.committed} again, {_rhythm(figures)}"
     )
 
@@ -179,29 +183,18 @@ def _catch_up(figures: LagFigures) -> str:
     pace = f"reads {rates.consume_rate:,.1f}/s, {rates.produce_rate:,.1f}/s come"
     if math.isinf(eta):
         return f"{pace}: it doesn't catch up so"
-    return f"{pace}: caught up in {_time(eta)}"
+    return f"{pace}: caught up in {duration(eta)}"
 
 
 def _rhythm(figures: LagFigures) -> str:
     if figures.interval_seconds is None:
         return "and its rhythm is not known"
-    return f"where {_time(figures.interval_seconds)} from commit to commit are usual"
+    return f"where {duration(figures.interval_seconds)} from commit to commit are usual"
 
 
 def _age(figures: LagFigures) -> str:
     if figures.age is None:
         return "a time that isn't known"
     if figures.age.method == "at_least":
-        return f"at least {_time(figures.age.seconds)}"
-    return f"{_time(figures.age.seconds)} (±{_time(figures.age.error_seconds or 0.0)})"
-
-
-def _time(seconds: float) -> str:
-    """Write a span with two or three digits."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7_200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:,.1f} h"
+        return f"at least {duration(figures.age.seconds)}"
+    return f"{duration(figures.age.seconds)} (±{duration(figures.age.error_seconds or 0.0)})"
