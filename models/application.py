@@ -21,7 +21,7 @@ from caughtup.models.projection import (
     caught_up_copies,
     project,
 )
-from caughtup.models.recommendation import read_recommendation, recommend
+from caughtup.models.recommendation import read_recommendation
 from caughtup.models.task_positions import CopyKey, TaskPosition
 from caughtup.models.told_inputs import told_inputs
 
@@ -157,7 +157,7 @@ class Application:
         """
         inputs, exact = read_recommendation(record)
         self.pending.clear()
-        self._settle(DecidedGeneration(self.newest, inputs, exact, recommend(inputs), record))
+        self._settle(DecidedGeneration(self.newest, inputs, exact, record))
 
     def holds(self, record: Record) -> bool:
         """Tell whether a recommendation was made for the newest generation.

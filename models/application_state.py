@@ -13,10 +13,8 @@ from caughtup.models.assignors import fields
 from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.inputs import RECOMMENDED
+from caughtup.models.inputs import CLOCK_ALLOWANCE_MS, RECOMMENDED
 
-#: How far the clock of the broker that has the topic may be behind the coordinator's, in ms.
-CLOCK_ALLOWANCE_MS = 1_000
 _LONG_MAX = (1 << 63) - 1
 _STRATEGY = "rack.aware.assignment.strategy"
 
@@ -92,9 +90,8 @@ def find_state(
     Of several that fit, the first since the members had joined: follow-ups in which nothing
     changed look alike. ``told`` is in the order in which it was told.
     """
-    fitting = [one for one in told if one.is_of(generation)]
-    since = [one for one in fitting if one.at_ms >= generation.as_of_ms - CLOCK_ALLOWANCE_MS]
-    return since[0] if since else None
+    since_ms = generation.as_of_ms - CLOCK_ALLOWANCE_MS
+    return next((one for one in told if one.at_ms >= since_ms and one.is_of(generation)), None)
 
 
 def read_application_state(record: Mapping[str, Any], at_ms: int) -> ApplicationState:

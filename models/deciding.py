@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from caughtup.models.application_state import ApplicationState
-from caughtup.models.assignors.decision import Decision
 from caughtup.models.exact import ExactResult, recompute
 from caughtup.models.exact_follower import recompute_follower
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
-from caughtup.models.recommendation import recommend, recommendation
+from caughtup.models.recommendation import recommendation
 
 Record = Mapping[str, Any]
 
@@ -47,7 +46,6 @@ class DecidedGeneration:
     generation: StreamsGeneration
     inputs: GenerationInputs
     exact: ExactResult
-    recommended: Decision | None
     record: Record | None
     revises: DecidedGeneration | None = None
     premature: bool = False
@@ -67,15 +65,14 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
         exact = recompute_follower(generation, inputs, due.told, due.published)
     else:
         exact = recompute(generation, inputs)
-    recommended = recommend(inputs)
     record: Record | None = recommendation(
-        cluster, generation, inputs, exact, recommended, now_ms, due.worthwhile_at_ms
+        cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms
     )
     if due.revises is not None and _says_the_same(record, due.revises.record):
         record = due.revises.record
     revises = due.revises and replace(due.revises, revises=None)
     premature = due.untold and (exact.result == "mismatch" or generation.follows)
-    return DecidedGeneration(generation, inputs, exact, recommended, record, revises, premature)
+    return DecidedGeneration(generation, inputs, exact, record, revises, premature)
 
 
 def _says_the_same(record: Record | None, before: Record | None) -> bool:

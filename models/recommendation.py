@@ -22,30 +22,24 @@ from caughtup.models.task_ends import EndOffsetSum
 SCHEMA = 1
 
 
-def recommend(inputs: GenerationInputs) -> Decision | None:
-    """Decide what to recommend; None if it can't be decided from these inputs."""
-    try:
-        return decide(parse_scenario(inputs.scenario))
-    except ScenarioError:
-        return None
-
-
 def recommendation(
     cluster: str,
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     exact: ExactResult,
-    decision: Decision | None,
     decided_at_ms: int,
     worthwhile_at_ms: int | None = None,
 ) -> dict[str, Any] | None:
-    """Write the record of ``caughtup-recommended-assignments`` for a generation.
+    """Decide what to recommend, and write the record of ``caughtup-recommended-assignments``.
 
-    ``decision`` is what is recommended, ``worthwhile_at_ms`` from when on a probing rebalance
-    would promote something. None when nothing could be decided. Whoever applies it
-    ignores it once the generation or the processes are others.
+    ``worthwhile_at_ms``: from when on a probing rebalance would promote something. None when
+    nothing can be decided from these inputs. Whoever applies it ignores it once the generation or
+    the processes are others.
     """
-    if decision is None:
+    try:
+        scenario = parse_scenario(inputs.scenario)
+        decision = decide(scenario)
+    except ScenarioError:
         return None
     due = generation.next_rebalance()
     probing: dict[str, Any] = {
@@ -56,8 +50,8 @@ def recommendation(
         probing["due_ms"] = due[0]
     if worthwhile_at_ms is not None and decision.probing_rebalance_needed:
         probing["worthwhile_at_ms"] = worthwhile_at_ms
-    recommended = parse_scenario(inputs.scenario)
-    kafkas = replace(recommended, assignor=KAFKAS)
+    kafkas = replace(scenario, assignor=KAFKAS)
+    by_kafka = exact.decision if exact.assignor == ASSIGNOR and not inputs.projected else None
     return {
         "schema": SCHEMA,
         "decision_id": decision_id(cluster, inputs.scenario),
@@ -78,8 +72,8 @@ def recommendation(
         },
         "movements": [movement_fields(m) for m in decision.movements],
         "probing_rebalance": probing,
-        "cost": plan_cost(recommended, decision),
-        "kafka_cost": plan_cost(kafkas, decide(kafkas)),
+        "cost": plan_cost(scenario, decision),
+        "kafka_cost": plan_cost(kafkas, by_kafka or decide(kafkas)),
         "leader": {
             "assignor": exact.assignor,
             "identical": {"match": True, "mismatch": False}.get(exact.result, "unknown"),
