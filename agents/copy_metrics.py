@@ -23,9 +23,8 @@ def copy_families(state: ClusterState) -> Iterator[Metric]:
         "caughtup_task_catchup_eta_seconds", "Time until a copy is caught up", labels=_COPY
     )
     for group, watch in sorted(state.watches.items()):
-        names = {copy.process: copy.client_id for copy in state.task_rows(group)}
         for key, assessed in sorted(watch.copies.items()):
-            labels = [state.cluster, group, key.process, names.get(key.process, "")]
+            labels = [state.cluster, group, key.process, watch.client_ids[key.process]]
             labels += [str(key.task), assessed.role]
             for verdict in VERDICTS:
                 status.add_metric([*labels, verdict], verdict == assessed.verdict)

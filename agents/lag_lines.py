@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from caughtup.agents.page_state import finite, present
+from caughtup.agents.page_state import copy_fields, present
 from caughtup.models.state import ClusterState
-from caughtup.models.task_positions import CopyKey
 
 
 def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
@@ -48,26 +47,19 @@ def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
     """Give a JSON line for each copy of each task of a Streams application."""
     watch = state.watches.get(group)
     for copy in state.task_rows(group):
-        assessed = watch and watch.copies.get(CopyKey(copy.process, copy.task))
-        eta = assessed.figures.eta if assessed else None
-        yield present(
-            kind="task",
-            group=group,
-            generation=copy.generation,
-            process=copy.process,
-            client_id=copy.client_id,
-            task=str(copy.task),
-            role=copy.role,
-            lag=copy.lag,
-            provenance=copy.provenance,
-            offset_sum=copy.offset_sum,
-            end_offset_sum=copy.end_offset_sum,
-            changelogs=copy.changelogs or None,
-            as_of_ms=copy.as_of_ms,
-            eta_seconds=finite(eta.seconds) if eta else None,
-            verdict=assessed.verdict if assessed else None,
-            why=assessed.reason if assessed else None,
-        )
+        yield {
+            "kind": "task",
+            "group": group,
+            "generation": copy.generation,
+            "client_id": copy.client_id,
+            "task": str(copy.task),
+            **copy_fields(copy, watch),
+            **present(
+                offset_sum=copy.offset_sum,
+                end_offset_sum=copy.end_offset_sum,
+                changelogs=copy.changelogs or None,
+            ),
+        }
 
 
 def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:

@@ -62,7 +62,23 @@ def present(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def finite(seconds: float) -> float | None:
+def copy_fields(copy: TaskCopy, watch: CopyWatch | None) -> dict[str, Any]:
+    """Say of a copy of a task what the page and the lag table both say; ``watch`` judged it."""
+    assessed = None if watch is None else watch.copies.get(CopyKey(copy.process, copy.task))
+    eta = assessed.figures.eta if assessed else None
+    return present(
+        process=copy.process,
+        role=copy.role,
+        lag=copy.lag,
+        provenance=copy.provenance,
+        as_of_ms=copy.as_of_ms,
+        eta_seconds=_finite(eta.seconds) if eta else None,
+        verdict=assessed.verdict if assessed else None,
+        why=assessed.reason if assessed else None,
+    )
+
+
+def _finite(seconds: float) -> float | None:
     """Give a time as JSON can tell it: it has no word for never."""
     return seconds if isfinite(seconds) else None
 
@@ -153,7 +169,7 @@ def _probing(watch: CopyWatch | None) -> dict[str, Any]:
         needless=probing.needless,
         endless=probing.endless,
         plan_seconds=probing.plan_seconds,
-        plan_seconds_worthwhile=None if worthwhile is None else finite(worthwhile),
+        plan_seconds_worthwhile=None if worthwhile is None else _finite(worthwhile),
     )
 
 
@@ -178,20 +194,7 @@ def _tasks(
 ) -> list[dict[str, Any]]:
     by_task: dict[str, list[dict[str, Any]]] = {}
     for copy in copies:
-        assessed = watch and watch.copies.get(CopyKey(copy.process, copy.task))
-        eta = assessed.figures.eta if assessed else None
-        by_task.setdefault(str(copy.task), []).append(
-            present(
-                process=copy.process,
-                role=copy.role,
-                lag=copy.lag,
-                provenance=copy.provenance,
-                as_of_ms=copy.as_of_ms,
-                eta_seconds=finite(eta.seconds) if eta else None,
-                verdict=assessed.verdict if assessed else None,
-                why=assessed.reason if assessed else None,
-            )
-        )
+        by_task.setdefault(str(copy.task), []).append(copy_fields(copy, watch))
     stateful = {str(task) for task in decided.inputs.ends} if decided else set()
     return [
         {"task": task, "stateful": task in stateful, "copies": found}

@@ -25,11 +25,12 @@ Committed = Callable[[TopicPartition], int | None]
 class CopyWatch:
     """What was last worked out of an application's copies: ``copies`` by key, and ``probing``.
 
-    ``probing`` is None before the first time, and for groups whose tasks the broker assigns.
+    ``client_ids``: each process's name. ``probing`` is None before the first time, and for groups whose tasks the broker assigns.
     """
 
     def __init__(self, parameters: ApplicationParameters) -> None:
         self.copies: Mapping[CopyKey, CopyAssessment] = {}
+        self.client_ids: Mapping[str, str] = {}
         self.probing: Probing | None = None
         self.history = ProbingHistory()
         self._table = WarmupTable(parameters)
@@ -82,7 +83,7 @@ class CopyWatch:
             return EndOffsetSum(low, high)
 
         self._observe(positions, generation.as_of_ms, end_of)
-        yield from self._judge(now_ms)
+        yield from self._judge(rows, now_ms)
         waiting = [m.get("lag") for m in decided.movements if m["kind"] == "waiting"]
         self.probing = assess_probing(
             self.history,
@@ -99,7 +100,7 @@ class CopyWatch:
         """The same for a group whose tasks the broker assigns (KIP-1071)."""
         self._table.take_assignment(rows)
         self._observe(positions, 0, lambda task, at_ms: None)
-        yield from self._judge(now_ms)
+        yield from self._judge(rows, now_ms)
 
     def _observe(
         self,
@@ -136,9 +137,10 @@ class CopyWatch:
         at_ms = min(look.as_of_ms for look in known)
         self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
 
-    def _judge(self, now_ms: int) -> Iterator[CopyKey]:
+    def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[CopyKey]:
         copies = {}
         for assessment in self._table.assess(now_ms):
             copies[assessment.copy] = assessment
             yield assessment.copy
         self.copies = copies
+        self.client_ids = {row.process: row.client_id for row in rows}
