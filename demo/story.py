@@ -59,6 +59,8 @@ class Story:
 
     def a_third_joins(self) -> View:
         """A third instance joins: nothing can move yet, so warm-ups appear."""
+        # Standbys follow what was processed last, and are compared with where they then stay.
+        self._stage.application.wait_caught_up()
         before = application_lags(self._stage.application)
         self._say("a third instance joins: orders-c")
         self._stage.application.start_instance("orders-c")
