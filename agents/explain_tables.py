@@ -65,6 +65,8 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
         console.print(f"  inferred: {line}", style="dim")
     for line in decided.inputs.assumed:
         console.print(f"  assumed: {line} is at Kafka's default", style="dim")
+    for line in decided.inputs.contradicted:
+        console.print(f"  the settings are wrong: {line}", style="yellow")
 
 
 def _print_assignment(console: Console, decided: DecidedGeneration) -> None:

@@ -41,7 +41,8 @@ class GenerationInputs:
     and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
     stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
     topic that nobody has looked at yet may be a changelog. ``projected`` if the scenario is not
-    what the generation was decided from, but what the next one would be.
+    what the generation was decided from, but what the next one would be. ``contradicted`` says
+    which configs the settings give otherwise than the application, whose word counts.
     """
 
     scenario: Mapping[str, Any]
@@ -52,6 +53,7 @@ class GenerationInputs:
     changelogs_from: str
     tentative: bool = False
     projected: bool = False
+    contradicted: tuple[str, ...] = ()
 
 
 def gather_inputs(

@@ -92,6 +92,7 @@ def recommendation(
             "inferred": list(inputs.inferred),
             "assumed": list(inputs.assumed),
             "unknown": list(inputs.unknown),
+            "contradicted": list(inputs.contradicted),
             "projected": inputs.projected,
         },
     }
@@ -121,6 +122,7 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
             assumed=tuple(given["assumed"]),
             changelogs_from=given["changelogs"],
             projected=projected,
+            contradicted=tuple(given.get("contradicted", ())),
         )
         _check_texts(leader, "assignor", "result", "why")
         for movement in record["movements"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from caughtup.models.application_state import ApplicationState
@@ -36,7 +37,16 @@ def told_inputs(
         assumed=(),
         changelogs_from=APPLICATION,
         tentative=False,
+        contradicted=tuple(_contradicted(told, gathered)),
     )
+
+
+def _contradicted(told: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:
+    """Name the configs that the settings give, and the application runs otherwise."""
+    runs = told.data["config"]
+    for name, value in sorted(gathered.scenario["config"].items()):
+        if name not in gathered.assumed and name in runs and runs[name] != value:
+            yield f"{name}: {value} in the settings, {runs[name]} in the application"
 
 
 def _end_offset_sum(

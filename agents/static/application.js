@@ -127,6 +127,8 @@ function facts(app, nowMs) {
     }
     const inferred = recommendation.inputs?.inferred ?? [];
     if (inferred.length) said.push(["Inferred, not known", inferred.join("; ")]);
+    const contradicted = recommendation.inputs?.contradicted ?? [];
+    if (contradicted.length) said.push(["Wrong in the settings", contradicted.join("; ")]);
   }
   return said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says)));
 }

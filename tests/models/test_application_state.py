@@ -15,6 +15,7 @@ from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.recommendation import read_recommendation
 from caughtup.models.state import ClusterState
 from caughtup.models.task_ends import EndOffsetSum
 from tests.support.streams import (
@@ -112,6 +113,22 @@ def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
         "why": "",
     }
     assert [(m["task"], m["kind"]) for m in known.movements] == [("0_0", "warmup")]
+
+
+def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_count() -> None:
+    settings = {"max.warmup.replicas": 7, "num.standby.replicas": 0}
+    state = cluster_state(ApplicationParameters(config=settings))
+    record = told_record(*JOINING, given=IN_PLACE)
+    runs = record["config"]["max.warmup.replicas"]
+    assert runs != 7
+    tell(state, record)
+    known = decided(state, 1, *JOINING, at_ms=START_MS)
+    said = (f"max.warmup.replicas: 7 in the settings, {runs} in the application",)
+    assert known.inputs.contradicted == said
+    assert known.inputs.scenario["config"]["max.warmup.replicas"] == runs
+    assert known.exact.result == "match"
+    assert known.record is not None
+    assert read_recommendation(known.record)[0].contradicted == said
 
 
 def test_a_recommendation_that_is_followed_matches_and_tells_its_warm_ups() -> None:
