@@ -14,6 +14,7 @@ from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import partition_series
 from caughtup.models.exact import RESULTS
+from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.state import ClusterState
 
 _GROUP = ("cluster", "group")
@@ -135,14 +136,14 @@ class StateCollector(Collector):
         idle = _gauge(
             "reassignment_idle_seconds", "Time since a replica gained or joined the ISR", _PARTITION
         )
-        phases = {"A": 0, "completing": 0}
+        phases = Counter({"A": 0, "completing": 0})
         now = now_ms()
         for partition, tracked in sorted(self._state.reassignments.moving.items()):
             labels = [self._state.cluster, partition.topic, str(partition.partition)]
-            phases[tracked.latest.phase] += 1
-            if (left := tracked.latest.offsets_remaining) is not None:
+            phases[tracked.phase(self._state.reassignments.cluster)] += 1
+            if (left := offsets_remaining(tracked.latest)) is not None:
                 remaining.add_metric(labels, left)
-            age.add_metric(labels, max(0, now - tracked.first.as_of_ms) / 1000)
+            age.add_metric(labels, max(0, now - tracked.since_ms) / 1000)
             idle.add_metric(labels, max(0, now - tracked.progressed_ms) / 1000)
         for phase, count in phases.items():
             partitions.add_metric([self._state.cluster, phase], count)

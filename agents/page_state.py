@@ -13,6 +13,7 @@ from caughtup.models.assessment import Assessed
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
+from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.state import ClusterState
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
@@ -231,15 +232,15 @@ def reassignment_rows(state: ClusterState, now_ms: int) -> list[dict[str, Any]]:
         rows.append(
             present(
                 **_partition(partition),
-                phase=latest.phase,
+                phase=tracked.phase(state.reassignments.cluster),
                 replicas=latest.replicas,
                 target=latest.target,
                 adding=latest.adding,
                 removing=latest.removing,
                 isr=latest.isr,
                 leader=latest.leader,
-                offsets_remaining=latest.offsets_remaining,
-                age_seconds=max(0, now_ms - tracked.first.as_of_ms) / 1000,
+                offsets_remaining=offsets_remaining(latest),
+                age_seconds=max(0, now_ms - tracked.since_ms) / 1000,
                 idle_seconds=max(0, now_ms - tracked.progressed_ms) / 1000,
             )
         )

@@ -19,7 +19,7 @@ from caughtup.agents.kafka_config import aiokafka_config, rdkafka_config
 from caughtup.agents.protocol import ClusterProtocol, ListedReassignment
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment import PartitionMovement
+from caughtup.models.reassignment_look import PartitionLook
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -72,10 +72,10 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) ->
         return
     partition = TopicPartition(record.topic, record.partition)
     if record.ended:
-        state.reassignments.end(partition, record.replicas or None, record.as_of_ms)
+        state.reassignments.end(partition, record.replicas or None, record.isr, record.as_of_ms)
         return
     state.reassignments.apply(
-        PartitionMovement(
+        PartitionLook(
             partition=partition,
             replicas=record.replicas,
             adding=record.adding,
@@ -142,8 +142,8 @@ class ReassignmentsProbe(Service):
                 )
             )
         for partition in sorted(finished):
-            _, _, replicas = shapes.get(partition, ((), None, ()))
-            record = ReassignmentRecord(SCHEMA, *partition, as_of, replicas, ended=True)
+            isr, _, replicas = shapes.get(partition, ((), None, ()))
+            record = ReassignmentRecord(SCHEMA, *partition, as_of, replicas, isr=isr, ended=True)
             await self._send(record)
             await self._topic.send(key=str(partition).encode(), value=None)
 

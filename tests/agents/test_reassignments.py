@@ -11,7 +11,8 @@ import pytest
 
 from caughtup.agents.reassignments import ReassignmentRecord, apply_record
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment import PartitionMovement
+from caughtup.models.reassignment import offsets_remaining
+from caughtup.models.reassignment_look import PartitionLook
 from tests.support.streams import cluster_state
 
 PARTITION = TopicPartition("orders", 0)
@@ -41,7 +42,7 @@ def ended(replicas: tuple[int, ...]) -> bytes:
 def test_a_record_reads_back_as_the_look_it_was_written_of() -> None:
     state = cluster_state()
     apply_record(state, KEY, msgspec.json.encode(MOVING))
-    assert state.reassignments.moving[PARTITION].latest == PartitionMovement(
+    assert state.reassignments.moving[PARTITION].latest == PartitionLook(
         partition=PARTITION,
         replicas=(3, 1, 2),
         adding=(3,),
@@ -59,7 +60,7 @@ def test_what_could_not_be_had_is_absent() -> None:
     assert b"leader" not in msgspec.json.encode(bare)
     apply_record(state, KEY, msgspec.json.encode(bare))
     latest = state.reassignments.moving[PARTITION].latest
-    assert (latest.leader, latest.isr, latest.offsets_remaining) == (None, (), None)
+    assert (latest.leader, latest.isr, offsets_remaining(latest)) == (None, (), None)
 
 
 @pytest.mark.parametrize(
