@@ -20,6 +20,7 @@ from caughtup.agents.bench_follow import follow
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_scrape import scrape
+from caughtup.agents.bench_stalls import churn, stalls
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.models.errors import CaughtupError
@@ -36,7 +37,7 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (assign, follow, movement, offsets, scrape):
+for command in (assign, churn, follow, movement, offsets, scrape, stalls):
     bench.add_command(command)
 
 

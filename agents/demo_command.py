@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -15,12 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.errors import UserError
+from caughtup.agents.moving import mover
 from caughtup.agents.options import format_option
-from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.run_command import require_free_port
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import TopicPartition
 
 if TYPE_CHECKING:
     from caughtup.demo.facts import Fact
@@ -56,7 +54,7 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
         with Stage(web_port=0 if scripted else web_port) as stage:
             if scripted:
                 sys.exit(_scripted(stage, console, output))
-            show.run(stage, _move_on(stage), console)
+            show.run(stage, mover(stage.cluster.bootstrap_servers), console)
     except CaughtupError as error:
         raise UserError(error.message) from None
     except _Ended as ended:
@@ -81,7 +79,7 @@ def _scripted(stage: Stage, console: Console, output: str) -> int:
     facts = Facts(tell)
     failure = ""
     try:
-        show.play(stage, facts, _move_on(stage), console)
+        show.play(stage, facts, mover(stage.cluster.bootstrap_servers), console)
     except CaughtupError as error:
         failure = error.message
         facts.check("the story was played to its end", "yes", failure, False)
@@ -97,20 +95,6 @@ def _scripted(stage: Stage, console: Console, output: str) -> int:
             f"{'All of it holds' if facts.ok else 'Not all of it holds'}: {seconds:.0f} s"
         )
     return 0 if facts.ok else 1
-
-
-def _move_on(stage: Stage) -> Any:
-    """Give the function by which the story starts a reassignment."""
-
-    def move(partition: TopicPartition, replicas: list[int]) -> None:
-        async def ask() -> None:
-            config = {"bootstrap_servers": stage.cluster.bootstrap_servers}
-            async with ClusterProtocol(config) as protocol:
-                await protocol.alter_reassignments({partition: replicas})
-
-        asyncio.run(ask())
-
-    return move
 
 
 def _forget_settings() -> None:

@@ -36,12 +36,16 @@ class Stage(ClosedOnExit):
         self,
         *,
         nodes: int = 2,
+        controllers: int = 1,
         web_port: int = 0,
         broker_properties: Mapping[str, str] | None = None,
     ) -> None:
         self.processes = Processes()
         self.cluster = EmbeddedCluster(
-            nodes, processes=self.processes, broker_properties=broker_properties
+            nodes,
+            controllers=controllers,
+            processes=self.processes,
+            broker_properties=broker_properties,
         )
         self.application = StreamsApplication(self.cluster, APPLICATION, partitions=PARTITIONS)
         self.web_port = web_port or free_ports(1)[0]
