@@ -24,6 +24,7 @@ java:
 
 prometheus:
 	@sh scripts/ensure_tool.sh prometheus prometheus
+	@sh scripts/ensure_tool.sh prometheus-alertmanager prometheus-alertmanager
 	@sh scripts/ensure_tool.sh chromium chromium
 
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page

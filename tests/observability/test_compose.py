@@ -43,7 +43,8 @@ def test_the_compose_file_is_valid_by_the_compose_specification() -> None:
 
 
 def test_the_services_are_those_that_operating_needs() -> None:
-    assert set(SERVICES) == {"kafka", "caughtup", "history", "prometheus", "grafana"}
+    watching = {"prometheus", "alertmanager", "grafana"}
+    assert set(SERVICES) == {"kafka", "caughtup", "history"} | watching
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -127,6 +128,16 @@ def test_prometheus_scrapes_the_port_that_the_service_listens_on() -> None:
 def test_prometheus_finds_the_rules_where_they_are_mounted() -> None:
     mounted = [entry.split(":")[1] for entry in SERVICES["prometheus"]["volumes"]]
     assert set(read_yaml(ROOT / "prometheus" / "prometheus.yml")["rule_files"]) <= set(mounted)
+
+
+def test_prometheus_sends_alerts_to_the_alertmanager_that_reads_our_configuration() -> None:
+    alerting = read_yaml(ROOT / "prometheus" / "prometheus.yml")["alerting"]
+    ((target,),) = (c["targets"] for m in alerting["alertmanagers"] for c in m["static_configs"])
+    host, port = target.split(":")
+    assert [p.split(":")[-1] for p in SERVICES[host]["ports"]] == [port]
+    # The image's own default for --config.file.
+    mounts = dict(entry.split(":")[:2] for entry in SERVICES[host]["volumes"])
+    assert mounts["./prometheus/alertmanager.yml"] == "/etc/alertmanager/alertmanager.yml"
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))

@@ -24,15 +24,23 @@ DEADLINE_SECONDS = 60.0
 class Prometheus:
     """Scrapes ``target`` (host:port) every second; it ends with ``processes``.
 
-    Its configuration is prometheus/prometheus.yml with that target and shorter intervals.
+    Its configuration is prometheus/prometheus.yml with that target and shorter intervals; alerts
+    go to ``alertmanager`` (host:port), where one is given, by the rules in ``rules``.
     """
 
-    def __init__(self, processes: Processes, target: str, directory: Path) -> None:
+    def __init__(
+        self,
+        processes: Processes,
+        target: str,
+        directory: Path,
+        alertmanager: str | None = None,
+        rules: Path = RULES,
+    ) -> None:
         program = shutil.which("prometheus")
         assert program, "prometheus is missing: apt-get install --no-install-recommends prometheus"
         (self._port,) = free_ports(1)
         config = directory / "prometheus.yml"
-        YAML(typ="safe", pure=True).dump(_configuration(target), config)
+        YAML(typ="safe", pure=True).dump(_configuration(target, alertmanager, rules), config)
         self._process: Process = processes.start(
             "prometheus",
             [
@@ -91,11 +99,13 @@ class Prometheus:
         return body
 
 
-def _configuration(target: str) -> Any:
+def _configuration(target: str, alertmanager: str | None, rules: Path) -> Any:
     configuration = read_yaml(ROOT / "prometheus" / "prometheus.yml")
     every = f"{SCRAPE_SECONDS}s"
     configuration["global"] |= {"scrape_interval": every, "evaluation_interval": every}
-    configuration["rule_files"] = [str(RULES)]
+    configuration["rule_files"] = [str(rules)]
+    (receiver,) = configuration["alerting"]["alertmanagers"]
+    receiver["static_configs"] = [{"targets": [alertmanager] if alertmanager else []}]
     (job,) = configuration["scrape_configs"]
     job["static_configs"] = [{"targets": [target]}]
     return configuration
