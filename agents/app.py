@@ -13,6 +13,7 @@ from caughtup.agents.assessor import Assessor
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
+from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
@@ -78,8 +79,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     health = Health()
     hurry = asyncio.Event()
     # Few: the reader waits for the agent, so that a long log isn't held in memory.
-    changes = app.channel(maxsize=_BATCHES_WAITING)
-    wakeups = app.channel()
+    changes = kept_channel(app, _BATCHES_WAITING)
+    wakeups = kept_channel(app)
     ends = _topic(app, settings, END_OFFSETS)
     movements = _topic(app, settings, REASSIGNMENTS)
 

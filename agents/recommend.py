@@ -13,6 +13,7 @@ import msgspec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
+from caughtup.agents.outbox import Outbox
 from caughtup.models.deciding import decide_generation
 from caughtup.models.state import ClusterState
 
@@ -46,11 +47,12 @@ def recommend(
 
     Nothing is decided while the log is still read: what comes then is mostly the past.
     """
+    outbox = Outbox()
 
     async def tell_movements() -> None:
         for event in state.applications.movement_events(now_ms()):
-            key, value = event["group"].encode(), msgspec.json.encode(event)
-            await movements.send(key=key, value=value)
+            outbox.put(movements, event["group"].encode(), msgspec.json.encode(event))
+        await outbox.flush()
 
     @app.agent(wakeups, name="recommend")
     async def decide(woken: faust.StreamT[Wakeup]) -> None:
@@ -63,10 +65,10 @@ def recommend(
                 record = state.applications.settle(decided)
                 if record is None:
                     continue
-                value = msgspec.json.encode(record)
                 # On the topic before anything that follows from it: at a restart, what was
                 # decided is read back, and what is missing of its movements is written then.
-                await (await recommendations.send(key=record["group"].encode(), value=value))
+                outbox.put(recommendations, record["group"].encode(), msgspec.json.encode(record))
+                await outbox.flush()
                 log.info("%s", summary(record))
                 await tell_movements()
             await tell_movements()

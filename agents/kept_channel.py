@@ -1,0 +1,41 @@
+"""A channel between services and agents that loses nothing when Kafka rebalances.
+
+Faust empties the queues of its own channels with every rebalance of the worker's consumer group,
+and puts wait while one goes on. That is right for records of topics, which come again; what we
+have read of ``__consumer_offsets`` doesn't.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import faust
+from faust.channels import Channel
+from mode.utils.queues import FlowControlEvent, ThrowableQueue
+
+
+class KeptChannel(Channel):
+    """A channel for one agent. ``maxsize``: how many items wait in it at most, 0 for no limit.
+
+    Its queue is its own, not the app's to stop or to empty, and the same for everybody who reads
+    it: an agent that is started anew goes on where the one before it ended.
+    """
+
+    @property
+    def queue(self) -> ThrowableQueue:
+        """Give the one queue of this channel and its clones."""
+        if self._root is not None:
+            return self._root.queue
+        if self._queue is None:
+            always_flowing = FlowControlEvent(initially_suspended=False)
+            self._queue = ThrowableQueue(maxsize=self.maxsize or 0, flow_control=always_flowing)
+        return self._queue
+
+    async def put(self, value: Any) -> None:
+        """Put an item into it; wait while it is full."""
+        await self.queue.put(value)
+
+
+def kept_channel(app: faust.App, maxsize: int = 0) -> KeptChannel:
+    """Make a channel that keeps what is in it."""
+    return KeptChannel(app, maxsize=maxsize)
