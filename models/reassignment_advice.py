@@ -1,0 +1,115 @@
+"""What an operator can do, by the cause that a verdict names: one sentence with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from caughtup.models.ids import TopicPartition
+
+_CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
+_RAISE = (
+    "kafka-configs.sh --entity-type brokers --entity-name {throttled_broker} --alter "
+    "--add-config {throttled_as}.replication.throttled.rate=BYTES"
+)
+_ADVICE = {
+    "leader-missing": (
+        "start a broker that holds it in sync: {sources}; "
+        "only if those are lost for good, kafka-leader-election.sh --election-type unclean"
+    ),
+    "destination-broker-down": (
+        f"start broker {{replica}}, or {_CANCEL} and choose a broker that runs"
+    ),
+    "destination-broker-fenced": (
+        "see in the log of broker {replica} why it doesn't get through to the controller "
+        f"(start-up, network), or {_CANCEL}"
+    ),
+    "retained-replica-down": (
+        f"start broker {{replica}}, which keeps its replica, or {_CANCEL} and leave it out"
+    ),
+    "removal-blocked": (
+        "broker {replica} keeps its replica and must be in sync before others are removed: "
+        f"mend it, or {_CANCEL}"
+    ),
+    "in-both-lists": (
+        f"broker {{replica}} is added and removed at once since the target was changed: {_CANCEL}, "
+        "then reassign anew"
+    ),
+    "throttle-starved": (
+        "raise the throttle well above the {in_sync_bytes_per_second} bytes/s that in-sync "
+        f"replicas take: {_RAISE}"
+    ),
+    "throttle-slow": (
+        "raise the throttle, now {throttle_bytes_per_second} bytes/s, if the network allows: "
+        f"{_RAISE}"
+    ),
+    "replica-not-created": (
+        "look in the log of broker {replica} for why it doesn't create the replica, restart it, "
+        f"or {_CANCEL}"
+    ),
+    "disk-full": (
+        f"free or add disk space on broker {{replica}} ({{usable_bytes}} bytes left), or {_CANCEL}"
+    ),
+    "directory-offline": (
+        "broker {replica} runs but cannot use a log directory: see kafka-log-dirs.sh --describe "
+        "--broker-list {replica}, replace the disk and restart it"
+    ),
+    "restart-loop": (
+        "the copy on broker {replica} starts over again and again: see its log for truncation, "
+        "errors and restarts"
+    ),
+    "cannot-join-isr": (
+        "broker {replica} has everything but stays out of the ISR: look for AlterPartition in the "
+        "log of broker {leader}, which leads, and restart broker {replica} if it names no reason"
+    ),
+    "controller-slow": (
+        "all needed replicas are in sync; the controller has yet to complete it: "
+        "see kafka-metadata-quorum.sh describe --status and the active controller's log"
+    ),
+    "leader-outruns-copy": (
+        "more is written than broker {replica} copies: raise num.replica.fetchers on broker "
+        "{replica}, or move the partition when less is written"
+    ),
+    "write-rate": (
+        "new records take up most of what broker {replica} copies: move the partition when less "
+        "is written, or raise num.replica.fetchers on broker {replica}"
+    ),
+    "copy-slow": (
+        "broker {replica} copies at its own pace, with no throttle known: look at its disk, "
+        "network and num.replica.fetchers, and at how much else it copies"
+    ),
+    "copy-stopped": (
+        "look in the logs of brokers {replica} and {leader} for ReplicaFetcherThread; restart "
+        f"broker {{replica}}, or {_CANCEL}"
+    ),
+    "replica-unanswered": (
+        "broker {replica} doesn't tell how far it is: see whether caughtup can connect to it"
+    ),
+    "log-end-unknown": (
+        "nobody tells how far broker {replica} is: see whether caughtup may describe the topic"
+    ),
+    "leader-log-end-unknown": (
+        "the leader, broker {leader}, doesn't tell its log end: see whether caughtup can connect"
+    ),
+    "isr-unknown": "see whether caughtup may describe topic {topic}",
+    "not-looked-at": "see on /ready and in caughtup's log why reassignments aren't listed",
+    "no-replicas": "see whether caughtup may describe topic {topic}; Kafka listed no replicas",
+    "controller-failover": "wait: the controllers have just elected another leader",
+}
+
+
+def advice(
+    cause: str | None, partition: TopicPartition, leader: int | None, evidence: Mapping[str, object]
+) -> str | None:
+    """Say what can be done about a cause; None where there is nothing to do."""
+    template = _ADVICE.get(cause or "")
+    if template is None:
+        return None
+    known = {"topic": partition.topic, "leader": "?" if leader is None else leader}
+    return template.format_map(_Known({**known, **evidence}))
+
+
+class _Known(dict[str, object]):
+    """What isn't known reads as a question mark."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"

@@ -1,0 +1,239 @@
+"""One partition's movement assessed: its verdict, and the figures that it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from caughtup.models.controllers import pending, rule_known
+from caughtup.models.reassignment import TrackedMovement
+from caughtup.models.reassignment_advice import advice
+from caughtup.models.reassignment_causes import (
+    DEAD,
+    FAILOVER_MS,
+    FEWEST_LOOKS,
+    JOIN_MS,
+    STALLED,
+    STARVED,
+    STUCK,
+    Evidence,
+    Finding,
+    Surroundings,
+    allowed_ms,
+    replica_finding,
+    slowing,
+)
+from caughtup.models.reassignment_eta import (
+    THERE,
+    MovementFigures,
+    ReplicaFigures,
+    movement_figures,
+    replica_figures,
+)
+from caughtup.models.reassignment_look import ClusterLook, PartitionLook
+from caughtup.models.reassignment_verdict import ENDLESS, Judgement, MovementVerdict, judge
+from caughtup.models.replica_progress import ReplicaProgress, looks_apart_ms, replica_progress
+from caughtup.models.throttle_shares import ThrottleShares, throttle_shares, throttles_on
+
+#: Looks older than this, or than three of the waits between them, tell nothing of now. In ms.
+STALE_MS = 60_000
+#: Rates are taken over so many W.
+WINDOWS = 3
+
+
+def assess(
+    tracked: TrackedMovement,
+    cluster: ClusterLook | None,
+    quorum_changed_ms: int | None,
+    now_ms: int,
+    budget_seconds: float | None,
+    shares: ThrottleShares | None = None,
+) -> tuple[MovementVerdict, MovementFigures]:
+    """Assess one partition's movement at ``now_ms``.
+
+    ``budget_seconds``: a movement that takes longer from now on is slow. ``shares``: of
+    ``throttle_shares`` over all partitions in movement; without it a throttle counts as if this
+    one had it alone.
+    """
+    latest = tracked.latest
+    apart_ms = looks_apart_ms(tracked.looks)
+    stale_ms = max(STALE_MS, 3 * apart_ms)
+    if cluster is not None and now_ms - cluster.as_of_ms > 2 * stale_ms:
+        cluster = replace(cluster, brokers=None)
+    if shares is None:
+        shares = throttle_shares((tracked,), cluster)
+    assessment = _Assessment(tracked, cluster, quorum_changed_ms, now_ms, shares, apart_ms)
+    judgement = assessment.judge()
+    if len(tracked.looks) < FEWEST_LOOKS:
+        judgement = Judgement("measuring", None, None)
+    elif now_ms - latest.as_of_ms > stale_ms:
+        silent = (now_ms - latest.as_of_ms) / 1000
+        judgement = _told("unknown", "not-looked-at", {"unknown_seconds": silent})
+    figures = assessment.figures(judgement.verdict)
+    if judgement.verdict == "moving" and budget_seconds is not None:
+        judgement = assessment.against(budget_seconds, figures) or judgement
+    return assessment.verdict(judgement, figures), figures
+
+
+class _Assessment:
+    """What is worked out once of a movement, and what follows from it."""
+
+    def __init__(
+        self,
+        tracked: TrackedMovement,
+        cluster: ClusterLook | None,
+        quorum_changed_ms: int | None,
+        now_ms: int,
+        shares: ThrottleShares,
+        apart_ms: int,
+    ) -> None:
+        self.tracked, self.look, self.cluster = tracked, tracked.latest, cluster
+        self.now_ms, self.quorum_changed_ms = now_ms, quorum_changed_ms
+        self.progress: dict[int, ReplicaProgress] = {}
+        self.around: dict[int, Surroundings] = {}
+        self.findings: dict[int, Finding] = {}
+        look = self.look
+        for broker in pending(look, cluster):
+            throttles = throttles_on(look.partition, look.leader, broker, cluster, shares)
+            allowed = allowed_ms(throttles, apart_ms)
+            self.around[broker] = Surroundings(
+                tracked.looks, cluster, throttles, allowed, quorum_changed_ms, _has_metadata(look)
+            )
+            self.progress[broker] = replica_progress(tracked.looks, broker, WINDOWS * allowed)
+            if broker in look.isr and broker in look.removing:
+                evidence: Evidence = {"replica": broker}
+                self.findings[broker] = Finding(broker, STUCK, "in-both-lists", evidence)
+            else:
+                self.findings[broker] = replica_finding(self.progress[broker], self.around[broker])
+
+    def judge(self) -> Judgement:
+        """Give the verdict that the last look supports."""
+        look = self.look
+        if not look.replicas:
+            return _told("unknown", "no-replicas", {})
+        if self.tracked.unlisted_ms is not None:
+            return _told("completing", None, {})
+        leaderless = self._leaderless()
+        if leaderless is not None:
+            return leaderless
+        if not self.findings:
+            return self._completing()
+        return judge(look, list(self.findings.values()))
+
+    def figures(self, verdict: str) -> MovementFigures:
+        """Gather the figures; under some verdicts it never ends as things are."""
+        ends = verdict not in ENDLESS
+        replicas: dict[int, ReplicaFigures] = {}
+        for broker, progress in self.progress.items():
+            gets_there = self.findings[broker].state not in (DEAD, STALLED, STARVED, STUCK)
+            throttles = self.around[broker].throttles
+            replicas[broker] = replica_figures(progress, throttles, self.now_ms, ends=gets_there)
+        figures = movement_figures(
+            replicas,
+            ends=ends,
+            age_seconds=max(0, self.now_ms - self.tracked.since_ms) / 1000,
+            idle_seconds=max(0, self.now_ms - self.tracked.progressed_ms) / 1000,
+        )
+        if verdict == "unknown" and not replicas:
+            return replace(figures, offsets_remaining=None, bytes_remaining=None, eta=None)
+        return figures
+
+    def against(self, budget_seconds: float, figures: MovementFigures) -> Judgement | None:
+        """Judge a movement that moves by the time that it may take."""
+        eta = figures.eta
+        if eta is None or (eta.low <= budget_seconds and not math.isfinite(eta.seconds)):
+            return None
+        broker = max(figures.replicas, key=lambda one: (figures.replicas[one].eta or THERE).seconds)
+        progress, around = self.progress[broker], self.around[broker]
+        closing, rate, growth = progress.closing, progress.rate, progress.growth
+        if eta.seconds <= budget_seconds or closing is None or rate is None:
+            return None
+        if closing.span_seconds * 1000 < around.allowed_ms * 0.9:
+            return None
+        evidence = dict(self.findings[broker].evidence)
+        evidence["budget_seconds"] = budget_seconds
+        cause = self.findings[broker].cause or slowing(progress, around.throttles, evidence)
+        if cause is None:
+            grows = growth is not None and growth.per_second >= rate.per_second / 2
+            cause = "write-rate" if grows else "copy-slow"
+        return Judgement("slow", cause, Finding(broker, "slow", cause, evidence))
+
+    def verdict(self, judgement: Judgement, figures: MovementFigures) -> MovementVerdict:
+        """Put a judgement into its final form, with evidence and advice."""
+        finding, cause = judgement.finding, judgement.cause
+        evidence: Evidence = dict(finding.evidence) if finding is not None else {}
+        if judgement.verdict in ("completing", "tail", "measuring") and cause is None:
+            changed_ms = self.quorum_changed_ms
+            if changed_ms is not None and self.now_ms - changed_ms < FAILOVER_MS:
+                cause = "controller-failover"
+                evidence["controller_changed_seconds"] = (self.now_ms - changed_ms) / 1000
+        if self.findings:
+            evidence["waits_for"] = sorted(self.findings)
+        if judgement.verdict == "blocked" and not rule_known(self.cluster):
+            evidence["rule_assumed"] = True
+        evidence["looks"] = len(self.tracked.looks)
+        evidence["idle_seconds"] = figures.idle_seconds
+        eta = figures.eta
+        if eta is not None and math.isfinite(eta.seconds):
+            evidence["eta_seconds"] = round(eta.seconds, 1)
+        told = advice(cause, self.look.partition, self.look.leader, evidence)
+        return MovementVerdict(judgement.verdict, cause, evidence, told)
+
+    def _leaderless(self) -> Judgement | None:
+        """Judge a movement whose partition has no leader, or one whose broker is gone."""
+        look, brokers = self.look, None if self.cluster is None else self.cluster.brokers
+        leader = look.leader
+        gone = leader in look.offline
+        if brokers is not None and leader is not None:
+            gone = gone or leader not in brokers or brokers[leader].fenced is True
+        if not _has_metadata(look) or (leader is not None and not gone):
+            return None
+        since_ms, count = look.as_of_ms, 0
+        for one in reversed(self.tracked.looks):
+            serves = one.leader is not None and (one.leader != leader or leader in one.log_ends)
+            if serves or not _has_metadata(one):
+                break
+            since_ms, count = one.as_of_ms, count + 1
+        if leader is not None and count == 0:
+            return None  # it answers: whoever says that it is gone has an older view
+        evidence: Evidence = {
+            "leaderless_seconds": (look.as_of_ms - since_ms) / 1000,
+            "in_sync": sorted(look.isr),
+            "sources": ", ".join(str(broker) for broker in sorted(look.isr or look.original)),
+        }
+        if leader is not None:
+            evidence["leader"] = leader
+        lasts = count >= FEWEST_LOOKS and look.as_of_ms - since_ms >= JOIN_MS
+        return _told("no source" if lasts else "measuring", "leader-missing", evidence)
+
+    def _completing(self) -> Judgement:
+        """Judge a movement whose controller waits for nobody any more, though it is listed."""
+        look = self.look
+        since_ms, count = look.as_of_ms, 0
+        for one in reversed(self.tracked.looks):
+            if pending(one, self.cluster):
+                break
+            since_ms, count = one.as_of_ms, count + 1
+        evidence: Evidence = {"in_sync_seconds": (look.as_of_ms - since_ms) / 1000}
+        around = Surroundings(
+            self.tracked.looks, self.cluster, (), JOIN_MS, self.quorum_changed_ms, True
+        )
+        if count < FEWEST_LOOKS or not around.overdue(since_ms, look.as_of_ms, JOIN_MS):
+            return _told("completing", None, evidence)
+        out = sorted(set(look.target) - set(look.isr))
+        if out and not rule_known(self.cluster):
+            evidence |= {"replica": out[0], "out_of_sync": out}
+            cause = "retained-replica-down" if out[0] in look.offline else "removal-blocked"
+            return _told("blocked", cause, evidence)
+        if self.cluster is not None and self.cluster.quorum_leader is not None:
+            evidence["quorum_leader"] = self.cluster.quorum_leader
+        return _told("stalled", "controller-slow", evidence)
+
+
+def _told(verdict: str, cause: str | None, evidence: Evidence) -> Judgement:
+    return Judgement(verdict, cause, Finding(-1, verdict, cause, evidence))
+
+
+def _has_metadata(look: PartitionLook) -> bool:
+    """Tell whether a broker's metadata of the partition was had: it names a leader or an epoch."""
+    return look.leader is not None or look.leader_epoch is not None or bool(look.isr)

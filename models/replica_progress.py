@@ -1,0 +1,185 @@
+"""How far a replica has come with its copy, from looks at its log end and its leader's.
+
+Offsets are exact: each broker tells its own replica's log end. Bytes come from the sizes of the
+logs; they tell how much there is to send, but not when a copy is done, since the leader's log may
+be compacted or cut differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.sum_history import SumPoint
+from caughtup.models.trend import Trend, trend
+
+#: Points that a trend is taken from, at most: all pairs of them are looked at.
+TREND_POINTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaProgress:
+    """What the looks tell of one replica's copy. Offsets; bytes; times in ms since the epoch.
+
+    ``samples``: looks that knew its log end; ``log_end`` the last of these, at ``seen_ms``.
+    ``behind``: what it has yet to copy, None if the leader's end was never known. It is a lower
+    bound where ``behind_exact`` is False: then the leader's end is from an older look.
+    ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
+    something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
+    one look, None if it is; ``near_looks``: at how many looks in a row; ``drops``: how often it
+    went back; ``peak_since_ms``: since when it hasn't been further than ever before.
+    ``closing``: by how many offsets a second ``behind`` shrinks, ``rate`` how many it copies,
+    ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
+    """
+
+    broker: int
+    samples: int = 0
+    log_end: int | None = None
+    seen_ms: int | None = None
+    behind: int | None = None
+    behind_exact: bool = False
+    moved: bool = False
+    stands_since_ms: int | None = None
+    near_since_ms: int | None = None
+    near_looks: int = 0
+    drops: int = 0
+    peak_since_ms: int | None = None
+    closing: Trend | None = None
+    rate: Trend | None = None
+    growth: Trend | None = None
+    bytes_behind: int | None = None
+    rate_bytes: float | None = None
+    growth_bytes: float | None = None
+
+
+def replica_progress(
+    looks: Sequence[PartitionLook], broker: int, window_ms: int
+) -> ReplicaProgress:
+    """Gather a replica's progress from looks, oldest first; rates from the last ``window_ms``."""
+    known = [look for look in looks if broker in look.log_ends]
+    if not known:
+        return ReplicaProgress(broker)
+    ends = [look.log_ends[broker] for look in known]
+    heads = [_head(look) for look in known]
+    last = known[-1]
+    behind, exact = _behind(looks, ends[-1], heads[-1])
+    moved, drops, started, peak_ms = False, 0, 0, last.as_of_ms
+    stands_ms, peak = known[0].as_of_ms, ends[0] - 1
+    near_ms, near_looks = None, 0
+    for index, (look, end, head) in enumerate(zip(known, ends, heads, strict=True)):
+        if index and end > ends[index - 1]:
+            moved, stands_ms = True, look.as_of_ms
+        elif index and end < ends[index - 1]:
+            drops, started, stands_ms = drops + 1, index, look.as_of_ms
+        if end > peak:
+            peak, peak_ms = end, look.as_of_ms
+        before = heads[index - 1] if index else None
+        if head is not None and (end >= head or (before is not None and end >= before)):
+            near_ms = look.as_of_ms if near_ms is None else near_ms
+            near_looks += 1
+        else:
+            near_ms, near_looks = None, 0
+        if head is not None and end >= head:
+            stands_ms = look.as_of_ms
+    recent = [
+        index
+        for index in range(started, len(known))
+        if known[index].as_of_ms >= last.as_of_ms - window_ms
+    ]
+    recent = _spread(recent)
+    with_head = [
+        (known[index], ends[index], head) for index in recent if (head := heads[index]) is not None
+    ]
+    rate = trend([_point(known[index].as_of_ms, ends[index]) for index in recent])
+    growth = trend([_point(look.as_of_ms, head) for look, _, head in with_head])
+    gap = trend([_point(look.as_of_ms, head - end) for look, end, head in with_head])
+    sizes = _Sizes.of((known[index] for index in recent), broker)
+    return ReplicaProgress(
+        broker=broker,
+        samples=len(known),
+        log_end=ends[-1],
+        seen_ms=last.as_of_ms,
+        behind=behind,
+        behind_exact=exact,
+        moved=moved,
+        stands_since_ms=stands_ms,
+        near_since_ms=near_ms,
+        near_looks=near_looks,
+        drops=drops,
+        peak_since_ms=peak_ms,
+        closing=None if gap is None else -gap,
+        rate=rate,
+        growth=growth,
+        bytes_behind=0 if behind == 0 and exact else sizes.behind,
+        rate_bytes=sizes.rate,
+        growth_bytes=sizes.growth,
+    )
+
+
+def looks_apart_ms(looks: Sequence[PartitionLook]) -> int:
+    """Give the longest of the last three waits between looks, in ms; 0 of fewer than two."""
+    times = [look.as_of_ms for look in looks[-4:]]
+    return max((after - before for before, after in pairwise(times)), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The bytes that a replica is behind, gets a second, and its leader gets a second."""
+
+    behind: int | None
+    rate: float | None
+    growth: float | None
+
+    @classmethod
+    def of(cls, looks: Iterable[PartitionLook], broker: int) -> _Sizes:
+        told = [
+            (look.as_of_ms, size, led)
+            for look in looks
+            if (size := look.sizes.get(broker)) is not None
+            and (led := look.sizes.get(-1 if look.leader is None else look.leader)) is not None
+        ]
+        if not told:
+            return cls(None, None, None)
+        own = trend([_point(at, size) for at, size, _ in told])
+        leads = trend([_point(at, led) for at, _, led in told])
+        return cls(
+            max(0, told[-1][2] - told[-1][1]),
+            None if own is None else max(0.0, own.per_second),
+            None if leads is None else max(0.0, leads.per_second),
+        )
+
+
+def _head(look: PartitionLook) -> int | None:
+    """Give the leader's log end at a look."""
+    return None if look.leader is None else look.log_ends.get(look.leader)
+
+
+def _behind(looks: Sequence[PartitionLook], end: int, head: int | None) -> tuple[int | None, bool]:
+    """Tell how far a log end is behind the leader's, and whether that is exact.
+
+    The end of the same leader at an older look stands in: it can only have grown since.
+    """
+    if head is not None:
+        return max(0, head - end), True
+    leader, epoch = looks[-1].leader, looks[-1].leader_epoch
+    for look in reversed(looks):
+        if look.leader != leader or look.leader_epoch != epoch:
+            break
+        head = _head(look)
+        if head is not None:
+            return (head - end, False) if head > end else (None, False)
+    return None, False
+
+
+def _point(at_ms: int, offset: int) -> SumPoint:
+    return SumPoint(at_ms, offset, offset)
+
+
+def _spread(indexes: list[int]) -> list[int]:
+    """Keep so many of them, evenly spread and with both ends, as a trend is taken from."""
+    if len(indexes) <= TREND_POINTS:
+        return indexes
+    last = len(indexes) - 1
+    return [indexes[round(step * last / (TREND_POINTS - 1))] for step in range(TREND_POINTS)]
