@@ -1,30 +1,41 @@
-"""What no Python client offers in public: reassignments, and each replica's own log end.
+"""What no Python client offers in public: reassignments, and what there is to know of replicas.
 
-Everything that leans on aiokafka's internals is in this file; tests/agents/test_protocol.py
-fails loudly when an upgrade moves them. Formats: Kafka protocol, keys 46 and 2.
+Asked over connections of our own (protocol_brokers.py) in requests of our own
+(protocol_requests.py), so that the calls of a round go side by side and nobody lists a large
+cluster's metadata. Large answers are decoded in a thread. Formats: Kafka's protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError, for_code
-from aiokafka.protocol.admin import (
-    AlterPartitionReassignmentsRequest,
-    ListPartitionReassignmentsRequest,
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    UnsupportedVersionError,
 )
-from aiokafka.protocol.api import Request
-from aiokafka.protocol.offset import OffsetRequest_v1
 
+from caughtup.agents import protocol_answers as answers
+from caughtup.agents import protocol_cluster_answers as cluster_answers
+from caughtup.agents import protocol_requests as requests
+from caughtup.agents.protocol_answers import Configs, LogDirectories
+from caughtup.agents.protocol_brokers import BrokerConnections
+from caughtup.agents.protocol_cluster_answers import ApiVersions, Broker, Shape, Shapes
+from caughtup.agents.protocol_connection import raise_for
+from caughtup.agents.protocol_releases import zookeeper_decides
+from caughtup.agents.protocol_requests import Call, Key, ResourceType
+from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TopicPartition
 
-#: Kafka's "debugging" replica id: any replica answers with its own log end, leader or not.
-DEBUGGING_REPLICA = -2
-LATEST = -1
-_TIMEOUT_MS = 10_000
+TIMEOUT_SECONDS = 10.0
+#: A large answer takes longer to decode than others shall wait.
+_LARGE_BYTES = 16_384
+
+Decoded = TypeVar("Decoded")
 
 
 class ListedReassignment(NamedTuple):
@@ -35,26 +46,35 @@ class ListedReassignment(NamedTuple):
     removing: tuple[int, ...]
 
 
-class _ReplicaLogEnds(Request[OffsetRequest_v1]):
-    """ListOffsets v1 with the debugging replica id."""
+class ReplicaLogEnds(NamedTuple):
+    """A broker's own log ends, and the error codes of partitions that it has none of."""
 
-    API_KEY = 2
+    ends: dict[TopicPartition, int]
+    errors: dict[TopicPartition, int]
 
-    def __init__(self, topics: list[tuple[str, list[tuple[int, int]]]]) -> None:
-        self._topics = topics
 
-    def build(self, request_struct_class: type[OffsetRequest_v1]) -> OffsetRequest_v1:
-        return request_struct_class(DEBUGGING_REPLICA, self._topics)
+class Quorum(NamedTuple):
+    """Which controller leads, and since which epoch; None where there is none."""
+
+    leader: int | None
+    epoch: int | None
 
 
 class ClusterProtocol:
-    """A connection for the calls of this module. Use as an async context manager."""
+    """The calls of this module. Use as an async context manager.
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._admin = AIOKafkaAdminClient(**config, request_timeout_ms=_TIMEOUT_MS)
+    ``config``: aiokafka's properties. ``timeout_seconds``: for a broker to take a connection, and
+    for each answer. Every call raises KafkaError when it fails, be it that the brokers are too old
+    for it.
+    """
+
+    def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.connections = BrokerConnections(config, timeout_seconds)
+        self._timeout_ms = int(timeout_seconds * 1000)
+        self._controller: int | None = None
 
     async def __aenter__(self) -> Self:
-        await self._admin.start()
+        await self.brokers()
         return self
 
     async def __aexit__(
@@ -63,53 +83,214 @@ class ClusterProtocol:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._admin.close()
+        self.connections.close()
+
+    async def brokers(self) -> tuple[Broker, ...]:
+        """List the registered brokers, fenced ones included where brokers tell (since 4.0)."""
+        try:
+            call, data = await self.connections.ask_any(_cluster_call)
+        except KafkaError:  # perhaps they all have other addresses by now
+            connection = await self.connections.bootstrap()
+            try:
+                call = _cluster_call(connection.offered)
+                data = await connection.ask(call)
+            finally:
+                connection.close()
+        if call.key is Key.METADATA:
+            found, _ = _decoded(cluster_answers.decode_metadata, data)
+        else:
+            found = _decoded(lambda raw: cluster_answers.decode_cluster(raw, call.version), data)
+        raise_for(found.error_code)
+        self._controller = found.controller
+        self.connections.learn(found.brokers)
+        return found.brokers
+
+    async def offered(self, broker: int) -> ApiVersions:
+        """Tell which requests and features a broker offers."""
+        return (await self.connections.connection(broker)).offered
 
     async def list_reassignments(self) -> dict[TopicPartition, ListedReassignment]:
-        """List every partition in movement. Needs DESCRIBE on the cluster. Raises KafkaError."""
-        request = ListPartitionReassignmentsRequest(_TIMEOUT_MS, None, {})
-        response = await self._admin._send_to_controller(request)
-        _raise_for(response.error_code, response.error_message)
+        """List every partition in movement. Needs DESCRIBE on the cluster. Since 2.4."""
+        data = await self._ask_controller(requests.list_reassignments_call(self._timeout_ms))
+        listed = await _decode(answers.decode_reassignments, data)
+        raise_for(listed.error_code, listed.message)
         return {
-            TopicPartition(topic, partition): ListedReassignment(
-                tuple(replicas), tuple(adding), tuple(removing)
-            )
-            for topic, partitions, _ in response.topics
-            for partition, replicas, adding, removing, _ in partitions
+            partition: ListedReassignment(*brokers)
+            for partition, brokers in listed.reassignments.items()
         }
 
-    async def alter_reassignments(self, targets: Mapping[TopicPartition, list[int] | None]) -> None:
-        """Start moving partitions to these brokers; None cancels. Raises KafkaError."""
-        topics = [(p.topic, [(p.partition, replicas, {})], {}) for p, replicas in targets.items()]
-        request = AlterPartitionReassignmentsRequest(_TIMEOUT_MS, topics, {})
-        response = await self._admin._send_to_controller(request)
-        _raise_for(response.error_code, response.error_message)
-        for _, partitions, _ in response.responses:
-            for _, code, message, _ in partitions:
-                _raise_for(code, message)
+    async def alter_reassignments(
+        self, targets: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> None:
+        """Start moving partitions to these brokers; None cancels. Needs ALTER on the cluster."""
+        call = requests.alter_reassignments_call(self._timeout_ms, targets)
+        data = await self._ask_controller(call)
+        for code, message in await _decode(answers.decode_altered, data):
+            raise_for(code, message)
+
+    async def quorum(self) -> Quorum:
+        """Tell which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
+        data = await self._ask_controller(requests.describe_quorum_call())
+        code, leader, epoch = _decoded(cluster_answers.decode_quorum, data)
+        raise_for(code)
+        return Quorum(leader, epoch)
 
     async def replica_log_ends(
         self, broker: int, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        """Ask one broker for its own log end of these partitions.
+    ) -> ReplicaLogEnds:
+        """Ask one broker for its own log end of these partitions. Needs DESCRIBE on the topics."""
+        call = requests.replica_log_ends_call(partitions)
+        data = await self.connections.ask(broker, call)
+        return ReplicaLogEnds(*await _decode(answers.decode_log_ends, data))
 
-        A partition that the broker doesn't hold is absent. Raises KafkaError if it can't be
-        reached. Needs DESCRIBE on the topics.
+    async def log_directories(
+        self, broker: int, partitions: Iterable[TopicPartition]
+    ) -> LogDirectories:
+        """Ask one broker for its log directories and the sizes of its logs of these partitions.
+
+        Needs DESCRIBE on the cluster. Since 2.6.
         """
-        by_topic: dict[str, list[tuple[int, int]]] = {}
-        for partition in sorted(partitions):
-            by_topic.setdefault(partition.topic, []).append((partition.partition, LATEST))
-        request = _ReplicaLogEnds(list(by_topic.items()))
-        response = await self._admin._send_request_to_node(broker, request)
-        return {
-            TopicPartition(topic, partition): offset
-            for topic, answers in response.topics
-            for partition, code, _, offset in answers
-            if code == 0
-        }
+        offered = await self.offered(broker)
+        version = _version(offered, Key.DESCRIBE_LOG_DIRS, (4, 3, 2))
+        call = requests.describe_log_dirs_call(partitions, version)
+        data = await self.connections.ask(broker, call)
+        found = await _decode(lambda raw: answers.decode_log_dirs(raw, version), data)
+        raise_for(found.error_code)
+        return found
+
+    async def broker_configs(self, broker: int, names: Sequence[str]) -> dict[str, str]:
+        """Ask one broker for configs of its own that aren't left to their defaults.
+
+        Needs DESCRIBE_CONFIGS on the cluster.
+        """
+        call = requests.describe_configs_call(ResourceType.BROKER, [str(broker)], names)
+        (found,) = await _decode(answers.decode_configs, await self.connections.ask(broker, call))
+        raise_for(found.error_code)
+        return found.configs
+
+    async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> list[Configs]:
+        """Ask for configs of topics; each has its own error code. Needs DESCRIBE_CONFIGS on them."""
+        call = requests.describe_configs_call(ResourceType.TOPIC, topics, names)
+        _, data = await self.connections.ask_any(lambda _: call)
+        return await _decode(answers.decode_configs, data)
+
+    async def shapes(self, partitions: Collection[TopicPartition]) -> Shapes:
+        """Ask for partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
+
+        One that is neither found nor of a topic with an error doesn't exist.
+        """
+        if not partitions:
+            return Shapes({}, {})
+        if Key.DESCRIBE_TOPIC_PARTITIONS in (await self._any_offered()).requests:
+            return await self._shapes_by_pages(sorted(partitions))
+        topics = list(requests.by_topic(partitions))
+        found, errors = {}, {}
+        for start in range(0, len(topics), requests.PAGE_TOPICS):
+            call = requests.metadata_call(topics[start : start + requests.PAGE_TOPICS])
+            _, data = await self.connections.ask_any(lambda _, call=call: call)  # type: ignore[misc]
+            _, shapes = await _decode(cluster_answers.decode_metadata, data)
+            found.update(shapes.found)
+            errors.update(shapes.errors)
+        return Shapes({p: found[p] for p in partitions if p in found}, errors)
+
+    async def topic_names(self) -> list[str]:
+        """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on.
+
+        Older brokers give a topic's name only with all its partitions.
+        """
+        offered = await self._any_offered()
+        if offered.requests.get(Key.LIST_CONFIG_RESOURCES, (0, 0))[1] >= 1:
+            _, data = await self.connections.ask_any(lambda _: requests.list_topics_call())
+            code, names = await _decode(cluster_answers.decode_topic_names, data)
+            raise_for(code)
+            return sorted(names)
+        _, data = await self.connections.ask_any(lambda _: requests.metadata_call(None))
+        return sorted(await _decode(cluster_answers.decode_metadata_topics, data))
+
+    async def _shapes_by_pages(self, wanted: Sequence[TopicPartition]) -> Shapes:
+        """Page through the partitions; what lies between two of them is passed over where it can be.
+
+        A page begins with a partition that is wanted and holds what follows it, up to a limit.
+        """
+        found: dict[TopicPartition, Shape] = {}
+        errors: dict[str, int] = {}
+        start = 0
+        while start < len(wanted):
+            stretch = wanted[start : start + requests.PAGE_PARTITIONS]
+            first, last = stretch[0], stretch[-1]
+            topics = list(requests.by_topic(stretch))
+            most = requests.PAGE_PARTITIONS
+            if first.topic == last.topic:
+                most = last.partition - first.partition + 1
+            call = requests.describe_partitions_call(topics, first, most)
+            _, data = await self.connections.ask_any(lambda _, call=call: call)  # type: ignore[misc]
+            page = await _decode(cluster_answers.decode_partitions, data)
+            errors.update(page.errors)
+            begun = start
+            while start < len(wanted) and _is_covered(wanted[start], topics[-1], page.following):
+                if wanted[start] in page.found:
+                    found[wanted[start]] = page.found[wanted[start]]
+                start += 1
+            if start == begun:
+                raise KafkaError("a broker gave a page of partitions that ends before it begins")
+        return Shapes(found, errors)
+
+    async def _any_offered(self) -> ApiVersions:
+        return await self.connections.any_offered()
+
+    async def _ask_controller(self, call: Call) -> bytes:
+        """Ask the controller: in KRaft any broker hands it on, else it has to be that broker."""
+        if zookeeper_decides(await self._any_offered()) and self._controller is not None:
+            await self.brokers()
+            return await self.connections.ask(self._controller, call, forwarded=True)
+
+        def make(offered: ApiVersions) -> Call:
+            _version(offered, call.key, (call.version,))
+            return call
+
+        _, data = await self.connections.ask_any(make, forwarded=True)
+        return data
 
 
-def _raise_for(code: int, message: str | None) -> None:
-    if code:
-        kind: type[KafkaError] = for_code(code)
-        raise kind(message or kind.description)
+def _is_covered(partition: TopicPartition, last_topic: str, end: TopicPartition | None) -> bool:
+    """Tell whether a page of topics up to the last one, which ended there, is past a partition."""
+    return partition.topic <= last_topic and (end is None or partition < end)
+
+
+def _cluster_call(offered: ApiVersions) -> Call:
+    """Ask for the brokers in the way that tells most of them."""
+    if Key.DESCRIBE_CLUSTER in offered.requests:
+        version = _version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
+        return requests.describe_cluster_call(version)
+    return requests.metadata_call(())
+
+
+def _version(offered: ApiVersions, key: Key, wanted: Sequence[int]) -> int:
+    """Choose the first wanted version that a broker offers. Raises UnsupportedVersionError."""
+    least, greatest = offered.requests.get(key, (1, 0))
+    for version in wanted:
+        if least <= version <= greatest:
+            return version
+    raise UnsupportedVersionError(f"the broker doesn't offer {key.request}")
+
+
+def words(error: KafkaError, operation: str = "DESCRIBE") -> str:
+    """Say in a few words why a call failed; ``operation`` is what it needs on the cluster."""
+    if isinstance(error, ClusterAuthorizationFailedError):
+        return f"missing: {operation} on the cluster"
+    if isinstance(error, TopicAuthorizationFailedError):
+        return f"missing: {operation} on the topic"
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+async def _decode(decode: Callable[[bytes], Decoded], data: bytes) -> Decoded:
+    if len(data) < _LARGE_BYTES:
+        return _decoded(decode, data)
+    return await asyncio.to_thread(_decoded, decode, data)
+
+
+def _decoded(decode: Callable[[bytes], Decoded], data: bytes) -> Decoded:
+    try:
+        return decode(data)
+    except DecodeError as error:
+        raise KafkaError(f"an answer that can't be read: {error}") from None

@@ -162,7 +162,7 @@ class ReassignmentsProbe(Service):
         found = {}
         for broker, partitions in sorted(by_broker.items()):
             try:
-                found[broker] = await protocol.replica_log_ends(broker, partitions)
+                found[broker] = (await protocol.replica_log_ends(broker, partitions)).ends
             except (KafkaError, OSError, TimeoutError) as error:
                 log.debug("broker %d doesn't tell its log ends: %r", broker, error)
         return found

@@ -1,0 +1,209 @@
+"""What brokers tell of their cluster: what they offer, who they are, where partitions are.
+
+The answers to some of the requests of protocol_requests.py, as protocol_answers.py has the others.
+Every ``decode_`` function raises DecodeError for bytes that aren't such an answer.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.flexible_reader import FlexibleReader, tagged_field
+from caughtup.models.wire.reader import Reader
+
+_INT32 = struct.Struct(">i")
+_VERSIONS = struct.Struct(">hhh")  # API key, least and greatest version
+_SUPPORTED, _FINALIZED = 0, 2  # tags
+_NONE = -1
+
+
+class ApiVersions(NamedTuple):
+    """What a broker offers: versions by API key; features that it supports, and those in force.
+
+    Of features the greatest level, by name.
+    """
+
+    requests: dict[int, tuple[int, int]]
+    supported: dict[str, int]
+    finalized: dict[str, int]
+
+
+class Broker(NamedTuple):
+    """A registered broker, and where it listens; ``fenced`` is None where that wasn't told."""
+
+    id: int
+    host: str
+    port: int
+    fenced: bool | None = None
+
+
+class Brokers(NamedTuple):
+    """The answer to DescribeCluster."""
+
+    error_code: int
+    controller: int
+    brokers: tuple[Broker, ...]
+
+
+class Shape(NamedTuple):
+    """A partition as a broker's metadata has it: broker ids; a leader of None is no leader."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int | None
+    leader_epoch: int
+    offline: tuple[int, ...]
+
+
+class Shapes(NamedTuple):
+    """Partitions' shapes, the error codes of topics that have none, and where a page ended."""
+
+    found: dict[TopicPartition, Shape]
+    errors: dict[str, int]
+    following: TopicPartition | None = None
+
+
+def decode_api_versions(data: bytes) -> ApiVersions:
+    """Read the answer to ApiVersions v3; one that refuses the version offers nothing."""
+    reader = FlexibleReader(data)
+    if reader.int16():
+        return ApiVersions({}, {}, {})
+    requests = {}
+    for _ in range(reader.array_length(_VERSIONS.size)):
+        key, least, greatest = reader.unpack(_VERSIONS)
+        reader.tagged_fields()
+        requests[key] = (least, greatest)
+    reader.int32()
+    tags = reader.tagged_fields()
+    supported = tagged_field(tags, _SUPPORTED, _supported_levels)
+    finalized = tagged_field(tags, _FINALIZED, _finalized_levels)
+    return ApiVersions(requests, supported or {}, finalized or {})
+
+
+def decode_cluster(data: bytes, version: int) -> Brokers:
+    """Read the answer to DescribeCluster v0 to v2."""
+    reader = FlexibleReader(data)
+    reader.int32()
+    error_code, _ = reader.int16(), reader.nullable_string()
+    if version >= 1:
+        reader.int8()
+    reader.string()
+    controller = reader.int32()
+    brokers = []
+    for _ in range(reader.array_length(11)):
+        broker = Broker(reader.int32(), reader.string(), reader.int32())
+        reader.nullable_string()
+        if version >= 2:
+            broker = broker._replace(fenced=reader.int8() != 0)
+        reader.tagged_fields()
+        brokers.append(broker)
+    return Brokers(error_code, controller, tuple(brokers))
+
+
+def decode_quorum(data: bytes) -> tuple[int, int | None, int | None]:
+    """Read the answer to DescribeQuorum v0: error code, the leader's id, its epoch."""
+    reader = FlexibleReader(data)
+    if error_code := reader.int16():
+        return error_code, None, None
+    reader.array_length(1)
+    reader.string()
+    reader.array_length(1)
+    reader.int32()
+    error_code, leader, epoch = reader.int16(), reader.int32(), reader.int32()
+    return error_code, None if leader == _NONE else leader, epoch
+
+
+def decode_partitions(data: bytes) -> Shapes:
+    """Read the answer to DescribeTopicPartitions v0."""
+    reader = FlexibleReader(data)
+    reader.int32()
+    found: dict[TopicPartition, Shape] = {}
+    errors = {}
+    for _ in range(reader.array_length(24)):
+        error_code, topic = reader.int16(), reader.nullable_string() or ""
+        if error_code:
+            errors[topic] = error_code
+        reader.uuid()
+        reader.int8()
+        for _ in range(reader.array_length(20)):
+            reader.int16()
+            partition, leader, epoch = reader.int32(), reader.int32(), reader.int32()
+            replicas, isr = reader.int32s(), reader.int32s()
+            reader.nullable_int32s(), reader.nullable_int32s()
+            found[TopicPartition(topic, partition)] = Shape(
+                replicas, isr, None if leader == _NONE else leader, epoch, reader.int32s()
+            )
+            reader.tagged_fields()
+        reader.int32()
+        reader.tagged_fields()
+    following = None
+    if not reader.is_null():
+        following = TopicPartition(reader.string(), reader.int32())
+    return Shapes(found, errors, following)
+
+
+def decode_metadata(data: bytes) -> tuple[Brokers, Shapes]:
+    """Read the answer to Metadata v7."""
+    reader = Reader(data)
+    reader.int32()
+    brokers = []
+    for _ in range(reader.array_length(12)):
+        brokers.append(Broker(reader.int32(), reader.string(), reader.int32()))
+        reader.nullable_string()
+    reader.nullable_string()
+    controller = reader.int32()
+    found: dict[TopicPartition, Shape] = {}
+    errors = {}
+    for _ in range(reader.array_length(9)):
+        error_code, topic = reader.int16(), reader.string()
+        if error_code:
+            errors[topic] = error_code
+        reader.int8()
+        for _ in range(reader.array_length(26)):
+            reader.int16()
+            partition, leader, epoch = reader.int32(), reader.int32(), reader.int32()
+            replicas, isr, offline = _brokers(reader), _brokers(reader), _brokers(reader)
+            found[TopicPartition(topic, partition)] = Shape(
+                replicas, isr, None if leader == _NONE else leader, epoch, offline
+            )
+    return Brokers(0, controller, tuple(brokers)), Shapes(found, errors)
+
+
+def decode_metadata_topics(data: bytes) -> list[str]:
+    """Read the topics' names alone from the answer to Metadata v7; those with errors are left out."""
+    _, shapes = decode_metadata(data)
+    return list({partition.topic: None for partition in shapes.found})
+
+
+def decode_topic_names(data: bytes) -> tuple[int, list[str]]:
+    """Read the answer to ListConfigResources v1 for topics: error code, their names."""
+    reader = FlexibleReader(data)
+    reader.int32()
+    error_code = reader.int16()
+    names = []
+    for _ in range(reader.array_length(3)):
+        names.append(reader.string())
+        reader.int8()
+        reader.tagged_fields()
+    return error_code, names
+
+
+def _brokers(reader: Reader) -> tuple[int, ...]:
+    return tuple(broker for (broker,) in reader.rows(_INT32))
+
+
+def _supported_levels(reader: FlexibleReader) -> dict[str, int]:
+    return {name: greatest for name, _, greatest in _levels(reader)}
+
+
+def _finalized_levels(reader: FlexibleReader) -> dict[str, int]:
+    return {name: greatest for name, greatest, _ in _levels(reader)}
+
+
+def _levels(reader: FlexibleReader) -> Iterator[tuple[str, int, int]]:
+    for _ in range(reader.array_length(6)):
+        yield reader.string(), reader.int16(), reader.int16()
+        reader.tagged_fields()

@@ -1,0 +1,210 @@
+"""Requests of Kafka's protocol, as bytes: those that no Python client offers in public.
+
+Each function chooses the version and says since which release brokers take it. Source: the
+message definitions of Kafka's protocol.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from caughtup.models.ids import TopicPartition
+
+#: Kafka's "debugging" replica id: any replica answers with its own log end, leader or not.
+DEBUGGING_REPLICA = -2
+LATEST = -1
+#: A broker never lists more partitions than these at once, whatever it is asked for.
+PAGE_PARTITIONS = 2_000
+#: Topics whose partitions are asked for at once, where they come whole.
+PAGE_TOPICS = 100
+
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_OFFSETS_ENTRY = struct.Struct(">iq")  # partition, timestamp
+_NO_TAGS = b"\0"
+_NULL = b"\0"
+_METADATA_TOPIC = "__cluster_metadata"
+
+
+class Key(IntEnum):
+    """The API keys of the requests."""
+
+    LIST_OFFSETS = 2
+    METADATA = 3
+    LEADER_AND_ISR = 4
+    API_VERSIONS = 18
+    DESCRIBE_CONFIGS = 32
+    DESCRIBE_LOG_DIRS = 35
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
+    DESCRIBE_QUORUM = 55
+    DESCRIBE_CLUSTER = 60
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
+
+    @property
+    def request(self) -> str:
+        """The request's name, as Kafka writes it."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+class ResourceType(IntEnum):
+    """What a configuration is of."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class Call(NamedTuple):
+    """A request: its key, its version, whether that is flexible (KIP-482), and its fields."""
+
+    key: Key
+    version: int
+    flexible: bool
+    body: bytes
+
+    @property
+    def has_answer_tags(self) -> bool:
+        """Whether the answer's header has tags: that of ApiVersions must be readable for all."""
+        return self.flexible and self.key is not Key.API_VERSIONS
+
+
+def api_versions_call() -> Call:
+    """Ask which requests and features a broker offers. Since 2.4."""
+    return Call(Key.API_VERSIONS, 3, True, _string("caughtup") + _string("0") + _NO_TAGS)
+
+
+def describe_cluster_call(version: int) -> Call:
+    """Ask which brokers are registered: version 0 since 2.8, 2, with fenced ones, since 4.0."""
+    endpoints = b"" if version < 1 else b"\1"  # of brokers
+    fenced = b"" if version < 2 else b"\1"
+    return Call(Key.DESCRIBE_CLUSTER, version, True, b"\0" + endpoints + fenced + _NO_TAGS)
+
+
+def describe_quorum_call() -> Call:
+    """Ask which controller leads. Since 3.0, of KRaft."""
+    partition = _array([_INT32.pack(0) + _NO_TAGS])
+    body = _array([_string(_METADATA_TOPIC) + partition + _NO_TAGS]) + _NO_TAGS
+    return Call(Key.DESCRIBE_QUORUM, 0, True, body)
+
+
+def list_reassignments_call(timeout_ms: int) -> Call:
+    """Ask for every partition in movement. Since 2.4."""
+    body = _INT32.pack(timeout_ms) + _NULL + _NO_TAGS
+    return Call(Key.LIST_PARTITION_REASSIGNMENTS, 0, True, body)
+
+
+def alter_reassignments_call(
+    timeout_ms: int, targets: Mapping[TopicPartition, Sequence[int] | None]
+) -> Call:
+    """Move partitions to these brokers; None cancels. Since 2.4."""
+    topics = [
+        _string(topic)
+        + _array(
+            _INT32.pack(partition) + _brokers(targets[TopicPartition(topic, partition)]) + _NO_TAGS
+            for partition in partitions
+        )
+        + _NO_TAGS
+        for topic, partitions in by_topic(targets).items()
+    ]
+    body = _INT32.pack(timeout_ms) + _array(topics) + _NO_TAGS
+    return Call(Key.ALTER_PARTITION_REASSIGNMENTS, 0, True, body)
+
+
+def replica_log_ends_call(partitions: Iterable[TopicPartition]) -> Call:
+    """Ask a broker for its own log end of partitions, whether it leads them or not. Since 0.10.1."""
+    topics = [
+        _classic_string(topic)
+        + _classic_array([_OFFSETS_ENTRY.pack(index, LATEST) for index in indexes])
+        for topic, indexes in by_topic(partitions).items()
+    ]
+    body = _INT32.pack(DEBUGGING_REPLICA) + _classic_array(topics)
+    return Call(Key.LIST_OFFSETS, 1, False, body)
+
+
+def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -> Call:
+    """Ask a broker for the sizes of its logs of partitions: version 2 since 2.6, 4 since 3.3.
+
+    From 4 on it tells what is left on its disks.
+    """
+    topics = [
+        _string(topic) + _array([_INT32.pack(index) for index in indexes]) + _NO_TAGS
+        for topic, indexes in by_topic(partitions).items()
+    ]
+    return Call(Key.DESCRIBE_LOG_DIRS, version, True, _array(topics) + _NO_TAGS)
+
+
+def describe_partitions_call(
+    topics: Iterable[str], first: TopicPartition, most: int = PAGE_PARTITIONS
+) -> Call:
+    """Ask for the shapes of so many partitions of topics, beginning with ``first``. Since 3.8."""
+    names = _array([_string(topic) + _NO_TAGS for topic in topics])
+    cursor = b"\1" + _string(first.topic) + _INT32.pack(first.partition) + _NO_TAGS
+    body = names + _INT32.pack(min(most, PAGE_PARTITIONS)) + cursor + _NO_TAGS
+    return Call(Key.DESCRIBE_TOPIC_PARTITIONS, 0, True, body)
+
+
+def metadata_call(topics: Iterable[str] | None) -> Call:
+    """Ask for all partitions of topics, and the brokers; None: of every topic. Since 2.1."""
+    names = None if topics is None else [_classic_string(topic) for topic in topics]
+    return Call(Key.METADATA, 7, False, _classic_array(names) + b"\0")  # create none
+
+
+def describe_configs_call(
+    kind: ResourceType, resources: Iterable[str], names: Sequence[str]
+) -> Call:
+    """Ask for the named configs of topics or of the asked broker itself. Since 1.1."""
+    wanted = _classic_array([_classic_string(name) for name in names])
+    entries = [bytes([kind]) + _classic_string(resource) + wanted for resource in resources]
+    return Call(Key.DESCRIBE_CONFIGS, 1, False, _classic_array(entries) + b"\0")  # no synonyms
+
+
+def list_topics_call() -> Call:
+    """Ask for the names of all topics, and nothing else of them. Since 4.1 (KIP-1142)."""
+    body = _array([bytes([ResourceType.TOPIC])]) + _NO_TAGS
+    return Call(Key.LIST_CONFIG_RESOURCES, 1, True, body)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Group partitions by their topics, both in their order."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return _uvarint(len(raw) + 1) + raw
+
+
+def _array(elements: Iterable[bytes]) -> bytes:
+    written = list(elements)
+    return _uvarint(len(written) + 1) + b"".join(written)
+
+
+def _brokers(brokers: Sequence[int] | None) -> bytes:
+    return _NULL if brokers is None else _array(map(_INT32.pack, brokers))
+
+
+def _classic_string(text: str) -> bytes:
+    raw = text.encode()
+    return _INT16.pack(len(raw)) + raw
+
+
+def _classic_array(elements: Sequence[bytes] | None) -> bytes:
+    if elements is None:
+        return _INT32.pack(-1)
+    return _INT32.pack(len(elements)) + b"".join(elements)
