@@ -1,10 +1,11 @@
 """What a controller waits for before it completes a reassignment, by the release it runs.
 
-KRaft controllers have had three rules; each test of ``models/kraft_controller.py`` holds them
-against the jars of a release that has it. The ZooKeeper controllers had one.
+KRaft controllers have had three rules, the ZooKeeper controllers one.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 from caughtup.models.reassignment_look import ClusterLook, PartitionLook
 
@@ -23,21 +24,41 @@ ZOOKEEPER_STEPS = {
 }
 
 
-def target(look: PartitionLook) -> tuple[int, ...]:
+class Shape(Protocol):
+    """What a reassignment consists of: a PartitionLook, or what a controller keeps."""
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """All replicas (RS), in Kafka's order."""
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Those being added (AR)."""
+
+    @property
+    def removing(self) -> tuple[int, ...]:
+        """Those being removed (RR)."""
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        """Those in sync."""
+
+
+def target(shape: Shape) -> tuple[int, ...]:
     """Give the replicas that a controller leaves when it completes this, in their order.
 
     A broker that is added and removed at once goes, as in Kafka's PartitionReassignmentReplicas.
     """
-    return tuple(replica for replica in look.replicas if replica not in look.removing)
+    return tuple(replica for replica in shape.replicas if replica not in shape.removing)
 
 
-def reverted(look: PartitionLook) -> tuple[int, ...]:
+def reverted(shape: Shape) -> tuple[int, ...]:
     """Give the replicas that cancelling this would leave: all but the added ones, in their order.
 
     As in Kafka's PartitionReassignmentRevert, and in the ZooKeeper controller. After a change of
     target KRaft no longer knows the original ones.
     """
-    return tuple(replica for replica in look.replicas if replica not in look.adding)
+    return tuple(replica for replica in shape.replicas if replica not in shape.adding)
 
 
 def rule_known(cluster: ClusterLook | None) -> bool:
@@ -49,30 +70,43 @@ def rule_known(cluster: ClusterLook | None) -> bool:
     return cluster.software is not None and cluster.software <= NEWEST_COMPARED
 
 
-def needed(look: PartitionLook, cluster: ClusterLook | None) -> frozenset[int]:
+def needed(shape: Shape, cluster: ClusterLook | None) -> frozenset[int]:
     """Give the replicas that must be in the ISR before the controller completes this.
 
-    Where the release can't be told, those of the newest rule. In KRaft up to 3.7 a removal waits
-    for any replica that stays: then it is all of them while none is in the ISR, and else none.
+    Where the release can't be told, those of the newest rule.
     """
-    staying, adding = frozenset(target(look)), frozenset(look.adding)
     if cluster is not None and cluster.zookeeper:
-        return staying
-    software = cluster.software if cluster is not None else None
+        return frozenset(target(shape))
+    return needed_in_kraft(shape, cluster.software if cluster is not None else None)
+
+
+def needed_in_kraft(shape: Shape, software: tuple[int, int] | None) -> frozenset[int]:
+    """Give the replicas that must be in the ISR, by the KRaft controller's release.
+
+    None is the newest rule. Up to 3.7 a removal waits for any replica that stays: then it is all
+    of them while none is in the ISR, and else none. Source: Kafka's
+    PartitionReassignmentReplicas, maybeCompleteReassignment.
+    """
+    adding, staying = frozenset(shape.adding), frozenset(target(shape))
     if software is not None and software < WHOLE_TARGET:
-        return adding or (staying if staying.isdisjoint(look.isr) else frozenset())
+        return adding or (staying if staying.isdisjoint(shape.isr) else frozenset())
     if software is not None and software < ADDED_SUFFICE:
         return staying
-    return adding | staying if len(look.adding) < len(look.removing) else adding
+    return adding | staying if len(shape.adding) < len(shape.removing) else adding
 
 
-def pending(look: PartitionLook, cluster: ClusterLook | None) -> tuple[int, ...]:
+def pending(shape: Shape, cluster: ClusterLook | None) -> tuple[int, ...]:
     """Give the needed replicas that are not in the ISR, ascending.
 
     A needed broker that is being removed as well never counts as in it: up to 3.7 and from 4.3
     on, KRaft cannot complete such a reassignment.
     """
-    return tuple(sorted(needed(look, cluster) - (frozenset(look.isr) - frozenset(look.removing))))
+    return tuple(sorted(needed(shape, cluster) - in_target_isr(shape)))
+
+
+def in_target_isr(shape: Shape) -> frozenset[int]:
+    """Give the replicas in the ISR that would be in it once this is completed."""
+    return frozenset(shape.isr) - frozenset(shape.removing)
 
 
 def row(look: PartitionLook) -> int:
@@ -98,7 +132,7 @@ def phase(look: PartitionLook, cluster: ClusterLook | None) -> str:
     ZooKeeper.
     """
     seen = frozenset(look.isr) if look.leader is None else frozenset((*look.isr, look.leader))
-    if not seen <= frozenset(look.replicas):
+    if not look.replicas or not seen <= frozenset(look.replicas):
         return "U"
     if pending(look, cluster):
         return "A"
