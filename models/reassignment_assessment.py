@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from caughtup.models.controllers import pending, rule_known
+from caughtup.models.controllers import pending, rule_known, target
 from caughtup.models.reassignment import TrackedMovement
 from caughtup.models.reassignment_advice import advice
 from caughtup.models.reassignment_causes import (
@@ -154,7 +154,7 @@ class _Assessment:
         evidence["budget_seconds"] = budget_seconds
         cause = self.findings[broker].cause or slowing(progress, around.throttles, evidence)
         if cause is None:
-            grows = growth is not None and growth.per_second >= rate.per_second / 2
+            grows = growth is not None and growth >= rate / 2
             cause = "write-rate" if grows else "copy-slow"
         return Judgement("slow", cause, Finding(broker, "slow", cause, evidence))
 
@@ -220,7 +220,7 @@ class _Assessment:
         )
         if count < FEWEST_LOOKS or not around.overdue(since_ms, look.as_of_ms, JOIN_MS):
             return _told("completing", None, evidence)
-        out = sorted(set(look.target) - set(look.isr))
+        out = sorted(set(target(look)) - set(look.isr))
         if out and not rule_known(self.cluster):
             evidence |= {"replica": out[0], "out_of_sync": out}
             cause = "retained-replica-down" if out[0] in look.offline else "removal-blocked"

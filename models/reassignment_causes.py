@@ -260,12 +260,12 @@ def _going(progress: ReplicaProgress, around: Surroundings) -> Finding:
     if not progress.moved:
         return Finding(progress.broker, MEASURING, None, evidence)
     if rate is not None:
-        evidence["offsets_per_second"] = round(rate.per_second, 3)
+        evidence["offsets_per_second"] = round(rate, 3)
     if progress.rate_bytes is not None:
         evidence["bytes_per_second"] = round(progress.rate_bytes)
-    if closing is None or growth is None or growth.per_second <= 0:
+    if closing is None or growth is None or growth <= 0:
         return Finding(progress.broker, MOVING, None, evidence)
-    evidence["written_offsets_per_second"] = round(growth.per_second, 3)
+    evidence["written_offsets_per_second"] = round(growth, 3)
     certain = closing.span_seconds * 1000 >= 1.9 * around.allowed_ms and closing.steps > 3
     if certain and closing.per_second + closing.error <= 0:
         evidence["over_seconds"] = closing.span_seconds

@@ -89,7 +89,7 @@ def replica_figures(
         log_end=progress.log_end,
         offsets_remaining=progress.behind if progress.behind_exact else None,
         bytes_remaining=progress.bytes_behind,
-        rate_offsets=None if progress.rate is None else max(0.0, progress.rate.per_second),
+        rate_offsets=progress.rate,
         rate_bytes=progress.rate_bytes,
         eta=replica_eta(progress, throttles, now_ms) if ends else NEVER,
         stood_seconds=stood,

@@ -7,9 +7,10 @@ be compacted or cut differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from caughtup.models.reassignment_look import PartitionLook
 from caughtup.models.sum_history import SumPoint
@@ -47,8 +48,8 @@ class ReplicaProgress:
     drops: int = 0
     peak_since_ms: int | None = None
     closing: Trend | None = None
-    rate: Trend | None = None
-    growth: Trend | None = None
+    rate: float | None = None
+    growth: float | None = None
     bytes_behind: int | None = None
     rate_bytes: float | None = None
     growth_bytes: float | None = None
@@ -83,19 +84,19 @@ def replica_progress(
             near_ms, near_looks = None, 0
         if head is not None and end >= head:
             stands_ms = look.as_of_ms
-    recent = [
-        index
-        for index in range(started, len(known))
-        if known[index].as_of_ms >= last.as_of_ms - window_ms
+    since_ms = last.as_of_ms - window_ms
+    recent = [index for index in range(started, len(known)) if known[index].as_of_ms >= since_ms]
+    gaps = [
+        (known[index].as_of_ms, head - ends[index], head)
+        for index in _spread(recent)
+        if (head := heads[index]) is not None
     ]
-    recent = _spread(recent)
-    with_head = [
-        (known[index], ends[index], head) for index in recent if (head := heads[index]) is not None
-    ]
-    rate = trend([_point(known[index].as_of_ms, ends[index]) for index in recent])
-    growth = trend([_point(look.as_of_ms, head) for look, _, head in with_head])
-    gap = trend([_point(look.as_of_ms, head - end) for look, end, head in with_head])
-    sizes = _Sizes.of((known[index] for index in recent), broker)
+    gap = trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])
+    growth = _grown([(at, head) for at, _, head in gaps])
+    rate = None
+    if gap is not None and growth is not None:
+        rate = max(0.0, growth - gap.per_second) if moved else 0.0
+    sizes = _Sizes.of([known[index] for index in recent], broker)
     return ReplicaProgress(
         broker=broker,
         samples=len(known),
@@ -124,8 +125,7 @@ def looks_apart_ms(looks: Sequence[PartitionLook]) -> int:
     return max((after - before for before, after in pairwise(times)), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sizes:
+class _Sizes(NamedTuple):
     """The bytes that a replica is behind, gets a second, and its leader gets a second."""
 
     behind: int | None
@@ -133,21 +133,20 @@ class _Sizes:
     growth: float | None
 
     @classmethod
-    def of(cls, looks: Iterable[PartitionLook], broker: int) -> _Sizes:
+    def of(cls, looks: Sequence[PartitionLook], broker: int) -> _Sizes:
         told = [
             (look.as_of_ms, size, led)
             for look in looks
-            if (size := look.sizes.get(broker)) is not None
-            and (led := look.sizes.get(-1 if look.leader is None else look.leader)) is not None
+            if look.leader is not None
+            and (size := look.sizes.get(broker)) is not None
+            and (led := look.sizes.get(look.leader)) is not None
         ]
         if not told:
             return cls(None, None, None)
-        own = trend([_point(at, size) for at, size, _ in told])
-        leads = trend([_point(at, led) for at, _, led in told])
         return cls(
             max(0, told[-1][2] - told[-1][1]),
-            None if own is None else max(0.0, own.per_second),
-            None if leads is None else max(0.0, leads.per_second),
+            _grown([(at, size) for at, size, _ in told]),
+            _grown([(at, led) for at, _, led in told]),
         )
 
 
@@ -173,8 +172,12 @@ def _behind(looks: Sequence[PartitionLook], end: int, head: int | None) -> tuple
     return None, False
 
 
-def _point(at_ms: int, offset: int) -> SumPoint:
-    return SumPoint(at_ms, offset, offset)
+def _grown(points: Sequence[tuple[int, int]]) -> float | None:
+    """Tell by how much something grew in a second; steps back, of segments deleted, don't count."""
+    if len(points) < 2:
+        return None
+    grown = sum(max(0, after - before) for (_, before), (_, after) in pairwise(points))
+    return grown * 1000 / (points[-1][0] - points[0][0])
 
 
 def _spread(indexes: list[int]) -> list[int]:
