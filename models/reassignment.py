@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from caughtup.models import controllers
+from caughtup.models import controllers, reassignment_ends
 from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignment_ends import OUTCOMES, EndedMovement
 from caughtup.models.reassignment_look import ClusterLook, PartitionLook
 from caughtup.models.thinning import kept_points
+
+__all__ = ["OUTCOMES", "EndedMovement", "ReassignmentTracker", "TrackedMovement"]
 
 #: How long looks at a movement are kept, in ms; how many of one, and of all that move at once.
 HISTORY_MS = 15 * 60_000
@@ -16,7 +19,10 @@ LOOKS = 240
 LOOKS_OF_ALL = 200_000
 #: Of one movement at least so many, however many move.
 LEAST_LOOKS = 24
-OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanished")
+#: How many of the last joins are kept of a movement.
+JOINS = 100
+#: After so long, in ms, what the brokers show of a movement that isn't listed is its end.
+SETTLED_MS = 30_000
 
 
 @dataclass(slots=True)
@@ -25,8 +31,9 @@ class TrackedMovement:
 
     ``first``: the first look at it. ``looks``: the last ones, oldest first; older ones are
     sparser. ``original``: the replicas that there were before it, in the order known of them.
-    Times in ms: ``since_ms`` when it was first seen, ``progressed_ms`` when it last got anywhere,
-    ``isr_joins`` when which broker was first seen in the ISR, ``unlisted_ms`` since when the
+    ``isr`` and ``log_ends``: the last ones that are known. ``isr_joins``: when which replica of
+    the target came into the ISR; ``joined`` counts them all. Times in ms: ``since_ms`` when it
+    was first seen, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
     controller no longer lists it (None: it does) though its end isn't certain.
     """
 
@@ -35,7 +42,10 @@ class TrackedMovement:
     since_ms: int
     progressed_ms: int
     original: tuple[int, ...]
+    isr: tuple[int, ...]
+    log_ends: dict[int, int]
     isr_joins: tuple[tuple[int, int], ...] = ()
+    joined: int = 0
     unlisted_ms: int | None = None
 
     @property
@@ -49,22 +59,47 @@ class TrackedMovement:
             return "propagating"
         return controllers.phase(self.latest, cluster)
 
+    def add(self, look: PartitionLook, cluster: ClusterLook | None) -> None:
+        """Take another look at it.
 
-@dataclass(frozen=True, slots=True)
-class EndedMovement:
-    """A movement that is no longer listed, and how it ended (one of OUTCOMES).
+        Progress is another target, a needed replica that came into the ISR, or one out of it
+        that copied. A look that is older than those before it tells that the clock was set back.
+        """
+        before = self.latest
+        joined = sorted(set(look.isr) - set(self.isr)) if self.isr else []
+        waited_for = controllers.pending(before, cluster)
+        if (
+            _shape(before) != _shape(look)
+            or not controllers.needed(look, cluster).isdisjoint(joined)
+            or any(self._copied(look, replica) for replica in waited_for)
+        ):
+            self.progressed_ms = look.as_of_ms
+        if look.as_of_ms <= before.as_of_ms:
+            self.looks = [one for one in self.looks if one.as_of_ms < look.as_of_ms]
+            self.since_ms = min(self.since_ms, look.as_of_ms)
+            self.progressed_ms = min(self.progressed_ms, look.as_of_ms)
+        self.looks.append(look)
+        lasting = controllers.target(look)
+        joins = tuple((look.as_of_ms, broker) for broker in joined if broker in lasting)
+        self.isr_joins = (*self.isr_joins, *joins)[-JOINS:]
+        self.joined += len(joins)
+        self.isr = look.isr or self.isr
+        self.log_ends.update(look.log_ends)
+        self.unlisted_ms = None
 
-    ``target``: the replicas it was to have at last. ``replicas``: those it has, None if the
-    topic is gone. ``original``: those it had before.
-    """
+    def thin(self, most: int) -> None:
+        """Keep no more than so many looks, and none that is too old; the newest half all stay."""
+        looks = self.looks
+        if len(looks) <= most and looks[-1].as_of_ms - looks[0].as_of_ms <= HISTORY_MS:
+            return
+        times = [look.as_of_ms for look in looks]
+        # An eighth fewer than there may be: it is then not done again at every look.
+        dense, sparse = most // 2, most // 2 - most // 8
+        self.looks = [looks[index] for index in kept_points(times, dense, sparse, HISTORY_MS)]
 
-    partition: TopicPartition
-    outcome: str
-    at_ms: int
-    target: tuple[int, ...]
-    replicas: tuple[int, ...] | None
-    original: tuple[int, ...]
-    since_ms: int
+    def _copied(self, look: PartitionLook, replica: int) -> bool:
+        before, now = self.log_ends.get(replica), look.log_ends.get(replica)
+        return before is not None and now is not None and now > before
 
 
 @dataclass(slots=True)
@@ -99,38 +134,44 @@ class ReassignmentTracker:
         *,
         since_ms: int | None = None,
         original: tuple[int, ...] | None = None,
-    ) -> None:
+    ) -> EndedMovement | None:
         """Take a look at a partition that the controller lists as in movement.
 
         ``since_ms`` and ``original`` are what an earlier run of the service knew of it; they
         count where this one doesn't know the movement yet. Looks count in the order in which
-        they come: one that is older than those before it tells that the clock was set back.
+        they come. Give the movement that must have ended before, where it is another one.
         """
         tracked = self.moving.get(look.partition)
+        ended = None
+        if tracked is not None and reassignment_ends.is_another_movement(
+            tracked.latest, tracked.original, look, self.cluster
+        ):
+            base = controllers.reverted(look)
+            reached = set(base) == set(controllers.target(tracked.latest))
+            shown = controllers.target(tracked.latest) if reached else base
+            ended = self._ended(tracked, shown or None, look.as_of_ms)
+            tracked = None
         if tracked is None:
             since = look.as_of_ms if since_ms is None else min(since_ms, look.as_of_ms)
             before = controllers.reverted(look) if original is None else original
             self.moving[look.partition] = TrackedMovement(
-                look, [look], since, progressed_ms=look.as_of_ms, original=before
+                first=look,
+                looks=[look],
+                since_ms=since,
+                progressed_ms=look.as_of_ms,
+                original=before,
+                isr=look.isr,
+                log_ends=dict(look.log_ends),
             )
-            return
-        latest = tracked.latest
-        if _progressed(latest, look):
-            tracked.progressed_ms = look.as_of_ms
-        joined = sorted(set(look.isr) - set(latest.isr)) if latest.isr else []
-        tracked.isr_joins += tuple((look.as_of_ms, broker) for broker in joined)
-        tracked.unlisted_ms = None
-        if look.as_of_ms <= latest.as_of_ms:
-            tracked.looks = [one for one in tracked.looks if one.as_of_ms < look.as_of_ms]
-            tracked.since_ms = min(tracked.since_ms, look.as_of_ms)
-            tracked.progressed_ms = min(tracked.progressed_ms, look.as_of_ms)
-        tracked.looks.append(look)
-        self._thin(tracked)
+            return ended
+        tracked.add(look, self.cluster)
+        tracked.thin(max(LEAST_LOOKS, min(LOOKS, LOOKS_OF_ALL // len(self.moving))))
+        return None
 
     def unlisted(self, partition: TopicPartition, at_ms: int) -> None:
         """Take that the controller no longer lists a partition, before its end is certain."""
         tracked = self.moving.get(partition)
-        if tracked is not None and tracked.unlisted_ms is None:
+        if tracked is not None and (tracked.unlisted_ms is None or at_ms < tracked.unlisted_ms):
             tracked.unlisted_ms = at_ms
 
     def end(
@@ -139,58 +180,48 @@ class ReassignmentTracker:
         replicas: tuple[int, ...] | None,
         isr: tuple[int, ...],
         at_ms: int,
+        leader_epoch: int | None = None,
     ) -> EndedMovement | None:
-        """Take the end of a movement: the replicas that it has now (None: the topic is gone).
+        """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
 
-        Give how it ended, or None of one that isn't known, or of which nothing can be told
-        because there are no replicas.
+        Give how it ended. None is of one that isn't known, and while a broker may show what was
+        before the end: it is then ``unlisted`` until this is called again with what can be an
+        end, or SETTLED_MS later. A leader epoch that is lower then is another topic's.
         """
-        if replicas == ():
+        tracked = self.moving.get(partition)
+        if tracked is None or replicas == ():
             return None
-        tracked = self.moving.pop(partition, None)
-        if tracked is None:
-            return None
-        target = controllers.target(tracked.latest)
-        outcome = _outcome(tracked, replicas)
+        self.unlisted(partition, at_ms)
+        latest = tracked.latest
+        if replicas is not None and not reassignment_ends.can_be_over(
+            latest, self.cluster, replicas, isr, leader_epoch
+        ):
+            if tracked.unlisted_ms is None or at_ms - tracked.unlisted_ms < SETTLED_MS:
+                return None
+            epochs = (leader_epoch, latest.leader_epoch)
+            if epochs[0] is not None and epochs[1] is not None and epochs[0] < epochs[1]:
+                replicas = None
+        del self.moving[partition]
+        return self._ended(tracked, replicas, at_ms)
+
+    def _ended(
+        self, tracked: TrackedMovement, replicas: tuple[int, ...] | None, at_ms: int
+    ) -> EndedMovement:
+        latest = tracked.latest
+        outcome = "vanished"
+        if replicas is not None:
+            outcome = reassignment_ends.outcome(latest, tracked.original, replicas)
+        target = controllers.target(latest)
         ended = EndedMovement(
-            partition, outcome, at_ms, target, replicas, tracked.original, tracked.since_ms
+            latest.partition, outcome, at_ms, target, replicas, tracked.original, tracked.since_ms
         )
         self.ended = [*self.ended, ended][-self.kept :]
         self.ended_counts[outcome] += 1
         return ended
 
-    def _thin(self, tracked: TrackedMovement) -> None:
-        most = max(LEAST_LOOKS, min(LOOKS, LOOKS_OF_ALL // len(self.moving)))
-        looks = tracked.looks
-        if len(looks) <= most and looks[-1].as_of_ms - looks[0].as_of_ms <= HISTORY_MS:
-            return
-        times = [look.as_of_ms for look in looks]
-        # An eighth fewer than there may be: it is then not done again at every look.
-        dense, sparse = most // 2, most // 2 - most // 8
-        tracked.looks = [looks[index] for index in kept_points(times, dense, sparse, HISTORY_MS)]
 
-
-def _outcome(tracked: TrackedMovement, replicas: tuple[int, ...] | None) -> str:
-    if replicas is None:
-        return "vanished"
-    latest = tracked.latest
-    if replicas == controllers.target(latest):
-        return "completed"
-    # A broker that was added before it was there loses its place: only the set comes back.
-    if set(replicas) == set(tracked.original):
-        return "cancelled"
-    if set(replicas) == set(controllers.reverted(latest)):
-        return "reverted-partial"
-    return "superseded"
-
-
-def _progressed(before: PartitionLook, after: PartitionLook) -> bool:
-    shape = (before.replicas, before.adding, before.removing)
-    if shape != (after.replicas, after.adding, after.removing):
-        return True
-    if set(after.isr) - set(before.isr):
-        return True
-    return any(after.log_ends.get(r, 0) > before.log_ends.get(r, 0) for r in after.adding)
+def _shape(look: PartitionLook) -> tuple[tuple[int, ...], ...]:
+    return look.replicas, look.adding, look.removing
 
 
 def offsets_remaining(look: PartitionLook) -> int | None:

@@ -21,7 +21,7 @@ TARGET = (4, 5, 6)
 
 def look(state: PartitionState) -> PartitionLook:
     return PartitionLook(
-        partition=TopicPartition("daehokimm-topic", 0),
+        partition=TopicPartition("orders", 0),
         replicas=state.replicas,
         adding=state.adding,
         removing=state.removing,

@@ -1,0 +1,80 @@
+"""How a reassignment ended, and whether what the brokers show of it can be its end at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from caughtup.models.controllers import pending, reverted, target
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignment_look import ClusterLook, PartitionLook
+
+OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanished")
+
+
+@dataclass(frozen=True, slots=True)
+class EndedMovement:
+    """A movement that is over, and how it ended (one of OUTCOMES).
+
+    ``target``: the replicas it was to have at last. ``replicas``: those it has, None if the
+    topic is gone. ``original``: those it had before. ``since_ms``: when it was first seen.
+    """
+
+    partition: TopicPartition
+    outcome: str
+    at_ms: int
+    target: tuple[int, ...]
+    replicas: tuple[int, ...] | None
+    original: tuple[int, ...]
+    since_ms: int
+
+
+def outcome(last: PartitionLook, original: tuple[int, ...], replicas: tuple[int, ...]) -> str:
+    """Tell how a movement ended from its last look, where it came from and its replicas now.
+
+    A broker that was asked for once loses its place in the original order, so of those only the
+    set must be back. ``reverted-partial``: it was cancelled after a change of target, and what
+    the first target added stayed without ever having been in sync.
+    """
+    if replicas == target(last):
+        return "completed"
+    if set(replicas) == set(original):
+        return "cancelled"
+    return "reverted-partial" if set(replicas) == set(reverted(last)) else "superseded"
+
+
+def is_another_movement(
+    last: PartitionLook,
+    original: tuple[int, ...],
+    look: PartitionLook,
+    cluster: ClusterLook | None,
+) -> bool:
+    """Tell whether a look is at another movement than the last one was, not at a new target.
+
+    A change of target keeps all the present replicas in KRaft, and the original ones with
+    ZooKeeper. Where replicas were only added, it is another one once those are in sync.
+    """
+    in_kraft = cluster is not None and not cluster.zookeeper
+    if not set(look.replicas).issuperset(last.replicas if in_kraft else original):
+        return True
+    if set(look.adding) == set(last.adding) or set(reverted(look)) != set(target(last)):
+        return False
+    return bool(look.isr) and not pending(replace(last, isr=look.isr), cluster)
+
+
+def can_be_over(
+    last: PartitionLook,
+    cluster: ClusterLook | None,
+    replicas: tuple[int, ...],
+    isr: tuple[int, ...],
+    leader_epoch: int | None,
+) -> bool:
+    """Tell whether replicas and ISR that a broker shows can be those after a movement's end.
+
+    A broker's metadata may be older than the controller's list. When an end takes a replica away
+    the leader epoch rises; an end that takes none away needs what it added in sync.
+    """
+    if set(replicas).issuperset(last.replicas):
+        return not pending(replace(last, isr=isr), cluster) and replicas == target(last)
+    if leader_epoch is None or last.leader_epoch is None:
+        return True
+    return leader_epoch > last.leader_epoch
