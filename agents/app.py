@@ -101,7 +101,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(OffsetsReader(settings, health, changes))
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
     app.service(ReassignmentsProbe(settings, health, state, movements))
-    app.service(Assessor(state, health))
+    app.service(Assessor(state, health, settings.reassignment_budget))
     if settings.lag_interval:
         app.service(LagTopic(settings, state, health))
     web = WebServer(settings, state, health)

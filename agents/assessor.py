@@ -1,4 +1,4 @@
-"""Works out how every group fares, again and again, without holding anybody up."""
+"""Works out how groups and reassignments fare, again and again, without holding anybody up."""
 
 from __future__ import annotations
 
@@ -22,12 +22,19 @@ _PAUSE_SECONDS = 0.008
 
 
 class Assessor(Service):
-    """Assesses one group after the other, from the moment the log was read to its end."""
+    """Assesses one group after the other, from the moment the log was read to its end.
+
+    And one partition in movement after the other, from the first look at them. ``budget_seconds``:
+    how long one of these may take before it is slow.
+    """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(self, state: ClusterState, health: Health) -> None:
+    def __init__(
+        self, state: ClusterState, health: Health, budget_seconds: float | None = None
+    ) -> None:
         super().__init__()
+        self._budget_seconds = budget_seconds
         self._state = state
         self._health = health
         self._settling = Settling()
@@ -38,6 +45,22 @@ class Assessor(Service):
             if self._health.ready:
                 await self._round()
             await self.sleep(_INTERVAL_SECONDS)
+
+    @Service.task
+    async def _run_movements(self) -> None:
+        while not self.should_stop:
+            await self._movements()
+            await self.sleep(_INTERVAL_SECONDS)
+
+    async def _movements(self) -> None:
+        """Assess every partition in movement once."""
+        turn = time.monotonic()
+        tracker = self._state.reassignments
+        watch = self._state.reassignment_watch
+        for _ in watch.assess(tracker, now_ms(), self._budget_seconds):
+            if time.monotonic() - turn > _TURN_SECONDS:
+                await asyncio.sleep(_PAUSE_SECONDS)
+                turn = time.monotonic()
 
     async def _round(self) -> None:
         """Assess every group once."""

@@ -13,12 +13,11 @@ from caughtup.agents.copy_metrics import copy_families
 from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import partition_series
+from caughtup.agents.reassignment_metrics import movement_families, movement_series
 from caughtup.models.exact import RESULTS
-from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.state import ClusterState
 
 _GROUP = ("cluster", "group")
-_PARTITION = ("cluster", "topic", "partition")
 #: What closes a whole text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
 
@@ -38,6 +37,7 @@ def exposition(
     """
     if health.ready:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
+    yield from movement_series(state, now_ms())
     ending = b""
     for family in StateCollector(state, health).collect():
         text = encode(_Single(family))
@@ -61,7 +61,7 @@ class StateCollector(Collector):
     """Turns the state into metric families. Unknown figures are absent, never 0 or -1.
 
     What there is most of, groups' and topics' partitions and copies of tasks, is in
-    agents/partition_series.py.
+    agents/partition_series.py; and each partition in movement in agents/reassignment_metrics.py.
     """
 
     def __init__(self, state: ClusterState, health: Health) -> None:
@@ -75,7 +75,7 @@ class StateCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Give every family, those of groups only once the reader has caught up with the log."""
         yield from self._own_health()
-        yield from self._reassignments()
+        yield from movement_families(self._state, now_ms())
         if self._health.ready:
             yield from self._applications()
             yield from self._tasks()
@@ -126,28 +126,6 @@ class StateCollector(Collector):
             for role, count in sorted(roles.items()):
                 copies.add_metric([self._state.cluster, group, role], count)
         yield copies
-
-    def _reassignments(self) -> Iterator[Metric]:
-        partitions = _gauge(
-            "reassignment_partitions", "Partitions in movement", ("cluster", "phase")
-        )
-        remaining = _gauge("reassignment_offsets_remaining", "Offsets yet to copy", _PARTITION)
-        age = _gauge("reassignment_age_seconds", "Time since it was first seen", _PARTITION)
-        idle = _gauge(
-            "reassignment_idle_seconds", "Time since a replica gained or joined the ISR", _PARTITION
-        )
-        phases = Counter({"A": 0, "completing": 0})
-        now = now_ms()
-        for partition, tracked in sorted(self._state.reassignments.moving.items()):
-            labels = [self._state.cluster, partition.topic, str(partition.partition)]
-            phases[tracked.phase(self._state.reassignments.cluster)] += 1
-            if (left := offsets_remaining(tracked.latest)) is not None:
-                remaining.add_metric(labels, left)
-            age.add_metric(labels, max(0, now - tracked.since_ms) / 1000)
-            idle.add_metric(labels, max(0, now - tracked.progressed_ms) / 1000)
-        for phase, count in phases.items():
-            partitions.add_metric([self._state.cluster, phase], count)
-        yield from (partitions, remaining, age, idle)
 
     def _own_health(self) -> Iterator[Metric]:
         cluster, health, counts = self._state.cluster, self._health, self._state.counts

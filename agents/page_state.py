@@ -8,17 +8,25 @@ from typing import Any
 
 import caughtup
 from caughtup.agents.health import Health
+from caughtup.agents.reassignment_rows import (
+    ended_row,
+    page_row,
+    throttle_row,
+    verdict_counts,
+    worst_first,
+)
 from caughtup.models.application import Application
 from caughtup.models.assessment import Assessed
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
-from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.state import ClusterState
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
 
 SCHEMA = 1
+#: Partitions in movement that the page is told of, the worst; of the others it is told how many.
+MOVEMENTS_SHOWN = 50
 
 
 def page_steps(
@@ -50,11 +58,20 @@ def page_steps(
         ),
         "groups": groups,
         "applications": applications,
-        "reassignments": reassignment_rows(state, now_ms),
-        "recent_reassignments": [
-            {**_partition(ended.partition), "outcome": ended.outcome, "at_ms": ended.at_ms}
-            for ended in reversed(state.reassignments.ended)
-        ],
+        **reassignment_view(state, now_ms),
+    }
+
+
+def reassignment_view(state: ClusterState, now_ms: int) -> dict[str, Any]:
+    """Describe partitions in movement, those that fare worst only, and how others ended."""
+    tracker, watch = state.reassignments, state.reassignment_watch
+    worst = worst_first(tracker, watch)[:MOVEMENTS_SHOWN]
+    return {
+        "reassignments": [page_row(tracker, *movement, now_ms) for movement in worst],
+        "reassignment_counts": verdict_counts(tracker, watch),
+        "reassignments_missing": tracker.cluster.missing if tracker.cluster is not None else (),
+        "throttles": [throttle_row(throttle) for throttle in watch.orphaned(now_ms)],
+        "recent_reassignments": [ended_row(ended) for ended in reversed(tracker.ended)],
     }
 
 
@@ -222,30 +239,3 @@ def _record(decided: DecidedGeneration) -> dict[str, Any] | None:
     inputs = {k: v for k, v in decided.record["inputs"].items() if k != "scenario"}
     shown = {k: v for k, v in decided.record.items() if k != "assignment"}
     return {**shown, "inputs": inputs}
-
-
-def reassignment_rows(state: ClusterState, now_ms: int) -> list[dict[str, Any]]:
-    """Describe every partition in movement, for the page and ``caughtup reassignments``."""
-    rows = []
-    for partition, tracked in sorted(state.reassignments.moving.items()):
-        latest = tracked.latest
-        rows.append(
-            present(
-                **_partition(partition),
-                phase=tracked.phase(state.reassignments.cluster),
-                replicas=latest.replicas,
-                target=latest.target,
-                adding=latest.adding,
-                removing=latest.removing,
-                isr=latest.isr,
-                leader=latest.leader,
-                offsets_remaining=offsets_remaining(latest),
-                age_seconds=max(0, now_ms - tracked.since_ms) / 1000,
-                idle_seconds=max(0, now_ms - tracked.progressed_ms) / 1000,
-            )
-        )
-    return rows
-
-
-def _partition(partition: tuple[str, int]) -> dict[str, Any]:
-    return {"topic": partition[0], "partition": partition[1]}

@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     # Seconds between two looks at end offsets, and at reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)
     reassignments_interval: float = Field(default=2.0, gt=0)
+    # How long a reassignment may take from now on before it is called slow, in seconds; none: any.
+    reassignment_budget: float | None = Field(default=None, gt=0)
     # Seconds between two writings of what changed in the lag table to caughtup-lag; 0: never.
     lag_interval: float = Field(default=30.0, ge=0)
     # Also serve lag under kafka_exporter's names, for dashboards that have them.

@@ -37,6 +37,7 @@ from caughtup.agents.topics import (
 )
 from caughtup.models.application import TELLING_MS
 from caughtup.models.errors import CaughtupError
+from caughtup.models.partition_movements import KIND as PARTITION_MOVEMENT
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import decode_batch
 
@@ -128,7 +129,11 @@ def take_movement(state: ClusterState, value: bytes | None) -> None:
     if value is None:
         return
     try:
-        state.applications.movements.restore(msgspec.json.decode(value, type=dict[str, Any]))
+        event = msgspec.json.decode(value, type=dict[str, Any])
+        if event.get("kind") == PARTITION_MOVEMENT:
+            state.partition_movements.restore(event)
+        else:
+            state.applications.movements.restore(event)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, CaughtupError) as error:
         log.warning("skipped an event of a movement: %s", error)
 

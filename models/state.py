@@ -19,7 +19,9 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
 from caughtup.models.membership import Member
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.partition_movements import PartitionMovements
 from caughtup.models.reassignment import ReassignmentTracker
+from caughtup.models.reassignment_watch import ReassignmentWatch
 from caughtup.models.task_positions import CopyKey, TaskPositions
 from caughtup.models.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.topic_names import TopicNames, TopicReaders
@@ -55,6 +57,8 @@ class ClusterState:
         self.cluster = cluster
         self.ends = EndOffsetTable()
         self.reassignments = ReassignmentTracker()
+        self.reassignment_watch = ReassignmentWatch()
+        self.partition_movements = PartitionMovements()
         self.counts = ReaderCounts()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()

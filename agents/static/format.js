@@ -16,6 +16,18 @@ export const short = (value) => (known(value) ? compact.format(value) : UNKNOWN)
 /** A count with its noun: 1 task, 2 tasks. */
 export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 
+/** A size in bytes: 1.2 GB. */
+export function bytes(value) {
+  if (!known(value)) return UNKNOWN;
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let scaled = value;
+  while (Math.abs(scaled) >= 999.5 && units.length > 1) {
+    scaled /= 1000;
+    units.shift();
+  }
+  return `${scaled.toFixed(units[0] !== "B" && scaled < 9.95 ? 1 : 0)} ${units[0]}`;
+}
+
 /** A duration, given in seconds, in its two largest units: 42 s, 3 min 5 s, 2 h 10 min. */
 export function duration(seconds) {
   if (!known(seconds)) return UNKNOWN;

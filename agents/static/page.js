@@ -20,7 +20,6 @@ const LINKS = {
 
 const at = (id) => document.getElementById(id);
 const ui = { open: new Map(), filters: new Map(), focus: new Map(), everything: new Set(), search: "", width: 0 };
-const most = new Map();
 let state = null;
 let skew = 0; // the service's clock less this one's, in ms
 let link = "waiting";
@@ -42,7 +41,7 @@ function draw() {
       h("h2", { class: "unseen" }, "Streams applications"),
       apps.length ? apps.map((app) => application(app, ui, now())) : h("p", { class: "panel quiet" },
         state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there.")),
-    h("div", { key: "side", class: "side" }, reassignments(state, most, now()), groups(state, ui.search)),
+    h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search)),
   ]);
   document.title = title(apps);
 }

@@ -10,8 +10,21 @@ import pytest
 
 import caughtup
 from caughtup.agents.health import Health
-from caughtup.agents.page_state import group_summary, page_steps
+from caughtup.agents.page_state import (
+    MOVEMENTS_SHOWN,
+    group_summary,
+    page_steps,
+    reassignment_view,
+)
+from caughtup.models.ids import TopicPartition
 from caughtup.models.state import ClusterState
+from tests.support.reassigning import (
+    ORPHANED_MS,
+    SEEN_MS,
+    cluster_look,
+    moving_look,
+    reassigning,
+)
 from tests.support.states import (
     HOSTILE,
     JUDGED_MS,
@@ -199,26 +212,37 @@ def test_clients_stand_in_the_order_of_their_names() -> None:
     assert [client["name"] for client in application["clients"]] == ["a", "m", "z"]
 
 
-def test_partitions_in_movement_say_how_far_they_are_and_since_when(page: dict[str, Any]) -> None:
-    assert page["reassignments"] == [
-        {
-            "topic": "orders-in",
-            "partition": 0,
-            "phase": "A",
-            "replicas": [3, 1, 2],
-            "target": [3, 1],
-            "adding": [3],
-            "removing": [2],
-            "isr": [1, 2],
-            "leader": 1,
-            "offsets_remaining": 800,
-            "age_seconds": 10.0,
-            "idle_seconds": 10.0,
-        }
+def test_partitions_in_movement_are_there_with_how_they_fare_and_how_others_ended() -> None:
+    told = whole_state(reassigning(), Health(), SEEN_MS)
+    rows = [(row["topic"], row["verdict"]) for row in told["reassignments"]]
+    assert rows == [("dead", "dead target"), ("new", "measuring"), ("fine", "moving")]
+    assert told["reassignment_counts"] == {"dead target": 1, "measuring": 1, "moving": 1}
+    assert list(told["reassignment_counts"]) == ["dead target", "measuring", "moving"]
+    ended = [(row["topic"], row["outcome"]) for row in told["recent_reassignments"]]
+    assert ended == [("lost", "vanished"), ("done", "completed")]
+    assert (told["throttles"], told["reassignments_missing"]) == ([], ())
+    assert [t["name"] for t in reassignment_view(reassigning(), ORPHANED_MS)["throttles"]] == [
+        "6",
+        "left",
     ]
-    assert page["recent_reassignments"] == [
-        {"topic": "clicks", "partition": 1, "outcome": "completed", "at_ms": START_MS + 500}
-    ]
+
+
+def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts() -> None:
+    state = reassigning()
+    for number in range(5_000):
+        partition = TopicPartition("many", number)
+        state.reassignments.apply(moving_look(partition, 2, SEEN_MS, number))
+    told = reassignment_view(state, SEEN_MS)
+    assert len(told["reassignments"]) == MOVEMENTS_SHOWN
+    assert told["reassignments"][0]["topic"] == "dead"
+    assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
+    assert len(msgspec.json.encode(told)) < 60_000
+
+
+def test_what_the_last_look_lacked_is_told() -> None:
+    state = reassigning()
+    state.reassignments.apply_cluster(cluster_look(SEEN_MS, missing=("DESCRIBE on the cluster",)))
+    assert shown(state)["reassignments_missing"] == ["DESCRIBE on the cluster"]
 
 
 def test_a_clock_behind_the_records_gives_no_negative_age() -> None:

@@ -89,15 +89,40 @@ def state(**changes: Any) -> dict[str, Any]:
         "groups": [],
         "applications": [],
         "reassignments": [],
+        "reassignment_counts": {},
+        "throttles": [],
         "recent_reassignments": [],
         **changes,
     }
 
 
-def reassignment(topic: str, idle: float) -> dict[str, Any]:
-    sides = {"replicas": [2, 1], "target": [2], "adding": [2], "removing": [1], "isr": [1]}
-    figures = {"offsets_remaining": 900, "age_seconds": 700.0, "idle_seconds": idle}
-    return {"topic": topic, "partition": 0, "phase": "A", "leader": 1, **sides, **figures}
+def reassignment(topic: str, verdict: str = "moving", **known: Any) -> dict[str, Any]:
+    """Describe a partition that goes from broker 1 to broker 2, half of it copied."""
+    sides = {"replicas": [2, 1], "adding": [2], "removing": [1], "isr": [1]}
+    copies = [
+        {"broker": 2, "role": "added", "in_sync": False, "log_end": 450, "share": 0.5},
+        {"broker": 1, "role": "removed", "in_sync": True, "log_end": 900, "share": 1.0},
+    ]
+    figures = {
+        "bytes_remaining": 45_000_000,
+        "offsets_remaining": 450,
+        "rate_bytes_per_second": 1_500_000.0,
+        "eta_seconds": 30.0,
+        "age_seconds": 700.0,
+        "idle_seconds": 1.0,
+    }
+    return {
+        "topic": topic,
+        "partition": 0,
+        "phase": "A",
+        "leader": 1,
+        "original": [1],
+        "target": [2],
+        **sides,
+        **figures,
+        "verdict": verdict,
+        "copies": copies,
+    } | known
 
 
 def group(name: str, status: str | None = None, **known: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from caughtup.agents.health import Health
 from caughtup.agents.metrics import StateCollector
 from caughtup.agents.partition_series import LABELS
+from caughtup.agents.reassignment_metrics import LABELS as MOVEMENT_LABELS
 from caughtup.models.state import ClusterState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,7 @@ def read_yaml(path: Path) -> Any:
 def exposed_metrics() -> dict[str, tuple[str, ...]]:
     """Give the labels of every metric of /metrics, by the name that a query uses."""
     collector = StateCollector(ClusterState("c", {}), Health(ready=True, reader_lag=0, polled_ms=0))
-    return LABELS | {
+    return LABELS | MOVEMENT_LABELS | {
         family.name + ("_total" if family.type == "counter" else ""): tuple(family._labelnames)
         for family in collector.collect()
     }

@@ -118,7 +118,7 @@ async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
         applications=[hostile],
         groups=groups,
         cluster=MARKUP,
-        reassignments=[reassignment(MARKUP, 1.0)],
+        reassignments=[reassignment(MARKUP, "stalled", cause=MARKUP, why=MARKUP, advice=MARKUP)],
     )
     async with serving(told) as server:
         await page.open(server.url)

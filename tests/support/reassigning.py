@@ -1,0 +1,82 @@
+"""A cluster in which partitions move: one well, one to a broker that is away, one just begun."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignment_look import (
+    BrokerLook,
+    ClusterLook,
+    PartitionLook,
+    TopicThrottle,
+)
+from caughtup.models.state import ClusterState
+from tests.support.streams import START_MS, cluster_state
+
+FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))
+DONE, LOST = (TopicPartition(name, 0) for name in ("done", "lost"))
+LOOKS, APART_MS = 40, 5_000
+#: When they were last looked at.
+SEEN_MS = START_MS + (LOOKS - 1) * APART_MS
+#: A throttle that nobody needs has been seen for so long by then.
+ORPHANED_MS = SEEN_MS + 700_000
+_RECORD_BYTES = 100
+
+
+def cluster_look(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterLook:
+    """Give six brokers, of which 5 is away and 6 has a throttle."""
+    brokers = {broker: BrokerLook(fenced=False) for broker in (1, 2, 3, 4)}
+    brokers[6] = BrokerLook(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
+    throttles = {"left": TopicThrottle("*", "*")}
+    return ClusterLook(at_ms, brokers, 1, 7, (4, 3), False, throttles, missing)
+
+
+def moving_look(partition: TopicPartition, target: int, at_ms: int, copied: int) -> PartitionLook:
+    """Look at a partition that goes from broker 1 to another, of 100,000 records so many copied."""
+    away = target == 5
+    return PartitionLook(
+        partition=partition,
+        replicas=(target, 1),
+        adding=(target,),
+        removing=(1,),
+        isr=(1,),
+        leader=1,
+        as_of_ms=at_ms,
+        leader_epoch=3,
+        offline=(target,) if away else (),
+        log_ends={1: 100_000} | ({} if away else {target: copied}),
+        sizes={1: 100_000 * _RECORD_BYTES} | ({} if away else {target: copied * _RECORD_BYTES}),
+        unanswered=(target,) if away else (),
+    )
+
+
+def reassigning() -> ClusterState:
+    """Look at all of them for some minutes, and work out how they fare."""
+    state = cluster_state()
+    tracker = state.reassignments
+    for number in range(LOOKS):
+        at_ms = START_MS + number * APART_MS
+        tracker.apply_cluster(cluster_look(at_ms))
+        tracker.apply(moving_look(FINE, 2, at_ms, 1_000 * number))
+        tracker.apply(moving_look(DEAD, 5, at_ms, 0))
+        assess(state, at_ms)
+    for ended in (DONE, LOST):
+        tracker.apply(moving_look(ended, 2, SEEN_MS, 10))
+    tracker.apply(moving_look(NEW, 3, SEEN_MS, 10))
+    assess(state, SEEN_MS)
+    tracker.end(DONE, (2,), (2,), SEEN_MS)
+    tracker.end(LOST, None, (), SEEN_MS)
+    return state
+
+
+def join(state: ClusterState, at_ms: int = SEEN_MS + APART_MS) -> None:
+    """Let the copy of FINE join the ISR."""
+    look = moving_look(FINE, 2, at_ms, 100_000)
+    state.reassignments.apply(replace(look, isr=(1, 2)))
+
+
+def assess(state: ClusterState, now_ms: int, budget_seconds: float | None = None) -> None:
+    """Work out how every partition in movement fares."""
+    for _ in state.reassignment_watch.assess(state.reassignments, now_ms, budget_seconds):
+        pass
