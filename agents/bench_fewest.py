@@ -1,38 +1,47 @@
-"""The fewest copies that any assignor could balance a group with: a bound, by flows over counts."""
+"""The fewest copies that any assignor could balance a group with: a bound, by linear programs."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from math import ceil, floor
+from typing import TYPE_CHECKING
 
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId
 
-Node = tuple[str, object]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+#: Some tasks' holders, by their place among the clients.
+Holders = tuple[int, ...]
 
 
-def fewest_copies(scenario: Scenario) -> int:
-    """Count the copies that have to be built at least.
+def fewest_copies(scenario: Scenario) -> int | None:
+    """Count the copies that have to be built at least; None where no placement is balanced.
 
-    Each task is to have its active and its standbys, on different clients; the actives and
-    standbys for each stream thread of any two clients are to differ by one at most. What a client
-    had, or lags less of than a client with nothing, needs not be built. This knows nothing of
-    tags, with which more may be needed, or of who the active is, which changes at no cost.
+    Each task is to have its active and its standbys, on different clients and, where clients have
+    the tags that standbys are spread over, with different ones as far as there are any; the
+    actives and standbys for each stream thread of any two clients are to differ by one at most.
+    What a client had, or lags less of than a client with nothing, needs not be built. This knows
+    nothing of who the active is, which changes at no cost.
     """
     members = scenario.clients
     size = 1 + min(scenario.configs.num_standby_replicas, len(members) - 1)
     kinds = Counter(_holders(scenario, task) for task in scenario.stateful)
+    crowds = list(_crowds(scenario, size))
     capacities = [client.capacity for client in members]
     tasks = len(scenario.stateful)
-    return tasks * size - max(
-        _most_kept(kinds, low, high, size)
+    found = (
+        _fewest(kinds, low, high, size, crowds)
         for low, high in _windows(capacities, tasks * size, tasks)
     )
+    return min((count for count in found if count is not None), default=None)
 
 
-def _holders(scenario: Scenario, task: TaskId) -> tuple[int, ...]:
+def _holders(scenario: Scenario, task: TaskId) -> Holders:
     most = max(client.lags[task] for client in scenario.clients)
     return tuple(
         place
@@ -42,6 +51,15 @@ def _holders(scenario: Scenario, task: TaskId) -> tuple[int, ...]:
         or client.lags[task] in (-2, 0)
         or 0 <= client.lags[task] < most
     )
+
+
+def _crowds(scenario: Scenario, size: int) -> Iterator[tuple[list[int], int]]:
+    """Give clients that share a tag's value, and how many copies of a task they may have."""
+    for key in scenario.configs.rack_aware_assignment_tags:
+        values = [client.tags.get(key) for client in scenario.clients]
+        for value in sorted({value for value in values if value is not None}):
+            places = [place for place, other in enumerate(values) if other == value]
+            yield places, max(1, ceil(size / len(set(values))))
 
 
 def _windows(capacities: list[int], total: int, most: int) -> Iterator[tuple[list[int], list[int]]]:
@@ -63,57 +81,52 @@ def _windows(capacities: list[int], total: int, most: int) -> Iterator[tuple[lis
             yield low, high
 
 
-def _most_kept(
-    kinds: Mapping[tuple[int, ...], int], low: list[int], high: list[int], size: int
-) -> int:
-    """Count the copies that can be kept within these limits: the greatest flow.
+def _fewest(
+    kinds: Mapping[Holders, int],
+    low: Sequence[int],
+    high: Sequence[int],
+    size: int,
+    crowds: Sequence[tuple[list[int], int]],
+) -> int | None:
+    """Solve one program: x[kind, client] copies of tasks that have the same holders.
 
-    Tasks with the same holders → holders → what each has to have, or may have besides.
+    Its solutions are whole numbers where the crowds don't overlap, as with one tag; otherwise
+    what is rounded up is still a bound.
     """
-    source, sink, besides = ("source", 0), ("sink", 0), ("besides", 0)
-    room: dict[Node, dict[Node, int]] = {}
+    from scipy.optimize import linprog
 
-    def add(start: Node, end: Node, capacity: int) -> None:
-        room.setdefault(start, {})[end] = capacity
-        room.setdefault(end, {}).setdefault(start, 0)
+    clients, ordered = len(low), sorted(kinds)
+    every = [kinds[holders] for holders in ordered]
+    cost = [float(c not in holders) for holders in ordered for c in range(clients)]
+    copies = _rows([[k * clients + c for c in range(clients)] for k in range(len(every))], cost)
+    loads = _rows([list(range(c, len(cost), clients)) for c in range(clients)], cost)
+    crowded = _rows(
+        [
+            [k * clients + c for c in places]
+            for k, (places, _) in product(range(len(every)), crowds)
+        ],
+        cost,
+    )
+    from scipy.sparse import vstack
 
-    for holders, tasks in kinds.items():
-        add(source, ("tasks", holders), tasks * size)
-        for place in holders:
-            add(("tasks", holders), ("client", place), tasks)
-    for place, (least, greatest) in enumerate(zip(low, high, strict=True)):
-        add(("client", place), sink, least)
-        add(("client", place), besides, greatest - least)
-    total = sum(kinds.values()) * size
-    add(besides, sink, total - sum(low))
-    kept = 0
-    while path := _path(room, source, sink):
-        amount = min(room[start][end] for start, end in path)
-        for start, end in path:
-            room[start][end] -= amount
-            room[end][start] += amount
-        kept += amount
-    return kept
-
-
-def _path(
-    room: Mapping[Node, Mapping[Node, int]], source: Node, sink: Node
-) -> list[tuple[Node, Node]]:
-    """Find a shortest path along which there is room."""
-    before: dict[Node, Node] = {source: source}
-    queue = deque([source])
-    while queue:
-        node = queue.popleft()
-        for other, left in room.get(node, {}).items():
-            if left and other not in before:
-                before[other] = node
-                if other == sink:
-                    return list(_back(before, sink))
-                queue.append(other)
-    return []
+    solved = linprog(
+        cost,
+        A_eq=copies,
+        b_eq=[count * size for count in every],
+        A_ub=vstack([loads, -loads, crowded], format="csr"),
+        b_ub=[*high, *(-least for least in low), *(n * most for n in every for _, most in crowds)],
+        bounds=[(0, count) for count in every for _ in range(clients)],
+        method="highs",
+    )
+    return ceil(solved.fun - 1e-6) if solved.status == 0 else None
 
 
-def _back(before: Mapping[Node, Node], node: Node) -> Iterable[tuple[Node, Node]]:
-    while before[node] != node:
-        yield before[node], node
-        node = before[node]
+def _rows(columns: Sequence[Sequence[int]], cost: Sequence[float]) -> csr_array:
+    """Make a matrix with a 1 in each of these columns of each row."""
+    from scipy.sparse import csr_array
+
+    ends = [0]
+    for row in columns:
+        ends.append(ends[-1] + len(row))
+    flat = [column for row in columns for column in row]
+    return csr_array(([1.0] * len(flat), flat, ends), shape=(len(columns), len(cost)))

@@ -49,24 +49,32 @@ _MOST_TASKS_WITH_RACKS = 100
     show_default=True,
     help="How many of them HighAvailabilityTaskAssignor balances, too.",
 )
+@click.option("--only", default="", help="Only groups with this in their name, such as tags.")
 @click.option(
     "--plain", is_flag=True, help="Leave out the groups with client tags and those with racks."
 )
 @format_option
-def movement(seeds: int, kafka_seeds: int, plain: bool, output: str) -> None:
+def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) -> None:
     """Change the members of balanced groups, and count until they are balanced again.
 
     Every copy is caught up by the next rebalance. Kafka's figures are the published jar's; with
     tags or racks they are those of our HighAvailabilityTaskAssignor, which decides alike.
     The exit status is 1 if anything of what is promised for minimal_movement doesn't hold.
     """
-    varieties = [one for one in VARIETIES if not plain or not (one.tags or one.racks)]
+    varieties = [
+        one for one in VARIETIES if only in str(one) and not (plain and (one.tags or one.racks))
+    ]
+    if not varieties:
+        known = "; ".join(map(str, VARIETIES))
+        raise UserError(f"no group has {only!r} in its name: there are {known}")
     figures = []
     try:
         for figure in measure_movement(CHANGES, varieties, seeds, kafka_seeds):
             figures.append(figure)
             if output == "json":
                 click.echo(msgspec.json.encode(figure).decode())
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     if output == "table":
@@ -105,8 +113,7 @@ def measure_movement(
                     "variety": str(variety),
                     "seeds": seeds,
                     "ours": _summary(ours),
-                    "fewest": statistics.fmean(fewest),
-                    "most_ratio": max(map(_ratio, ours, fewest)),
+                    **_bound(ours, fewest),
                     "broken": sorted(
                         {
                             promise
@@ -118,18 +125,16 @@ def measure_movement(
                 }
 
 
-def broken_promises(outcome: Outcome, fewest: int, variety: Variety) -> Iterator[str]:
+def broken_promises(outcome: Outcome, fewest: int | None, variety: Variety) -> Iterator[str]:
     """Name what minimal_movement promises and an outcome doesn't keep.
 
-    The bound on copies knows nothing of tags, so with standbys to be spread over tags nothing is
-    promised of it.
+    Where no placement is balanced with the tags that there are, nothing is promised of the number
+    of copies; and where standbys are spread over tags, a warm-up may come to nothing.
     """
     most = outcome.scenario.configs.max_warmup_replicas
     if not outcome.converged:
         yield "converges"
-    if outcome.copies_built > MOST_COPIES_RATIO * fewest and not (
-        variety.tags and variety.standbys
-    ):
+    if fewest is not None and outcome.copies_built > MOST_COPIES_RATIO * fewest:
         yield "copies"
     if outcome.rounds > outcome.copies_built / most + MORE_ROUNDS:
         yield "rounds"
@@ -139,7 +144,7 @@ def broken_promises(outcome: Outcome, fewest: int, variety: Variety) -> Iterator
         yield "spread"
     if outcome.most_extra_copies > most:
         yield "extra copies"
-    if outcome.wasted_warm_ups:
+    if outcome.wasted_warm_ups and not (variety.tags and variety.standbys):
         yield "no wasted warm-up"
 
 
@@ -148,7 +153,7 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
     table = Table(
         title="Until a changed group is balanced again: means",
         caption="Ratio: the most copies built, over the fewest with which any assignor could "
-        "balance the group, tags aside.",
+        "balance the group. None: with these tags nobody could.",
     )
     for column in ("group", "change"):
         table.add_column(column, no_wrap=True)
@@ -170,8 +175,8 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
             figure["variety"],
             figure["change"],
             f"{ours['copies']:,.1f}",
-            f"{figure['fewest']:,.1f}",
-            f"{figure['most_ratio']:.2f}",
+            "none" if figure["fewest"] is None else f"{figure['fewest']:,.1f}",
+            "" if figure["most_ratio"] is None else f"{figure['most_ratio']:.2f}",
             f"{ours['rounds']:,.1f}",
             f"{ours['cold']:,.1f}",
             *(
@@ -184,8 +189,20 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _ratio(outcome: Outcome, fewest: int) -> float:
-    return outcome.copies_built / fewest if fewest else 1.0 + outcome.copies_built
+def _bound(outcomes: Sequence[Outcome], fewest: Sequence[int | None]) -> dict[str, Any]:
+    """Sum up the fewest copies possible, where the group can be balanced at all."""
+    pairs = [
+        (outcome.copies_built, least)
+        for outcome, least in zip(outcomes, fewest, strict=True)
+        if least is not None
+    ]
+    return {
+        "balanceable": len(pairs),
+        "fewest": statistics.fmean(least for _, least in pairs) if pairs else None,
+        "most_ratio": max(
+            (built / least if least else 1.0 + built for built, least in pairs), default=None
+        ),
+    }
 
 
 def _summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from caughtup.agents.bench_changes import CHANGES, VARIETIES, Change, Variety, c
 from caughtup.agents.bench_command import bench
 from caughtup.agents.bench_fewest import fewest_copies
 from caughtup.agents.bench_movement import broken_promises, measure_movement
+from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.simulation import Outcome, play
-from tests.models.assignors.building import client, scenario
+from tests.models.assignors.building import client, described, scenario
 
 SMALL = [change for change in CHANGES if change.tasks <= 100]
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
@@ -67,6 +68,20 @@ def test_what_a_client_has_is_not_counted_among_the_fewest_copies() -> None:
     wide = client(capacity=4)
     assert fewest_copies(scenario(client(active=tasks), wide, stateful=tasks)) == 3
     assert fewest_copies(scenario(client(active=tasks), client(), stateful=tasks, standbys=1)) == 4
+
+
+def test_the_fewest_copies_are_counted_with_the_tags_that_standbys_are_spread_over() -> None:
+    """Two of three are in one zone: whatever isn't alone in the other has to have a copy there."""
+    tasks = ("0_0", "0_1", "0_2")
+    clients = [client(active=tasks), client(standby=tasks), client()]
+    group = described(*clients, stateful=tasks, standbys=1)
+    for one, zone in zip(clients, "aab", strict=True):
+        one["tags"] = {"zone": zone}
+    assert fewest_copies(parse_scenario(group)) == 2
+    group["config"]["rack.aware.assignment.tags"] = ["zone"]
+    assert fewest_copies(parse_scenario(group)) is None, "one would have three, another one"
+    clients[2]["capacity"] = 2
+    assert fewest_copies(parse_scenario(group)) == 3
 
 
 def test_a_promise_that_is_not_kept_is_named_and_gives_exit_status_1(
