@@ -128,7 +128,7 @@ class ClusterProtocol:
         for code, message in await _decode(answers.decode_altered, data):
             raise_for(code, message)
 
-    async def quorum(self) -> Quorum:
+    async def describe_quorum(self) -> Quorum:
         """Tell which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
         data = await self._ask_controller(requests.describe_quorum_call())
         code, leader, epoch = _decoded(cluster_answers.decode_quorum, data)

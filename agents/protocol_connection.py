@@ -10,6 +10,7 @@ any of it.
 from __future__ import annotations
 
 import asyncio
+import os
 import struct
 from collections.abc import Mapping
 from io import BytesIO
@@ -109,7 +110,7 @@ class BrokerConnection:
         except TimeoutError:
             raise RequestTimedOutError(f"no answer within {timeout_seconds:g} s") from None
         except OSError as error:
-            raise KafkaConnectionError(error.strerror or str(error)) from None
+            raise KafkaConnectionError(_reason(error)) from None
         return connection
 
     @property
@@ -131,7 +132,7 @@ class BrokerConnection:
             raise RequestTimedOutError(f"no answer within {self._timeout_seconds:g} s") from None
         except OSError as error:
             self.close()
-            raise KafkaConnectionError(error.strerror or str(error)) from None
+            raise KafkaConnectionError(_reason(error)) from None
         except BaseException:
             self.close()
             raise
@@ -144,6 +145,13 @@ class BrokerConnection:
 def bootstrap_addresses(servers: str) -> list[tuple[str, int]]:
     """Read ``bootstrap_servers``, in random order."""
     return [(host, port) for host, port, _ in collect_hosts(servers)]
+
+
+def _reason(error: OSError) -> str:
+    """Give the system's own words: those of asyncio repeat the address instead."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
 
 
 def raise_for(code: int, message: str | None = None) -> None:

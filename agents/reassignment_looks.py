@@ -111,7 +111,7 @@ class ReassignmentLooks:
 
     async def _quorum(self, missing: set[str]) -> Quorum:
         try:
-            return await self.protocol.quorum()
+            return await self.protocol.describe_quorum()
         except KafkaError as error:
             missing.add(f"the controllers' quorum: {words(error)}")
             return Quorum(None, None)

@@ -4,98 +4,84 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import time
 
 import faust
 import msgspec
-from aiokafka.errors import ClusterAuthorizationFailedError, KafkaError
-from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
+from aiokafka.errors import KafkaError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
 from caughtup.agents.health import Health
-from caughtup.agents.kafka_config import aiokafka_config, rdkafka_config
-from caughtup.agents.protocol import ClusterProtocol, ListedReassignment
+from caughtup.agents.kafka_config import aiokafka_config
+from caughtup.agents.progress import Progress
+from caughtup.agents.protocol import words
+from caughtup.agents.reassignment_ends import Endings, KnownMovement
+from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
+from caughtup.agents.reassignment_pace import Pace
+from caughtup.agents.reassignment_records import (
+    CLUSTER_KEY,
+    SCHEMA,
+    ClusterRecord,
+    ReassignmentRecord,
+    decode_cluster,
+    decode_partition,
+    encode,
+)
 from caughtup.agents.settings import Settings
+from caughtup.agents.snapshot import read_topic
+from caughtup.agents.topics import REASSIGNMENTS, topic_name
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment_look import PartitionLook
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
 
-SCHEMA = 1
 PROBE = "reassignments"
-_TIMEOUT_SECONDS = 10.0
-
-
-class ReassignmentRecord(msgspec.Struct, omit_defaults=True):
-    """The value on caughtup-reassignments: broker ids, offsets and ms.
-
-    ``ended`` marks the last look at a partition that is no longer listed; ``replicas`` is then
-    its shape now, empty if it is gone. A tombstone follows.
-    """
-
-    schema: int
-    topic: str
-    partition: int
-    as_of_ms: int
-    replicas: tuple[int, ...] = ()
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-    isr: tuple[int, ...] = ()
-    leader: int | None = None
-    log_ends: dict[int, int] = {}
-    ended: bool = False
-
-
-_decode = msgspec.json.Decoder(ReassignmentRecord).decode
+#: So many records are taken, or sent, before anything else has its turn.
+_SLICE = 100
 
 
 def reassignments(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
-    """Register the reassignments agent: one record in, the tracker updated."""
+    """Register the reassignments agent: records in batches, the tracker updated."""
 
     @app.agent(topic, name="reassignments")
     async def apply(records: faust.StreamT[bytes]) -> None:
-        async for event in records.events():
-            apply_record(state, event.key, event.value)
+        async for events in records.take_events(_SLICE, within=0.05):
+            for event in events:
+                apply_record(state, event.key, event.value)
 
 
 def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
     """Take one record of caughtup-reassignments; a malformed one is logged and skipped."""
     if value is None:
         return
+    tracker = state.reassignments
     try:
-        record = _decode(value)
+        if key == CLUSTER_KEY:
+            tracker.apply_cluster(decode_cluster(value).to_look())
+            return
+        record = decode_partition(value)
     except msgspec.MsgspecError as error:
         log.warning("skipped a record of reassignments, key %r: %s", key, error)
         return
-    partition = TopicPartition(record.topic, record.partition)
+    partition, as_of_ms = record.topic_partition, record.as_of_ms
     if record.ended:
-        state.reassignments.end(partition, record.replicas or None, record.isr, record.as_of_ms)
-        return
-    state.reassignments.apply(
-        PartitionLook(
-            partition=partition,
-            replicas=record.replicas,
-            adding=record.adding,
-            removing=record.removing,
-            isr=record.isr,
-            leader=record.leader,
-            log_ends=record.log_ends,
-            as_of_ms=record.as_of_ms,
-        )
-    )
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, ClusterAuthorizationFailedError):  # its own hold the broker's request
-        return "missing: DESCRIBE on the cluster"
-    return str(error) or type(error).__name__
+        tracker.end(partition, record.replicas or None, record.isr, as_of_ms)
+    elif record.unlisted:
+        tracker.unlisted(partition, as_of_ms)
+    else:
+        look = record.to_look()
+        tracker.apply(look, since_ms=record.since_ms, original=record.original)
 
 
 class ReassignmentsProbe(Service):
-    """Asks the controller what is in movement, and the brokers how far their replicas are."""
+    """Looks at what is in movement and publishes it, quicker and slower as it is worth it.
+
+    ``reassignments_interval`` is the shortest pause between two looks. A movement's beginning is
+    read back at the start, so that it has its age and its original replicas after a restart, too.
+    """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
@@ -103,88 +89,123 @@ class ReassignmentsProbe(Service):
         self, settings: Settings, health: Health, state: ClusterState, topic: faust.TopicT
     ) -> None:
         super().__init__()
-        self._interval = settings.reassignments_interval
+        self._settings = settings
         self._config = aiokafka_config(settings)
-        self._admin = AdminClient(rdkafka_config(settings))
+        self._pace = Pace(settings.reassignments_interval)
         self._health = health
         self._state = state
         self._topic = topic
+        self._known: dict[TopicPartition, KnownMovement] = {}
+        self._endings = Endings()
+        self._missing: tuple[str, ...] = ()
 
     @Service.task
     async def _run(self) -> None:
+        await self._read_back()
         while not self.should_stop:
             try:
-                async with ClusterProtocol(self._config) as protocol:
+                async with ReassignmentLooks(self._config) as looks:
                     while not self.should_stop:
-                        await self._round(protocol)
-                        self._health.succeeded(PROBE, now_ms())
-                        await self.sleep(self._interval)
-            except (KafkaError, KafkaException, OSError, TimeoutError) as error:
-                if self._health.failed(PROBE):
-                    log.warning("listing reassignments: %s", _words(error))
-                await self.sleep(self._interval)
+                        await self.sleep(await self._round(looks))
+            except (KafkaError, OSError, TimeoutError) as error:
+                reason = words(error) if isinstance(error, KafkaError) else str(error)
+                self._failed(reason or type(error).__name__)
+                await self.sleep(self._settings.reassignments_interval)
 
-    async def _round(self, protocol: ClusterProtocol) -> None:
-        listed = await protocol.list_reassignments()
-        finished = self._state.reassignments.moving.keys() - listed.keys()
-        topics = {partition.topic for partition in listed.keys() | finished}
-        shapes = await asyncio.to_thread(self._describe, topics) if topics else {}
-        log_ends = await self._log_ends(protocol, listed)
-        as_of = now_ms()
-        for partition, movement in sorted(listed.items()):
-            isr, leader, _ = shapes.get(partition, ((), None, ()))
-            ends = {
-                broker: found[partition] for broker, found in log_ends.items() if partition in found
-            }
-            await self._send(
-                ReassignmentRecord(
-                    SCHEMA, *partition, as_of, *movement, isr=isr, leader=leader, log_ends=ends
-                )
-            )
-        for partition in sorted(finished):
-            isr, _, replicas = shapes.get(partition, ((), None, ()))
-            record = ReassignmentRecord(SCHEMA, *partition, as_of, replicas, isr=isr, ended=True)
+    async def _read_back(self) -> None:
+        """Take up what was known before a restart: what ended meanwhile has to be told, too."""
+        while not self.should_stop:
+            try:
+                self._known = await asyncio.to_thread(self._read)
+                return
+            except UserError as error:
+                self._failed(error.message)
+                await self.sleep(self._settings.reassignments_interval)
+
+    def _read(self) -> dict[TopicPartition, KnownMovement]:
+        name = topic_name(self._settings, REASSIGNMENTS)
+        last = dict(read_topic(self._settings, name, Progress()))  # the last record of each key
+        last.pop(CLUSTER_KEY, None)
+        return dict(map(_known, filter(None, map(_moving, last.values()))))
+
+    async def _round(self, looks: ReassignmentLooks) -> float:
+        """Look once, publish, and give the seconds to wait."""
+        began = time.monotonic()
+        found = await looks.look(self._known.keys())
+        await self._publish(found)
+        if found.cluster.missing != self._missing:
+            for what in sorted({*found.cluster.missing} - {*self._missing}):
+                log.warning("reassignments: cannot tell %s", what)
+            self._missing = found.cluster.missing
+        if found.listed:
+            self._health.succeeded(PROBE, now_ms())
+        else:
+            self._health.failed(PROBE)
+        return self._pace.pause_seconds(found.moving, time.monotonic() - began)
+
+    async def _publish(self, found: Round) -> None:
+        cluster = ClusterRecord.from_look(found.cluster)
+        await self._topic.send(key=CLUSTER_KEY, value=encode(cluster))
+        for index, look in enumerate(found.moving):
+            if index % _SLICE == 0:
+                await asyncio.sleep(0)
+            await self._send(self._note(look))
+        if found.listed:
+            moving = {look.partition for look in found.moving}
+            for partition in sorted(self._known.keys() - moving):
+                await self._unlisted(partition, found)
+
+    def _note(self, look: PartitionLook) -> ReassignmentRecord:
+        """Remember a look, and give its record with what is known of the movement's beginning."""
+        self._endings.forget(look.partition)
+        known = self._known.get(look.partition)
+        since_ms, original = (known.since_ms, known.original) if known else (None, None)
+        tracked = self._state.reassignments.moving.get(look.partition)
+        if tracked is not None:
+            since_ms, original = tracked.since_ms, tracked.original
+        self._known[look.partition] = KnownMovement(look, since_ms, original)
+        return ReassignmentRecord.from_look(look, since_ms, original)
+
+    async def _unlisted(self, partition: TopicPartition, found: Round) -> None:
+        known, as_of_ms = self._known[partition], found.cluster.as_of_ms
+        if partition not in found.shapes:
+            return
+        shape = found.shapes[partition]
+        if not self._endings.is_over(known, shape):
+            record = ReassignmentRecord.from_look(known.look, known.since_ms, known.original)
+            record.as_of_ms, record.unlisted = as_of_ms, True
             await self._send(record)
-            await self._topic.send(key=str(partition).encode(), value=None)
+            return
+        if partition not in self._state.reassignments.moving:
+            # It ended while the service was down, whose tracker learns of it by this.
+            await self._send(
+                ReassignmentRecord.from_look(known.look, known.since_ms, known.original)
+            )
+        replicas, isr = ((), ()) if shape is None else (shape.replicas, shape.isr)
+        record = ReassignmentRecord(SCHEMA, *partition, as_of_ms, replicas, isr=isr, ended=True)
+        await self._send(record)
+        await self._topic.send(key=record.key, value=None)
+        del self._known[partition]
 
     async def _send(self, record: ReassignmentRecord) -> None:
-        key = f"{record.topic}-{record.partition}".encode()
-        await self._topic.send(key=key, value=msgspec.json.encode(record))
+        await self._topic.send(key=record.key, value=encode(record))
 
-    async def _log_ends(
-        self, protocol: ClusterProtocol, listed: dict[TopicPartition, ListedReassignment]
-    ) -> dict[int, dict[TopicPartition, int]]:
-        """Ask every broker that holds one of the replicas; one that doesn't answer is left out."""
-        by_broker: dict[int, list[TopicPartition]] = {}
-        for partition, movement in sorted(listed.items()):
-            for broker in movement.replicas:
-                by_broker.setdefault(broker, []).append(partition)
-        found = {}
-        for broker, partitions in sorted(by_broker.items()):
-            try:
-                found[broker] = (await protocol.replica_log_ends(broker, partitions)).ends
-            except (KafkaError, OSError, TimeoutError) as error:
-                log.debug("broker %d doesn't tell its log ends: %r", broker, error)
-        return found
+    def _failed(self, reason: str) -> None:
+        if self._health.failed(PROBE):
+            log.warning("looking at reassignments: %s", reason)
 
-    def _describe(
-        self, topics: Iterable[str]
-    ) -> dict[TopicPartition, tuple[tuple[int, ...], int | None, tuple[int, ...]]]:
-        """Give ISR, leader and replicas of every partition; a topic that is gone is left out."""
-        futures = self._admin.describe_topics(
-            TopicCollection(sorted(topics)), request_timeout=_TIMEOUT_SECONDS
-        )
-        shapes = {}
-        for name, future in futures.items():
-            try:
-                described = future.result()
-            except KafkaException as error:
-                log.debug("topic %s: %s", name, error.args[0].str())
-                continue
-            for info in described.partitions:
-                shapes[TopicPartition(name, info.id)] = (
-                    tuple(node.id for node in info.isr),
-                    info.leader.id if info.leader else None,
-                    tuple(node.id for node in info.replicas),
-                )
-        return shapes
+
+def _moving(value: bytes | None) -> ReassignmentRecord | None:
+    """Give a record that was read back, None unless it is of a movement that goes on."""
+    if value is None:
+        return None
+    try:
+        record = decode_partition(value)
+    except msgspec.MsgspecError:
+        return None
+    return None if record.ended else record
+
+
+def _known(record: ReassignmentRecord) -> tuple[TopicPartition, KnownMovement]:
+    since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
+    return record.topic_partition, KnownMovement(record.to_look(), since_ms, record.original)
