@@ -13,6 +13,7 @@ from caughtup.agents.demo_command import demo
 from caughtup.agents.explain_command import explain
 from caughtup.agents.lag_command import lag
 from caughtup.agents.pipeline_command import pipeline
+from caughtup.agents.reassignments_command import reassignments
 from caughtup.agents.run_command import run
 
 
@@ -32,5 +33,5 @@ def completion(shell: str) -> None:
     click.echo(kind(main, {}, "caughtup", "_CAUGHTUP_COMPLETE").source())
 
 
-for command in (run, lag, explain, assign, check, pipeline, demo, bench):
+for command in (run, lag, reassignments, explain, assign, check, pipeline, demo, bench):
     main.add_command(command)

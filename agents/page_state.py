@@ -67,7 +67,7 @@ def reassignment_view(state: ClusterState, now_ms: int) -> dict[str, Any]:
     tracker, watch = state.reassignments, state.reassignment_watch
     worst = worst_first(tracker, watch)[:MOVEMENTS_SHOWN]
     return {
-        "reassignments": [page_row(tracker, *movement, now_ms) for movement in worst],
+        "reassignments": [page_row(tracker, movement, now_ms) for movement in worst],
         "reassignment_counts": verdict_counts(tracker, watch),
         "reassignments_missing": tracker.cluster.missing if tracker.cluster is not None else (),
         "throttles": [throttle_row(throttle) for throttle in watch.orphaned(now_ms)],

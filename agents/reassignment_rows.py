@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import isfinite, isinf
-from typing import Any
+from typing import Any, NamedTuple
 
 from caughtup.models import controllers
 from caughtup.models.durations import duration
@@ -27,14 +27,17 @@ _BROKERS = frozenset(("replica", "leader", "quorum_leader", "throttled_broker"))
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-def movement_line(
-    tracker: ReassignmentTracker,
-    partition: TopicPartition,
-    tracked: TrackedMovement,
-    assessed: AssessedMovement | None,
-    now_ms: int,
-) -> dict[str, Any]:
+class Movement(NamedTuple):
+    """A partition in movement, and what was last worked out of it (None: nothing yet)."""
+
+    partition: TopicPartition
+    tracked: TrackedMovement
+    assessed: AssessedMovement | None
+
+
+def movement_line(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> dict[str, Any]:
     """Describe a partition in movement as a line of ``caughtup reassignments --format json``."""
+    partition, tracked, assessed = movement
     look = tracked.latest
     known: dict[str, Any] = {"verdict": MEASURING}
     if assessed is not None:
@@ -71,15 +74,10 @@ def movement_line(
     return {name: value for name, value in line.items() if value is not None}
 
 
-def page_row(
-    tracker: ReassignmentTracker,
-    partition: TopicPartition,
-    tracked: TrackedMovement,
-    assessed: AssessedMovement | None,
-    now_ms: int,
-) -> dict[str, Any]:
+def page_row(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> dict[str, Any]:
     """Describe a partition in movement for the page: its line, words, and a bar for each copy."""
-    row = movement_line(tracker, partition, tracked, assessed, now_ms)
+    row = movement_line(tracker, movement, now_ms)
+    _, tracked, assessed = movement
     if assessed is not None:
         row["why"] = in_words(assessed.verdict.evidence)
         eta = assessed.figures.eta
@@ -88,22 +86,18 @@ def page_row(
     return row
 
 
-def worst_first(
-    tracker: ReassignmentTracker, watch: ReassignmentWatch
-) -> list[tuple[TopicPartition, TrackedMovement, AssessedMovement | None]]:
+def worst_first(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> list[Movement]:
     """Give the partitions in movement, those that need somebody first, then the slowest ones."""
 
-    def rank(
-        item: tuple[TopicPartition, TrackedMovement, AssessedMovement | None],
-    ) -> tuple[float, float, TopicPartition]:
-        partition, _, assessed = item
+    def rank(movement: Movement) -> tuple[float, float, TopicPartition]:
+        partition, _, assessed = movement
         if assessed is None:
             return (-_SEVERITY[MEASURING], 0.0, partition)
         eta = assessed.figures.eta
         severity = _SEVERITY.get(assessed.verdict.verdict, len(_SEVERITY))
         return (-severity, -(eta.seconds if eta is not None else 0.0), partition)
 
-    found = [(p, tracked, watch.find(p, tracked)) for p, tracked in tracker.moving.items()]
+    found = [Movement(p, tracked, watch.find(p, tracked)) for p, tracked in tracker.moving.items()]
     return sorted(found, key=rank)
 
 

@@ -61,11 +61,11 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     """
     admin, cluster = connect(settings)
     state = ClusterState(cluster, settings.parameters())
-    for key, value in _read_if_allowed(settings, RECOMMENDATIONS, progress):
+    for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
         take_published(state, key, value)
-    for key, value in _read_if_allowed(settings, APPLICATION_STATES, progress):
+    for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
         apply_application_state(state, key, value, now_ms())
-    for key, value in _read_if_allowed(settings, END_OFFSETS, progress):
+    for key, value in read_if_allowed(settings, END_OFFSETS, progress):
         apply_record(state, key, value)
     batch: list[tuple[bytes | None, bytes | None]] = []
     for record in read_topic(settings, CONSUMER_OFFSETS, progress):
@@ -100,15 +100,16 @@ class _NotAllowedError(UserError):
     """The cluster doesn't let us read a topic."""
 
 
-def _read_if_allowed(
-    settings: Settings, name: str, progress: Progress
+def read_if_allowed(
+    settings: Settings, name: str, progress: Progress, since_ms: int | None = None
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
     """Give the records of a topic of the service's; none if it is missing, or not for us to read.
 
-    The service adds the past to what a command sees by itself.
+    The service adds the past to what a command sees by itself, ``since_ms`` only what was written
+    since then.
     """
     try:
-        yield from read_topic(settings, topic_name(settings, name), progress)
+        yield from read_topic(settings, topic_name(settings, name), progress, since_ms)
     except _NotAllowedError as error:
         log.debug("%s", error)
 
@@ -139,11 +140,12 @@ def take_movement(state: ClusterState, value: bytes | None) -> None:
 
 
 def read_topic(
-    settings: Settings, topic: str, progress: Progress
+    settings: Settings, topic: str, progress: Progress, since_ms: int | None = None
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
     """Give the records of a topic, up to its end as it is now; none if there is no such topic.
 
-    read_committed. Raises UserError when it can't be read.
+    read_committed. ``since_ms``: from the first record of that time on, not from the start.
+    Raises UserError when it can't be read.
     """
     consumer = _consumer(settings)
     try:
@@ -154,6 +156,13 @@ def read_topic(
             raise _refused(topic, metadata.error)
         partitions = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in metadata.partitions]
         starts, ends = _bounds(settings, partitions)
+        if since_ms is not None:
+            asked = [TopicPartition(topic, p, since_ms) for p in metadata.partitions]
+            partitions = consumer.offsets_for_times(asked, timeout=_TIMEOUT_SECONDS)
+            # Below 0: there is no such record.
+            starts = {
+                p.partition: p.offset if p.offset >= 0 else ends[p.partition] for p in partitions
+            }
         consumer.assign(partitions)
         unfinished = {p for p in ends if starts[p] < ends[p]}
         # Compaction leaves fewer records than the offsets say.

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from caughtup.agents.reassignment_rows import (
+    Movement,
     ended_row,
     in_words,
     movement_line,
@@ -70,7 +71,9 @@ def line(state: ClusterState, partition: TopicPartition, page: bool = False) -> 
     tracked = tracker.moving[partition]
     assessed = state.reassignment_watch.find(partition, tracked)
     describe = page_row if page else movement_line
-    written = msgspec.json.encode(describe(tracker, partition, tracked, assessed, SEEN_MS))
+    written = msgspec.json.encode(
+        describe(tracker, Movement(partition, tracked, assessed), SEEN_MS)
+    )
     read: dict[str, Any] = json.loads(written)
     return read
 
