@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from caughtup.agents.protocol import ClusterProtocol
+from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
 
@@ -26,6 +27,9 @@ def mover(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None]
 
 
 async def quorum_leader(bootstrap_servers: str) -> int:
-    """Ask who the active controller is. Raises KafkaError."""
+    """Ask who the active controller is. Raises KafkaError, or CaughtupError if there is none."""
     async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
-        return (await protocol.describe_quorum()).leader
+        leader = (await protocol.describe_quorum()).leader
+    if leader is None:
+        raise CaughtupError("no_controller", "no controller leads")
+    return leader

@@ -86,7 +86,7 @@ class Churn:
         nodes = self._cluster.node_ids
         for name, (megabytes, partitions, throttled) in sorted(_TOPICS.items()):
             placed = [self._random.sample(nodes, 2) for _ in range(partitions)]
-            topic = NewTopic(name, replica_assignment=placed)
+            topic = NewTopic(name, partitions, replica_assignment=placed)
             admin.create_topics([topic])[name].result(60)
             count = partitions * megabytes * 1_000_000 // _RECORD_BYTES
             produce(self._cluster, name, count, value_bytes=_RECORD_BYTES)

@@ -186,7 +186,7 @@ class StagedMoves:
 
     def _topic(self, name: str, replicas: list[int], megabytes: int) -> TopicPartition:
         """Create a topic of one partition on these brokers, and fill it."""
-        topic = NewTopic(name, replica_assignment=[replicas])
+        topic = NewTopic(name, 1, replica_assignment=[replicas])
         try:
             self._admin.create_topics([topic])[name].result(60)
         except KafkaException as problem:
