@@ -82,11 +82,12 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     changes = kept_channel(app, _BATCHES_WAITING)
     wakeups = kept_channel(app)
     ends = _topic(app, settings, END_OFFSETS)
-    movements = _topic(app, settings, REASSIGNMENTS)
+    moving = _topic(app, settings, REASSIGNMENTS)
+    movements = _topic(app, settings, MOVEMENTS)
 
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, ends, state, wakeups)
-    reassignments(app, movements, state)
+    reassignments(app, moving, movements, state)
     application_states(app, _topic(app, settings, APPLICATION_STATES), state, wakeups)
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
     recommend(
@@ -95,12 +96,12 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         state,
         health,
         _topic(app, settings, RECOMMENDATIONS),
-        _topic(app, settings, MOVEMENTS),
+        movements,
         hurry,
     )
     app.service(OffsetsReader(settings, health, changes))
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
-    app.service(ReassignmentsProbe(settings, health, state, movements))
+    app.service(ReassignmentsProbe(settings, health, state, moving))
     app.service(Assessor(state, health, settings.reassignment_budget))
     if settings.lag_interval:
         app.service(LagTopic(settings, state, health))

@@ -15,6 +15,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import aiokafka_config
+from caughtup.agents.outbox import Outbox
 from caughtup.agents.progress import Progress
 from caughtup.agents.protocol import words
 from caughtup.agents.reassignment_ends import Endings, KnownMovement
@@ -43,29 +44,41 @@ PROBE = "reassignments"
 _SLICE = 100
 
 
-def reassignments(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
-    """Register the reassignments agent: records in batches, the tracker updated."""
+def reassignments(
+    app: faust.App, topic: faust.TopicT, movements: faust.TopicT, state: ClusterState
+) -> None:
+    """Register the reassignments agent: records in batches, the tracker updated, events sent."""
+    outbox = Outbox()
 
     @app.agent(topic, name="reassignments")
     async def apply(records: faust.StreamT[bytes]) -> None:
         async for events in records.take_events(_SLICE, within=0.05):
             for event in events:
-                apply_record(state, event.key, event.value)
+                partition = apply_record(state, event.key, event.value)
+                if partition is not None:
+                    for told in state.partition_movements.look(state.reassignments, partition):
+                        outbox.put(movements, str(partition).encode(), msgspec.json.encode(told))
+            await outbox.flush()
 
 
-def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
-    """Take one record of caughtup-reassignments; a malformed one is logged and skipped."""
+def apply_record(
+    state: ClusterState, key: bytes | None, value: bytes | None
+) -> TopicPartition | None:
+    """Take one record of caughtup-reassignments, and give the partition that it is about.
+
+    A malformed one is logged and skipped.
+    """
     if value is None:
-        return
+        return None
     tracker = state.reassignments
     try:
         if key == CLUSTER_KEY:
             tracker.apply_cluster(decode_cluster(value).to_look())
-            return
+            return None
         record = decode_partition(value)
     except msgspec.MsgspecError as error:
         log.warning("skipped a record of reassignments, key %r: %s", key, error)
-        return
+        return None
     partition, as_of_ms = record.topic_partition, record.as_of_ms
     if record.ended:
         tracker.end(partition, record.replicas or None, record.isr, as_of_ms)
@@ -74,6 +87,7 @@ def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) ->
     else:
         look = record.to_look()
         tracker.apply(look, since_ms=record.since_ms, original=record.original)
+    return partition
 
 
 class ReassignmentsProbe(Service):

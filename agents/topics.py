@@ -6,7 +6,7 @@
 | …end-offsets                | topic-partition  | end_offsets, pipelines | the end-offset probe |
 | …reassignments              | topic-partition  | reassignments          | the reassignment probe |
 | …recommended-assignments    | group            | recommend (at start)   | recommend            |
-| …movements                  | group            | people, pipelines      | recommend            |
+| …movements                  | group, topic-partition | people           | recommend, reassignments |
 | …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
 | …application-states         | group            | application_states     | applications         |
 | …task-positions             | group, process, task | task_positions     | applications         |

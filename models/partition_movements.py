@@ -44,10 +44,8 @@ class PartitionMovements:
             raise CaughtupError("bad_movement", "not an event of a partition's movement")
         self._take(dict(event))
 
-    def look(
-        self, tracker: ReassignmentTracker, partition: TopicPartition, at_ms: int
-    ) -> list[Event]:
-        """Give what has become of a partition's movement; ``at_ms`` is the events' time.
+    def look(self, tracker: ReassignmentTracker, partition: TopicPartition) -> list[Event]:
+        """Give what has become of a partition's movement, at the time of the last look at it.
 
         To be asked after each look at the partition, and after its end.
         """
@@ -56,7 +54,7 @@ class PartitionMovements:
         if tracked is not None:
             if not tracked.latest.replicas:  # a look that saw nothing tells of no other target
                 return []
-            target = controllers.target(tracked.latest)
+            target, at_ms = controllers.target(tracked.latest), tracked.latest.as_of_ms
             if known is None:
                 return [self._plan(partition, tracked.original, target, at_ms)]
             if tuple(known["to"]) == target:
@@ -66,6 +64,7 @@ class PartitionMovements:
         ended = _end_of(tracker, partition)
         if known is None or ended is None:
             return []
+        at_ms = ended.at_ms
         if ended.outcome == _COMPLETED and tuple(known["to"]) == ended.target:
             return [self._end(known, _PROMOTED, at_ms)]
         if ended.outcome == _COMPLETED:  # sent elsewhere between two looks

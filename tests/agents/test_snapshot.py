@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import take_published, unreachable
+from caughtup.agents.snapshot import take_movement, take_published, unreachable
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
 from tests.support.streams import read as read_records
 
@@ -88,3 +88,15 @@ def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(code: int, w
     assert words in message
     assert "kafka.example:9093" in message
     assert "\n" not in message
+
+
+def test_events_of_partitions_movements_are_read_back_and_malformed_ones_skipped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = cluster_state()
+    event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
+    event |= {"from": [1], "to": [2], "at_ms": 5}
+    for value in (json.dumps(event).encode(), json.dumps(event | {"to": 2}).encode(), b"[]", None):
+        take_movement(state, value)
+    assert state.partition_movements.on_their_way() == [event]
+    assert len(caplog.records) == 2

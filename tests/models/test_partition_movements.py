@@ -41,14 +41,14 @@ class Told:
 
     def see(self, at: PartitionLook) -> list[dict[str, Any]]:
         self.tracker.apply(at)
-        return self._tell(at.as_of_ms)
+        return self._tell()
 
     def end(self, replicas: tuple[int, ...] | None, at_ms: int = AT_MS + 9) -> list[dict[str, Any]]:
         self.tracker.end(PARTITION, replicas, (), at_ms)
-        return self._tell(at_ms)
+        return self._tell()
 
-    def _tell(self, at_ms: int) -> list[dict[str, Any]]:
-        told = self.movements.look(self.tracker, PARTITION, at_ms)
+    def _tell(self) -> list[dict[str, Any]]:
+        told = self.movements.look(self.tracker, PARTITION)
         as_read: list[dict[str, Any]] = json.loads(json.dumps(told))
         self.events += as_read
         return as_read
