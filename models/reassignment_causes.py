@@ -1,7 +1,7 @@
 """Why a replica that the controller waits for isn't in sync yet: one finding per replica.
 
 The first that holds is the finding. *Over W* means: for longer than the replica may stand, which
-is a minute, three pauses of its throttle or three looks, whichever is longest. Times count up to
+is a minute, what its throttles make it wait, or three looks, whichever is longest. Times count up to
 the last look that knew the replica, never beyond it.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
 from caughtup.models.replica_progress import ReplicaProgress
 from caughtup.models.throttle_shares import Throttle
+from caughtup.models.trend import Trend
 
 #: What a verdict may hold as evidence; all of it can be written as JSON.
 Evidence = dict[str, "int | float | str | bool | list[int] | list[str]"]
@@ -26,7 +27,6 @@ LEAST_ALLOWED_MS = 60_000
 FAILOVER_MS = 60_000
 #: What is caught up joins the ISR within a second or two, if nothing is wrong. In ms.
 JOIN_MS = 30_000
-PAUSES_ALLOWED = 3
 LOOKS_ALLOWED = 3
 #: A log directory with less room is full: a broker rolls segments and indexes of more.
 FULL_BYTES = 64 << 20
@@ -87,10 +87,8 @@ class Surroundings:
 
 def allowed_ms(throttles: Sequence[Throttle], looks_apart_ms: int) -> int:
     """Give W: for how long a copy may stand, in ms."""
-    pause = max((throttle.pause_seconds for throttle in throttles), default=0.0)
-    return max(
-        LEAST_ALLOWED_MS, round(PAUSES_ALLOWED * pause * 1000), LOOKS_ALLOWED * looks_apart_ms
-    )
+    patience = sum(throttle.patience_seconds for throttle in throttles)
+    return max(LEAST_ALLOWED_MS, round(patience * 1000), LOOKS_ALLOWED * looks_apart_ms)
 
 
 def replica_finding(progress: ReplicaProgress, around: Surroundings) -> Finding:
@@ -139,18 +137,21 @@ def _away_since(progress: ReplicaProgress, around: Surroundings, gone: bool) -> 
 
     No look at all if the copy grew at the last one.
     """
-    broker = progress.broker
-    since_ms, count = around.latest.as_of_ms, 0
+    broker, latest = progress.broker, around.latest
+    since_ms, count = latest.as_of_ms, 0
     end: int | None = None
     for look in reversed(around.looks):
         told = look.log_ends.get(broker)
         if told is not None and end is not None and told < end:
-            grew = count == 1 and broker in around.latest.log_ends
+            grew = count == 1 and broker in latest.log_ends
             return since_ms, 0 if grew else count
-        if not gone and broker not in look.offline:
+        if broker not in look.offline and not (gone and told is None):
             break
         end = told if told is not None else end
         since_ms, count = look.as_of_ms, count + 1
+    if count == 0:  # only the controllers tell: since it stands, or has nothing left to do
+        stands_ms = progress.near_since_ms or progress.stands_since_ms
+        return latest.as_of_ms if stands_ms is None else stands_ms, progress.samples
     return since_ms, count
 
 
@@ -202,8 +203,8 @@ def _untold(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
 def _caught_up(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
     """The replica has everything, or what the leader had a look ago, and may join the ISR."""
     since_ms, seen_ms = progress.near_since_ms, progress.seen_ms
-    if since_ms is None or seen_ms is None:
-        return None
+    if since_ms is None or seen_ms is None or (progress.behind and around.throttles):
+        return None  # a throttled copy may wait just before the end for its share
     waits = (seen_ms - since_ms) / 1000
     evidence: Evidence = {
         "replica": progress.broker,
@@ -212,10 +213,7 @@ def _caught_up(progress: ReplicaProgress, around: Surroundings) -> Finding | Non
     }
     if not around.metadata:
         return Finding(progress.broker, UNKNOWN, "isr-unknown", evidence)
-    allowed = max(
-        JOIN_MS if progress.behind == 0 else 0,
-        around.allowed_ms if progress.behind or around.throttles else 0,
-    )
+    allowed = around.allowed_ms if progress.behind or around.throttles else JOIN_MS
     if progress.near_looks < FEWEST_LOOKS or not around.overdue(since_ms, seen_ms, allowed):
         return Finding(progress.broker, TAIL, None, evidence)
     return Finding(progress.broker, STUCK, "cannot-join-isr", evidence)
@@ -239,7 +237,9 @@ def _standing(progress: ReplicaProgress, around: Surroundings) -> Finding | None
         evidence["set_back_times"] = progress.drops
         evidence["stood_seconds"] = (seen_ms - peak_ms) / 1000
         return Finding(progress.broker, STALLED, "restart-loop", evidence)
-    if not around.overdue(stands_ms, seen_ms, around.allowed_ms):
+    used_up = any(throttle.used_up for throttle in around.throttles)
+    allowed = LEAST_ALLOWED_MS if used_up else around.allowed_ms
+    if not around.overdue(stands_ms, seen_ms, allowed):
         return None
     evidence["stood_seconds"] = (seen_ms - stands_ms) / 1000
     if progress.bytes_behind is not None:
@@ -266,12 +266,22 @@ def _going(progress: ReplicaProgress, around: Surroundings) -> Finding:
     if closing is None or growth is None or growth <= 0:
         return Finding(progress.broker, MOVING, None, evidence)
     evidence["written_offsets_per_second"] = round(growth, 3)
-    certain = closing.span_seconds * 1000 >= 1.9 * around.allowed_ms and closing.steps > 3
-    if certain and closing.per_second + closing.error <= 0:
+    if closing.per_second + closing.error <= 0 and _lasts(progress, closing, around):
         evidence["over_seconds"] = closing.span_seconds
         cause = slowing(progress, around.throttles, evidence) or "leader-outruns-copy"
         return Finding(progress.broker, DIVERGING, cause, evidence)
     return Finding(progress.broker, MOVING, None, evidence)
+
+
+def _lasts(progress: ReplicaProgress, closing: Trend, around: Surroundings) -> bool:
+    """Tell whether a distance was seen to grow for long enough to go by it.
+
+    Behind a throttle a copy comes in steps: it has to fall back by more than one of them.
+    """
+    if closing.steps <= FEWEST_LOOKS or closing.span_seconds * 1000 < 1.9 * around.allowed_ms:
+        return False
+    fell = -closing.per_second * closing.span_seconds
+    return not around.throttles or fell > progress.longest_step
 
 
 def slowing(
@@ -283,8 +293,8 @@ def slowing(
     throttle = throttles[0]
     evidence |= throttle_evidence(throttle)
     if progress.rate_bytes is None:
-        return "throttle-slow"
-    used = progress.rate_bytes * max(1, throttle.share.copies) + throttle.share.in_sync_bytes
+        return "throttle-slow"  # without sizes nothing says that the throttle isn't the limit
+    used = throttle.share.copied_bytes + throttle.share.in_sync_bytes
     return "throttle-slow" if used >= THROTTLED_PART * throttle.rate else None
 
 
@@ -295,6 +305,7 @@ def throttle_evidence(throttle: Throttle) -> Evidence:
         "throttled_as": throttle.side,
         "throttle_bytes_per_second": throttle.rate,
         "in_sync_bytes_per_second": round(throttle.share.in_sync_bytes),
+        "copied_bytes_per_second": round(throttle.share.copied_bytes),
         "copies_sharing_it": throttle.share.copies,
     }
 

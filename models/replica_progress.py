@@ -30,7 +30,8 @@ class ReplicaProgress:
     ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
     something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
     one look, None if it is; ``near_looks``: at how many looks in a row; ``drops``: how often it
-    went back; ``peak_since_ms``: since when it hasn't been further than ever before.
+    went back; ``peak_since_ms``: since when it hasn't been further than ever before;
+    ``longest_step``: the most that it got from one look to the next.
     ``closing``: by how many offsets a second ``behind`` shrinks, ``rate`` how many it copies,
     ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
     """
@@ -47,6 +48,7 @@ class ReplicaProgress:
     near_looks: int = 0
     drops: int = 0
     peak_since_ms: int | None = None
+    longest_step: int = 0
     closing: Trend | None = None
     rate: float | None = None
     growth: float | None = None
@@ -66,18 +68,30 @@ def replica_progress(
     heads = [_head(look) for look in known]
     last = known[-1]
     behind, exact = _behind(looks, ends[-1], heads[-1])
-    moved, drops, started, peak_ms = False, 0, 0, last.as_of_ms
-    stands_ms, peak = known[0].as_of_ms, ends[0] - 1
-    near_ms, near_looks = None, 0
-    for index, (look, end, head) in enumerate(zip(known, ends, heads, strict=True)):
-        if index and end > ends[index - 1]:
-            moved, stands_ms = True, look.as_of_ms
-        elif index and end < ends[index - 1]:
-            drops, started, stands_ms = drops + 1, index, look.as_of_ms
+    moved, drops, started, peak, peak_ms = False, 0, 0, ends[0] - 1, last.as_of_ms
+    stands_ms, near_ms, near_looks = known[0].as_of_ms, None, 0
+    index, step = -1, 0
+    end: int | None = None
+    head: int | None = None
+    for look in looks:
+        if broker in look.offline or broker in look.isr or look.leader is None:
+            stands_ms, near_ms, near_looks = look.as_of_ms, None, 0
+        if broker not in look.log_ends:
+            continue
+        index += 1
+        before, behind_of = end, head
+        end, head = ends[index], heads[index]
+        if before is not None and end != before:
+            stands_ms = look.as_of_ms
+            if end > before:
+                moved, step = True, max(step, end - before)
+            else:
+                drops, started = drops + 1, index
         if end > peak:
             peak, peak_ms = end, look.as_of_ms
-        before = heads[index - 1] if index else None
-        if head is not None and (end >= head or (before is not None and end >= before)):
+        if broker in look.offline or broker in look.isr:
+            continue
+        if head is not None and (end >= head or (behind_of is not None and end >= behind_of)):
             near_ms = look.as_of_ms if near_ms is None else near_ms
             near_looks += 1
         else:
@@ -110,6 +124,7 @@ def replica_progress(
         near_looks=near_looks,
         drops=drops,
         peak_since_ms=peak_ms,
+        longest_step=step,
         closing=None if gap is None else -gap,
         rate=rate,
         growth=growth,

@@ -8,7 +8,7 @@ is never delayed, but counts: where that alone uses the rate up, copies get noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.controllers import pending
@@ -25,6 +25,12 @@ QUOTA_SECONDS = 11.0
 #: Bytes in one answer (``replica.fetch.response.max.bytes``): a rate below this a window is
 #: exceeded in practice.
 RESPONSE_BYTES = 10 * FETCH_BYTES
+#: For so many windows a lone copy may stand at a throttle; so many more where copies compete. In
+#: simulated competition few ever stood for as long.
+WINDOWS_ALLOWED = 4
+TURNS_ALLOWED = 8
+#: Growth of logs is taken over this time, in ms.
+GROWTH_MS = 60_000
 #: The part of a rate that in-sync replicas are known to use from which on it starves the copies.
 #: What else they fetch isn't known: partitions that don't move aren't looked at.
 STARVED = 0.8
@@ -34,13 +40,12 @@ STARVED = 0.8
 class Share:
     """What goes through one broker's throttle, in one direction, of partitions in movement.
 
-    ``copies``: replicas out of sync that are held back by it. ``bytes_behind``: what they have
-    yet to copy, as far as known. ``in_sync_bytes``: what in-sync replicas take of it, in bytes a
-    second; a lower bound.
+    ``copies``: replicas out of sync that are held back by it. ``copied_bytes``: what they get of
+    it, ``in_sync_bytes``: what in-sync replicas take, in bytes a second; both as far as known.
     """
 
     copies: int = 0
-    bytes_behind: int = 0
+    copied_bytes: float = 0.0
     in_sync_bytes: float = 0.0
 
 
@@ -66,14 +71,26 @@ class Throttle:
 
     @property
     def starved(self) -> bool:
-        """Whether in-sync replicas are known to use up what there is."""
+        """Whether in-sync replicas are known to use up most of what there is, or all."""
         return self.share.in_sync_bytes >= max(1.0, STARVED * self.rate)
 
     @property
-    def pause_seconds(self) -> float:
-        """How long a copy may stand for its share, if nothing else uses the throttle."""
-        step = FETCH_BYTES / self.rate if self.rate > 0 else QUOTA_SECONDS
-        return max(1, self.share.copies) * min(step, QUOTA_SECONDS)
+    def used_up(self) -> bool:
+        """Whether in-sync replicas are known to use up all there is."""
+        return self.share.in_sync_bytes >= max(1.0, float(self.rate))
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a copy may stand for its share.
+
+        Copies that come when a window is free use it up at once, and all wait for the next. Who
+        comes first is chance, so that the more want what a window has, the more of them may pass.
+        """
+        window_bytes = max(1.0, self.rate * (QUOTA_SECONDS - 1))
+        step = min(1.0, FETCH_BYTES / window_bytes)  # a window forgets what exceeded it, too
+        copies = max(1, self.share.copies)
+        turns = WINDOWS_ALLOWED + TURNS_ALLOWED * min(1.0, (copies - 1) * step)
+        return QUOTA_SECONDS * max(1.0, copies * step) * turns
 
 
 def throttle_shares(
@@ -89,17 +106,19 @@ def throttle_shares(
         if look.leader is None or look.partition.topic not in cluster.throttles:
             continue
         behind = set(pending(look, cluster))
-        comes = written_bytes(movement.looks)
+        comes = grown_bytes(movement.looks, look.leader)
         sends = leader_rate(cluster, look.partition, look.leader) is not None
         for replica in sorted({*look.isr, *behind} - {look.leader}):
-            gets = follower_rate(cluster, look.partition, replica) is not None
-            for share in (
-                *((leaders.setdefault(look.leader, Share()),) if sends else ()),
-                *((followers.setdefault(replica, Share()),) if gets else ()),
-            ):
+            through = [leaders.setdefault(look.leader, Share())] if sends else []
+            if follower_rate(cluster, look.partition, replica) is not None:
+                through.append(followers.setdefault(replica, Share()))
+            if not through:
+                continue
+            gets = grown_bytes(movement.looks, replica) if replica in behind else 0.0
+            for share in through:
                 if replica in behind:
                     share.copies += 1
-                    share.bytes_behind += _bytes_behind(look, replica)
+                    share.copied_bytes += gets
                 else:
                     share.in_sync_bytes += comes
     return ThrottleShares(leaders, followers)
@@ -128,29 +147,24 @@ def throttles_on(
     )
 
 
-def written_bytes(looks: list[PartitionLook]) -> float:
-    """Give the bytes a second that the leader's log got over the last minute of looks.
+def grown_bytes(looks: Sequence[PartitionLook], broker: int) -> float:
+    """Give the bytes a second that a broker's log of a partition got over the last minute.
 
     Where segments were deleted it is too low.
     """
-    last = looks[-1]
-    grown, since_ms, newer = 0, last.as_of_ms, None
+    newest = newer = None
+    grown, since_ms = 0, 0
     for look in reversed(looks):
-        size = None if look.leader is None else look.sizes.get(look.leader)
-        if look.leader != last.leader or size is None:
+        size = look.sizes.get(broker)
+        if size is None:
             continue
-        if newer is not None:
-            grown += max(0, newer - size)
+        if newest is None or newer is None:
+            newest = look.as_of_ms
         else:
-            last = look
+            grown += max(0, newer - size)
         newer, since_ms = size, look.as_of_ms
-        if last.as_of_ms - since_ms >= 60_000:
+        if newest - since_ms >= GROWTH_MS:
             break
-    seconds = (last.as_of_ms - since_ms) / 1000
-    return grown / seconds if seconds > 0 else 0.0
-
-
-def _bytes_behind(look: PartitionLook, replica: int) -> int:
-    if look.leader is None or look.leader not in look.sizes:
-        return 0
-    return max(0, look.sizes[look.leader] - look.sizes.get(replica, 0))
+    if newest is None or newest <= since_ms:
+        return 0.0
+    return grown * 1000 / (newest - since_ms)
