@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from caughtup.models import controllers, reassignment_ends
 from caughtup.models.ids import TopicPartition
@@ -13,16 +13,18 @@ from caughtup.models.thinning import kept_points
 
 __all__ = ["OUTCOMES", "EndedMovement", "ReassignmentTracker", "TrackedMovement"]
 
-#: How long looks at a movement are kept, in ms; how many of one, and of all that move at once.
+#: How long looks at a movement are kept, in ms; how many of one, and of all that move at once:
+#: a look takes about a kilobyte.
 HISTORY_MS = 15 * 60_000
 LOOKS = 240
-LOOKS_OF_ALL = 200_000
+LOOKS_OF_ALL = 100_000
 #: Of one movement at least so many, however many move.
-LEAST_LOOKS = 24
+LEAST_LOOKS = 8
 #: How many of the last joins are kept of a movement.
 JOINS = 100
 #: After so long, in ms, what the brokers show of a movement that isn't listed is its end.
 SETTLED_MS = 30_000
+_SHARED = ("replicas", "adding", "removing", "isr", "log_ends", "sizes")
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ class TrackedMovement:
             self.looks = [one for one in self.looks if one.as_of_ms < look.as_of_ms]
             self.since_ms = min(self.since_ms, look.as_of_ms)
             self.progressed_ms = min(self.progressed_ms, look.as_of_ms)
-        self.looks.append(look)
+        self.looks.append(_sharing(before, look))
         lasting = controllers.target(look)
         joins = tuple((look.as_of_ms, broker) for broker in joined if broker in lasting)
         self.isr_joins = (*self.isr_joins, *joins)[-JOINS:]
@@ -222,6 +224,16 @@ class ReassignmentTracker:
 
 def _shape(look: PartitionLook) -> tuple[tuple[int, ...], ...]:
     return look.replicas, look.adding, look.removing
+
+
+def _sharing(before: PartitionLook, look: PartitionLook) -> PartitionLook:
+    """Give the look with the parts of the one before it that are alike, which saves memory."""
+    alike = {
+        name: getattr(before, name)
+        for name in _SHARED
+        if getattr(before, name) == getattr(look, name)
+    }
+    return replace(look, **alike)
 
 
 def offsets_remaining(look: PartitionLook) -> int | None:
