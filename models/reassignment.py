@@ -22,8 +22,11 @@ LOOKS_OF_ALL = 100_000
 LEAST_LOOKS = 8
 #: How many of the last joins are kept of a movement.
 JOINS = 100
-#: After so long, in ms, what the brokers show of a movement that isn't listed is its end.
+#: After so long, in ms, what the brokers show of a movement that isn't listed is its end; and
+#: it is another topic's where it can't be.
 SETTLED_MS = 30_000
+OLDER_MS = 10 * 60_000
+_WAITS_MS = {"over": 0, "unclear": SETTLED_MS, "older": OLDER_MS}
 _SHARED = ("replicas", "adding", "removing", "isr", "log_ends", "sizes")
 
 
@@ -187,21 +190,22 @@ class ReassignmentTracker:
         """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
 
         Give how it ended. None is of one that isn't known, and while a broker may show what was
-        before the end: it is then ``unlisted`` until this is called again with what can be an
-        end, or SETTLED_MS later. A leader epoch that is lower then is another topic's.
+        before the end: it is then ``unlisted`` until this is called again with what is the end,
+        or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
+        a topic which took the name.
         """
         tracked = self.moving.get(partition)
         if tracked is None or replicas == ():
             return None
         self.unlisted(partition, at_ms)
-        latest = tracked.latest
-        if replicas is not None and not reassignment_ends.can_be_over(
-            latest, self.cluster, replicas, isr, leader_epoch
-        ):
-            if tracked.unlisted_ms is None or at_ms - tracked.unlisted_ms < SETTLED_MS:
+        waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
+        if replicas is not None:
+            shown = reassignment_ends.shown(
+                tracked.looks, self.cluster, replicas, isr, leader_epoch
+            )
+            if waited_ms < _WAITS_MS[shown]:
                 return None
-            epochs = (leader_epoch, latest.leader_epoch)
-            if epochs[0] is not None and epochs[1] is not None and epochs[0] < epochs[1]:
+            if shown == "older":
                 replicas = None
         del self.moving[partition]
         return self._ended(tracked, replicas, at_ms)

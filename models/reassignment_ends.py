@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.controllers import pending, reverted, target
@@ -61,20 +62,31 @@ def is_another_movement(
     return bool(look.isr) and not pending(replace(last, isr=look.isr), cluster)
 
 
-def can_be_over(
-    last: PartitionLook,
+def shown(
+    looks: Sequence[PartitionLook],
     cluster: ClusterLook | None,
     replicas: tuple[int, ...],
     isr: tuple[int, ...],
     leader_epoch: int | None,
-) -> bool:
-    """Tell whether replicas and ISR that a broker shows can be those after a movement's end.
+) -> str:
+    """Tell whether what a broker shows of a movement that isn't listed is what it left.
 
-    A broker's metadata may be older than the controller's list. When an end takes a replica away
-    the leader epoch rises; an end that takes none away needs what it added in sync.
+    ``over``: it is. ``older``: it is what was before the end, or is another topic's. ``unclear``:
+    nobody can tell yet. A broker's metadata may be older than the controller's list, and only
+    some ends show: one that takes a replica away raises the leader epoch, and one that leaves
+    all has what was added in sync. The last of the ``looks`` may have met the end itself, between
+    the list and the metadata.
     """
-    if set(replicas).issuperset(last.replicas):
-        return not pending(replace(last, isr=isr), cluster) and replicas == target(last)
-    if leader_epoch is None or last.leader_epoch is None:
-        return True
-    return leader_epoch > last.leader_epoch
+    last = looks[-1]
+    lost = not set(replicas).issuperset(last.replicas)
+    seen = [look.leader_epoch for look in looks[:-1] if look.leader_epoch is not None]
+    least = max(seen, default=last.leader_epoch)
+    if leader_epoch is not None and least is not None:
+        if leader_epoch < least:
+            return "older"
+        if lost and leader_epoch == least:
+            return "older" if seen else "unclear"
+    if lost:
+        return "over"
+    in_sync = not pending(replace(last, isr=isr), cluster)
+    return "over" if in_sync and replicas == target(last) else "unclear"

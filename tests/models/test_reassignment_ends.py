@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment import SETTLED_MS, ReassignmentTracker
+from caughtup.models.reassignment import OLDER_MS, SETTLED_MS, ReassignmentTracker
 from caughtup.models.reassignment_ends import OUTCOMES, EndedMovement
 from caughtup.models.reassignment_look import ClusterLook, PartitionLook
 
@@ -123,23 +123,35 @@ def test_replicas_that_are_only_added_are_there_once_they_are_in_sync() -> None:
 
 
 @pytest.mark.parametrize(
-    "shown",
+    ("replicas", "isr", "epoch", "waits_ms"),
     [
-        pytest.param(((3, 4, 1, 2), (1, 2), 7), id="all the replicas of the movement"),
-        pytest.param(((1, 2), (1, 2), 7), id="those before it"),
-        pytest.param(((1, 2), (1, 2), 5), id="those before it, and an older leader"),
-        pytest.param(((3, 4, 1), (3, 4, 1), 7), id="its target, which it had had before"),
+        pytest.param((3, 4, 1, 2), (1, 2), 7, SETTLED_MS, id="all the movement's replicas"),
+        pytest.param((1, 2), (1, 2), 7, OLDER_MS, id="those before it"),
+        pytest.param((1, 2), (1, 2), 5, OLDER_MS, id="those before it, and an older leader"),
+        pytest.param((3, 4, 1, 2), (1, 2), 5, OLDER_MS, id="an older leader"),
+        pytest.param((3, 4, 1), (3, 4, 1), 7, OLDER_MS, id="its target, as it was once before"),
     ],
 )
 def test_brokers_that_show_what_was_before_the_end_do_not_end_it(
-    shown: tuple[Brokers, Brokers, int],
+    replicas: Brokers, isr: Brokers, epoch: int, waits_ms: int
 ) -> None:
-    tracker = moving(MOVING)
-    replicas, isr, epoch = shown
-    for at_ms in (2_000, 4_000, 2_000 + SETTLED_MS - 1):
+    tracker = moving(MOVING, replace(MOVING, as_of_ms=1_500))
+    for at_ms in (2_000, 4_000, 2_000 + waits_ms - 1):
         assert tracker.end(PARTITION, replicas, isr, at_ms, epoch) is None
     assert tracker.moving[PARTITION].unlisted_ms == 2_000
-    end = tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000 + SETTLED_MS, 8)
+    end = tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000 + waits_ms, 8)
+    assert end is not None
+    assert end.outcome == "completed"
+
+
+def test_the_last_look_may_have_met_the_end_between_the_list_and_the_metadata() -> None:
+    met = replace(MOVING, isr=(4, 3, 1), leader=3, leader_epoch=8, as_of_ms=1_500)
+    end = moving(MOVING, met).end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000, 8)
+    assert end is not None
+    assert end.outcome == "completed"
+    only = moving(met)
+    assert only.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000, 8) is None
+    end = only.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000 + SETTLED_MS, 8)
     assert end is not None
     assert end.outcome == "completed"
 
@@ -152,10 +164,13 @@ def test_what_the_brokers_show_for_long_is_the_end() -> None:
     assert end.outcome == "superseded"
 
 
-def test_a_leader_epoch_that_stays_lower_is_that_of_another_topic_of_the_name() -> None:
-    tracker = moving(MOVING)
-    assert tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000, 0) is None
-    end = tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000 + SETTLED_MS, 0)
+@pytest.mark.parametrize("epoch", [0, 7])
+def test_a_leader_epoch_that_does_not_rise_is_that_of_another_topic_of_the_name(
+    epoch: int,
+) -> None:
+    tracker = moving(MOVING, replace(MOVING, as_of_ms=1_500))
+    assert tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000, epoch) is None
+    end = tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000 + OLDER_MS, epoch)
     assert end is not None
     assert (end.outcome, end.replicas) == ("vanished", None)
 
@@ -164,7 +179,7 @@ def test_a_movement_that_is_listed_again_starts_to_wait_anew() -> None:
     tracker = moving(MOVING)
     assert tracker.end(PARTITION, (1, 2), (1, 2), 2_000, 7) is None
     tracker.apply(replace(MOVING, as_of_ms=20_000))
-    assert tracker.end(PARTITION, (1, 2), (1, 2), 21_000 + SETTLED_MS, 7) is None
+    assert tracker.end(PARTITION, (1, 2), (1, 2), 21_000 + OLDER_MS, 7) is None
 
 
 def test_without_epochs_the_replicas_tell() -> None:
