@@ -8,7 +8,16 @@ from dataclasses import replace
 from caughtup.models.controllers import pending, rule_known, target
 from caughtup.models.reassignment import TrackedMovement
 from caughtup.models.reassignment_advice import advice
-from caughtup.models.reassignment_causes import (
+from caughtup.models.reassignment_causes import replica_finding, slowing
+from caughtup.models.reassignment_eta import (
+    THERE,
+    MovementFigures,
+    ReplicaFigures,
+    movement_figures,
+    replica_figures,
+)
+from caughtup.models.reassignment_finding import (
+    AWAY_MS,
     DEAD,
     FAILOVER_MS,
     FEWEST_LOOKS,
@@ -20,15 +29,6 @@ from caughtup.models.reassignment_causes import (
     Finding,
     Surroundings,
     allowed_ms,
-    replica_finding,
-    slowing,
-)
-from caughtup.models.reassignment_eta import (
-    THERE,
-    MovementFigures,
-    ReplicaFigures,
-    movement_figures,
-    replica_figures,
 )
 from caughtup.models.reassignment_look import ClusterLook, PartitionLook
 from caughtup.models.reassignment_verdict import ENDLESS, Judgement, MovementVerdict, judge
@@ -203,7 +203,7 @@ class _Assessment:
         }
         if leader is not None:
             evidence["leader"] = leader
-        lasts = count >= FEWEST_LOOKS and look.as_of_ms - since_ms >= JOIN_MS
+        lasts = count >= FEWEST_LOOKS and look.as_of_ms - since_ms >= AWAY_MS
         return _told("no source" if lasts else "measuring", "leader-missing", evidence)
 
     def _completing(self) -> Judgement:

@@ -5,7 +5,7 @@ From the top, the first that holds is the verdict:
 =============  ================================================================================
 measuring      looked at fewer than three times
 unknown        not looked at any more, or without replicas: nothing is known
-no source      it has had no leader that runs for half a minute
+no source      it has had no leader that runs for a minute
 completing     all that the controller waits for is in sync, or it is no longer listed
 stalled        the controller hasn't completed it half a minute after that
 dead target    a broker to which it moves is down, fenced, or without that log directory
@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caughtup.models.reassignment_causes import (
+from caughtup.models.reassignment_finding import (
     DEAD,
     DIVERGING,
     MEASURING,

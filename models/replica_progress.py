@@ -84,7 +84,7 @@ def replica_progress(
         if before is not None and end != before:
             stands_ms = look.as_of_ms
             if end > before:
-                moved, step = True, max(step, end - before)
+                moved, step = True, max(step, end - before if before else 0)
             else:
                 drops, started = drops + 1, index
         if end > peak:
