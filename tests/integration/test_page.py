@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.observability.browser import Page, chromium
-from tests.support.scene import PARCELS, SECONDS, Scene
+from tests.support.scene import LETTERS, PARCELS, SECONDS, Scene
 
 TEXT = "(document.body?.innerText ?? '')"
 CLIENTS = (
@@ -74,11 +74,15 @@ async def test_it_counts_down_to_the_next_probing_rebalance(page: Page) -> None:
 
 
 async def test_it_shows_the_reassignment_and_its_progress(page: Page) -> None:
-    row = "document.querySelector('[aria-labelledby=reassignments] tbody tr')?.innerText"
+    row = "document.querySelector('li.movement')?.innerText"
     said = await page.until(row)
     assert str(PARCELS) in said
     assert re.search(r"1 → 2|2 → 1", said)
     assert "copying" in said
+    assert "moving" in said
+    assert "MB left" in said
+    ended = await page.evaluate("document.querySelector('.ended')?.innerText")
+    assert f"{LETTERS} completed" in ended
     await page.until(f"{row} !== {said!r}")
 
 

@@ -41,10 +41,13 @@ def test_every_expression_of_the_dashboard_has_data(scene: Scene, target: dict[s
     assert found, f"no data: {expression}"
 
 
-def test_rebalances_are_annotated(scene: Scene) -> None:
-    (annotation,) = dashboard()["annotations"]["list"]
-    found = scene.prometheus.over(filled(annotation["expr"], scene), scene.began, scene.set_at)
-    assert [series["metric"]["group"] for series in found] == ["orders"]
+def test_rebalances_and_ends_of_reassignments_are_annotated(scene: Scene) -> None:
+    rebalances, reassignments = (
+        scene.prometheus.over(filled(annotation["expr"], scene), scene.began, scene.set_at)
+        for annotation in dashboard()["annotations"]["list"]
+    )
+    assert [series["metric"]["group"] for series in rebalances] == ["orders"]
+    assert [series["metric"]["outcome"] for series in reassignments] == ["completed"]
 
 
 def test_the_variables_offer_what_is_there(scene: Scene) -> None:
@@ -80,7 +83,7 @@ def test_what_the_panels_say_is_what_was_staged(scene: Scene) -> None:
 
     assert value("Reader") == 1
     assert value("Warm-ups") == 2
-    assert value("Reassignments stalled") == 0
+    assert value("Reassignments stuck") == 0
     assert value("Mismatches, 24 h") == 0
     assert value("Open transactions") == 1
     # The service's own group reads topics that nobody has written to yet.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable
@@ -12,13 +11,13 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.protocol import ClusterProtocol
+from caughtup.agents.moving import mover
 from caughtup.demo.closing import ClosedOnExit
 from caughtup.demo.load import produce
 from caughtup.demo.offset_commits import offsets_partition
 from caughtup.demo.stage import APPLICATION, PARTITIONS, Stage
 from caughtup.demo.streams_app import StreamsApplication
-from caughtup.demo.throttle import set_throttle
+from caughtup.demo.throttle import clear_throttle, set_throttle
 from caughtup.demo.topics import create_topics
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
@@ -30,6 +29,8 @@ SECONDS = 120.0
 ORDERS = 5_000
 MORE_ORDERS = 500
 PARCELS = TopicPartition("parcels", 0)
+#: A partition whose movement is over.
+LETTERS = TopicPartition("letters", 0)
 PAYMENTS = "payments"
 #: A group that reads and never commits, while a transaction is open on what it reads.
 AUDIT = "payments-audit"
@@ -40,6 +41,7 @@ _OFFSETS_PARTITIONS = 4
 _THROTTLE_BYTES = 100_000
 _PARCELS = 8_000
 _PARCEL_BYTES = 4_000
+_LETTERS = 1_000
 
 
 class Scene(ClosedOnExit):
@@ -79,7 +81,7 @@ class Scene(ClosedOnExit):
         self._group_without_commit()
         self._groups_that_do_not_keep_up()
         self._unreadable_record()
-        self._reassignment()
+        self._reassignments()
         self._third_instance()
         while not self._stands_still():
             self._wait("the rebalances to be over", self._is_warming)
@@ -153,23 +155,29 @@ class Scene(ClosedOnExit):
         producer.produce("__consumer_offsets", b"of a later version", future, partition=free)
         assert producer.flush(30) == 0
 
-    def _reassignment(self) -> None:
+    def _reassignments(self) -> None:
+        """Move a partition to its end, and another one so slowly that it stays on its way."""
         cluster = self.stage.cluster
-        create_topics(cluster, {PARCELS.topic: 1}, replicas=1)
-        produce(cluster, PARCELS.topic, _PARCELS, value_bytes=_PARCEL_BYTES)
-        set_throttle(cluster, PARCELS.topic, _THROTTLE_BYTES)
-        admin = AdminClient(cluster.client_config())
-        leader = admin.list_topics(PARCELS.topic).topics[PARCELS.topic].partitions[0].leader
-        asyncio.run(self._move([3 - leader]))
-        self._wait("the reassignment", self._is_moving)
+        self._throttled_move(LETTERS, _LETTERS)
+        self._wait("the first reassignment", lambda: self._moving(LETTERS))
+        clear_throttle(cluster, LETTERS.topic)
+        self._wait("its end", lambda: self.stage.page()["recent_reassignments"])
+        self._throttled_move(PARCELS, _PARCELS)
+        self._wait("the reassignment's pace", lambda: "eta_seconds" in self._moving(PARCELS))
 
-    async def _move(self, target: list[int]) -> None:
-        config = {"bootstrap_servers": self.stage.cluster.bootstrap_servers}
-        async with ClusterProtocol(config) as protocol:
-            await protocol.alter_reassignments({PARCELS: target})
+    def _throttled_move(self, partition: TopicPartition, records: int) -> None:
+        cluster = self.stage.cluster
+        create_topics(cluster, {partition.topic: 1}, replicas=1)
+        produce(cluster, partition.topic, records, value_bytes=_PARCEL_BYTES)
+        set_throttle(cluster, partition.topic, _THROTTLE_BYTES)
+        metadata = AdminClient(cluster.client_config()).list_topics(partition.topic)
+        leader = metadata.topics[partition.topic].partitions[partition.partition].leader
+        mover(cluster.bootstrap_servers)(partition, [3 - leader])
 
-    def _is_moving(self) -> bool:
-        return any("offsets_remaining" in row for row in self.stage.page()["reassignments"])
+    def _moving(self, partition: TopicPartition) -> dict[str, Any]:
+        """Give what the page says of a partition in movement; empty if it is not."""
+        rows = self.stage.page()["reassignments"]
+        return next((r for r in rows if (r["topic"], r["partition"]) == partition), {})
 
     def _third_instance(self) -> None:
         """Let a third instance join: its copies are warm-ups, and a probing rebalance is due."""
