@@ -52,14 +52,16 @@ def away(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
 def _away_since(progress: ReplicaProgress, around: Surroundings, gone: bool) -> tuple[int, int]:
     """Tell since when (ms) and at how many looks a broker is away, its copy standing.
 
-    No look at all if the copy grew at the last one.
+    No look at all if the copy grew at the last one, unless the controllers and a broker agree that
+    the broker is away: a fenced one may copy, and still not join the ISR.
     """
     broker, latest = progress.broker, around.latest
     since_ms, count = latest.as_of_ms, 0
     end: int | None = None
     for look in reversed(around.looks):
         told = look.log_ends.get(broker)
-        if told is not None and end is not None and told < end:
+        agreed = gone and broker in look.offline
+        if told is not None and end is not None and told < end and not agreed:
             grew = count == 1 and broker in latest.log_ends
             return since_ms, 0 if grew else count
         if broker not in look.offline and not (gone and told is None):

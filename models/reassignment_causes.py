@@ -27,6 +27,8 @@ from caughtup.models.trend import Trend
 
 #: The part of its throttle that is used from which on the throttle is what slows a copy.
 THROTTLED_PART = 0.6
+#: A copy that goes back once was truncated to its leader's log, or on a broker that crashed.
+FEWEST_DROPS = 2
 
 
 def replica_finding(progress: ReplicaProgress, around: Surroundings) -> Finding:
@@ -62,21 +64,17 @@ def _caught_up(progress: ReplicaProgress, around: Surroundings) -> Finding | Non
 
 def _standing(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
     """The replica has something to copy, and doesn't."""
-    seen_ms, stands_ms, peak_ms = (
-        progress.seen_ms,
-        progress.stands_since_ms,
-        progress.peak_since_ms,
-    )
-    if seen_ms is None or stands_ms is None or peak_ms is None:
+    seen_ms, stands_ms = progress.seen_ms, progress.stands_since_ms
+    if seen_ms is None or stands_ms is None:
         return None
     evidence: Evidence = {
         "replica": progress.broker,
         "offsets_behind": progress.behind or 0,
         "allowed_seconds": around.allowed_ms / 1000,
     }
-    if progress.drops > 1 and around.overdue(peak_ms, seen_ms, around.allowed_ms):
+    if _loses(progress, around):
         evidence["set_back_times"] = progress.drops
-        evidence["stood_seconds"] = (seen_ms - peak_ms) / 1000
+        evidence["offsets_copied"], evidence["offsets_lost"] = progress.gained, progress.lost
         return Finding(progress.broker, STALLED, "restart-loop", evidence)
     used_up = any(throttle.used_up for throttle in around.throttles)
     allowed = LEAST_ALLOWED_MS if used_up else around.allowed_ms
@@ -92,6 +90,16 @@ def _standing(progress: ReplicaProgress, around: Surroundings) -> Finding | None
         if throttle.starved:
             return Finding(progress.broker, STARVED, "throttle-starved", evidence)
     return Finding(progress.broker, STALLED, cause or "copy-stopped", evidence)
+
+
+def _loses(progress: ReplicaProgress, around: Surroundings) -> bool:
+    """Tell whether a copy was set back repeatedly, and lost half of what it copied or more."""
+    since_ms, seen_ms = progress.dropped_since_ms, progress.seen_ms
+    if since_ms is None or seen_ms is None or progress.drops < FEWEST_DROPS:
+        return False
+    return 2 * progress.lost >= progress.gained and around.overdue(
+        since_ms, seen_ms, around.allowed_ms
+    )
 
 
 def _going(progress: ReplicaProgress, around: Surroundings) -> Finding:

@@ -29,9 +29,9 @@ class ReplicaProgress:
     bound where ``behind_exact`` is False: then the leader's end is from an older look.
     ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
     something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
-    one look, None if it is; ``near_looks``: at how many looks in a row; ``drops``: how often it
-    went back; ``peak_since_ms``: since when it hasn't been further than ever before;
-    ``longest_step``: the most that it got from one look to the next.
+    one look, None if it is; ``near_looks``: at how many looks in a row. ``longest_step``: the most
+    that it got from one look to the next. Within the window, ``drops``: how often it went back,
+    ``dropped_since_ms`` when first, ``gained`` and ``lost``: what it copied and lost.
     ``closing``: by how many offsets a second ``behind`` shrinks, ``rate`` how many it copies,
     ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
     """
@@ -46,9 +46,11 @@ class ReplicaProgress:
     stands_since_ms: int | None = None
     near_since_ms: int | None = None
     near_looks: int = 0
-    drops: int = 0
-    peak_since_ms: int | None = None
     longest_step: int = 0
+    drops: int = 0
+    dropped_since_ms: int | None = None
+    gained: int = 0
+    lost: int = 0
     closing: Trend | None = None
     rate: float | None = None
     growth: float | None = None
@@ -64,42 +66,17 @@ def replica_progress(
     known = [look for look in looks if broker in look.log_ends]
     if not known:
         return ReplicaProgress(broker)
+    last = known[-1]
+    since_ms = last.as_of_ms - window_ms
+    way = _Way(broker, since_ms, known[0].as_of_ms)
+    for look in looks:
+        way.take(look)
     ends = [look.log_ends[broker] for look in known]
     heads = [_head(look) for look in known]
-    last = known[-1]
     behind, exact = _behind(looks, ends[-1], heads[-1])
-    moved, drops, started, peak, peak_ms = False, 0, 0, ends[0] - 1, last.as_of_ms
-    stands_ms, near_ms, near_looks = known[0].as_of_ms, None, 0
-    index, step = -1, 0
-    end: int | None = None
-    head: int | None = None
-    for look in looks:
-        if broker in look.offline or broker in look.isr or look.leader is None:
-            stands_ms, near_ms, near_looks = look.as_of_ms, None, 0
-        if broker not in look.log_ends:
-            continue
-        index += 1
-        before, behind_of = end, head
-        end, head = ends[index], heads[index]
-        if before is not None and end != before:
-            stands_ms = look.as_of_ms
-            if end > before:
-                moved, step = True, max(step, end - before if before else 0)
-            else:
-                drops, started = drops + 1, index
-        if end > peak:
-            peak, peak_ms = end, look.as_of_ms
-        if broker in look.offline or broker in look.isr:
-            continue
-        if head is not None and (end >= head or (behind_of is not None and end >= behind_of)):
-            near_ms = look.as_of_ms if near_ms is None else near_ms
-            near_looks += 1
-        else:
-            near_ms, near_looks = None, 0
-        if head is not None and end >= head:
-            stands_ms = look.as_of_ms
-    since_ms = last.as_of_ms - window_ms
-    recent = [index for index in range(started, len(known)) if known[index].as_of_ms >= since_ms]
+    recent = [
+        index for index, look in enumerate(known) if look.as_of_ms >= max(since_ms, way.started_ms)
+    ]
     gaps = [
         (known[index].as_of_ms, head - ends[index], head)
         for index in _spread(recent)
@@ -109,7 +86,7 @@ def replica_progress(
     growth = _grown([(at, head) for at, _, head in gaps])
     rate = None
     if gap is not None and growth is not None:
-        rate = max(0.0, growth - gap.per_second) if moved else 0.0
+        rate = max(0.0, growth - gap.per_second) if way.moved else 0.0
     sizes = _Sizes.of([known[index] for index in recent], broker)
     return ReplicaProgress(
         broker=broker,
@@ -118,13 +95,15 @@ def replica_progress(
         seen_ms=last.as_of_ms,
         behind=behind,
         behind_exact=exact,
-        moved=moved,
-        stands_since_ms=stands_ms,
-        near_since_ms=near_ms,
-        near_looks=near_looks,
-        drops=drops,
-        peak_since_ms=peak_ms,
-        longest_step=step,
+        moved=way.moved,
+        stands_since_ms=way.stands_ms,
+        near_since_ms=way.near_ms,
+        near_looks=way.near_looks,
+        longest_step=way.longest_step,
+        drops=way.drops,
+        dropped_since_ms=way.dropped_ms,
+        gained=way.gained,
+        lost=way.lost,
         closing=None if gap is None else -gap,
         rate=rate,
         growth=growth,
@@ -132,6 +111,78 @@ def replica_progress(
         rate_bytes=sizes.rate,
         growth_bytes=sizes.growth,
     )
+
+
+class _Way:
+    """A replica's way through the looks; the attributes are those of ReplicaProgress.
+
+    ``started_ms``: when it last went back, from which on there is one copy to take rates of.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_end",
+        "_head",
+        "_since_ms",
+        "dropped_ms",
+        "drops",
+        "gained",
+        "longest_step",
+        "lost",
+        "moved",
+        "near_looks",
+        "near_ms",
+        "stands_ms",
+        "started_ms",
+    )
+
+    def __init__(self, broker: int, since_ms: int, first_ms: int) -> None:
+        self._broker, self._since_ms = broker, since_ms
+        self._end: int | None = None
+        self._head: int | None = None
+        self.moved, self.longest_step = False, 0
+        self.drops, self.gained, self.lost = 0, 0, 0
+        self.dropped_ms: int | None = None
+        self.started_ms = self.stands_ms = first_ms
+        self.near_ms: int | None = None
+        self.near_looks = 0
+
+    def take(self, look: PartitionLook) -> None:
+        """Take the next look."""
+        at_ms = look.as_of_ms
+        apart = self._broker in look.offline or self._broker in look.isr
+        if apart or look.leader is None:  # it cannot copy, or needn't
+            self.stands_ms, self.near_ms, self.near_looks = at_ms, None, 0
+        end = look.log_ends.get(self._broker)
+        if end is None:
+            return
+        if self._end is not None and end != self._end:
+            self._moves(end - self._end, at_ms)
+        head = _head(look)
+        there = head is not None and end >= head
+        if there:
+            self.stands_ms = at_ms
+        if not apart:
+            if there or (head is not None and self._head is not None and end >= self._head):
+                self.near_ms = at_ms if self.near_ms is None else self.near_ms
+                self.near_looks += 1
+            else:
+                self.near_ms, self.near_looks = None, 0
+        self._end, self._head = end, head
+
+    def _moves(self, step: int, at_ms: int) -> None:
+        self.stands_ms = at_ms
+        recent = at_ms > self._since_ms
+        if step > 0:
+            self.moved = True
+            self.gained += step if recent else 0
+            if self._end:  # from nothing it goes to the log's start at once
+                self.longest_step = max(self.longest_step, step)
+            return
+        self.started_ms = at_ms
+        if recent:
+            self.drops, self.lost = self.drops + 1, self.lost - step
+            self.dropped_ms = at_ms if self.dropped_ms is None else self.dropped_ms
 
 
 def looks_apart_ms(looks: Sequence[PartitionLook]) -> int:
