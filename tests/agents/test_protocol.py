@@ -1,148 +1,200 @@
-"""What agents/protocol.py and agents/offsets.py lean on inside aiokafka is still there.
+"""What agents/protocol_connection.py leans on inside aiokafka is still there.
 
 An upgrade that moves any of it fails here, by name, before it fails against a cluster.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts, create_conn
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
+    KafkaConnectionError,
     KafkaError,
-    NotControllerError,
-)
-from aiokafka.protocol.admin import (
-    AlterPartitionReassignmentsRequest,
-    ListPartitionReassignmentsRequest,
+    RequestTimedOutError,
+    TopicAuthorizationFailedError,
 )
 
 from caughtup.agents.kafka_config import aiokafka_config
-from caughtup.agents.protocol import DEBUGGING_REPLICA, LATEST, ClusterProtocol
-from caughtup.agents.protocol import _raise_for as raise_for
-from caughtup.agents.protocol import _ReplicaLogEnds as ReplicaLogEnds
+from caughtup.agents.protocol import words
+from caughtup.agents.protocol_brokers import BrokerConnections
+from caughtup.agents.protocol_cluster_answers import Broker
+from caughtup.agents.protocol_connection import (
+    BrokerConnection,
+    EncodedRequest,
+    bootstrap_addresses,
+    raise_for,
+)
+from caughtup.agents.protocol_requests import Call, Key
 from caughtup.agents.settings import Settings
-from tests.support.wire import array, number, string, tagged_fields
 
-NO_TAGS = tagged_fields({})
-#: The versions that a broker of Kafka 4 offers of these requests: key → least, greatest.
-KAFKA_4 = {2: (1, 11), 45: (0, 1), 46: (0, 0)}
-
-
-def numbers(*values: int) -> bytes:
-    return array((number("i", value) for value in values), flexible=True)
+CALL = Call(Key.LIST_PARTITION_REASSIGNMENTS, 0, True, b"asked")
 
 
 def parameters(function: Any) -> list[str]:
     return list(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (AIOKafkaAdminClient._send_to_controller, ["self", "request"]),
-        (AIOKafkaAdminClient._send_request_to_node, ["self", "node_id", "request"]),
-        (ListPartitionReassignmentsRequest, ["timeout_ms", "topics", "tags"]),
-        (AlterPartitionReassignmentsRequest, ["timeout_ms", "topics", "tags"]),
-        (AIOKafkaClient.force_metadata_update, ["self"]),
-    ],
-)
-def test_the_internals_that_are_called_take_what_they_are_given(
-    function: Any, expected: list[str]
-) -> None:
-    assert parameters(function) == expected
+def test_the_internals_that_are_called_take_what_they_are_given() -> None:
+    assert parameters(AIOKafkaConnection.send) == ["self", "request", "expect_response"]
+    assert parameters(AIOKafkaConnection.close) == ["self", "reason", "exc"]
+    assert parameters(AIOKafkaConnection.connected) == ["self"]
+    assert parameters(collect_hosts) == ["hosts", "randomize"]
+    assert inspect.iscoroutinefunction(create_conn)
+    assert CloseReason.SHUTDOWN
 
 
-def test_the_internals_that_are_called_are_awaited() -> None:
-    assert inspect.iscoroutinefunction(AIOKafkaAdminClient._send_to_controller)
-    assert inspect.iscoroutinefunction(AIOKafkaAdminClient._send_request_to_node)
+def test_a_connection_takes_all_that_the_settings_make_of_clients_properties() -> None:
+    kafka = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "secret",
+    }
+    config = aiokafka_config(Settings(kafka=kafka))
+    taken = parameters(create_conn)
+    assert {*config} - {"bootstrap_servers"} <= {*taken}
+    assert "request_timeout_ms" in taken
+    assert parameters(AIOKafkaAdminClient)[0] == "loop"  # the public way takes the same ones
 
 
-async def test_a_consumer_has_its_client_where_the_reader_looks_for_it() -> None:
-    consumer = AIOKafkaConsumer(**aiokafka_config(Settings()))
-    assert isinstance(consumer._client, AIOKafkaClient)
-    assert inspect.signature(consumer._client.force_metadata_update).parameters == {}
-    await consumer.stop()
+def test_bootstrap_servers_are_read_whatever_they_look_like() -> None:
+    addresses = bootstrap_addresses("one:9092,[::1]:9093,two")
+    assert sorted(addresses) == [("::1", 9093), ("one", 9092), ("two", 9092)]
 
 
-async def test_a_connection_takes_the_service_configuration() -> None:
-    protocol = ClusterProtocol(aiokafka_config(Settings(bootstrap_servers="127.0.0.1:9")))
-    assert isinstance(protocol._admin, AIOKafkaAdminClient)
-    assert protocol._admin._client._request_timeout_ms == 10_000
+def test_a_request_is_sent_as_it_is() -> None:
+    request = EncodedRequest(CALL).prepare({46: (0, 0)})
+    header = request.build_request_header(correlation_id=7, client_id="me")
+    assert header.encode() == struct.pack(">hhih", 46, 0, 7, 2) + b"me\0"
+    assert request.encode() == b"asked"
+    classic = EncodedRequest(CALL._replace(flexible=False))
+    header = classic.build_request_header(correlation_id=7, client_id="me")
+    assert header.encode() == struct.pack(">hhih", 46, 0, 7, 2) + b"me"
+    assert "5 bytes" in repr(request)
 
 
-def test_reassignments_are_listed_of_every_topic() -> None:
-    request = ListPartitionReassignmentsRequest(7, None, {}).prepare(KAFKA_4)
-    assert (request.API_KEY, request.API_VERSION, request.FLEXIBLE_VERSION) == (46, 0, True)
-    assert request.encode() == number("i", 7) + b"\x00" + NO_TAGS
+#: Reads a request's correlation id, and gives what is to be sent back, None for nothing.
+Answering = Callable[[int], bytes | None]
+Peer = Callable[[Answering], Awaitable[tuple[str, int]]]
 
 
-def test_a_listed_reassignment_has_its_fields_where_they_are_taken_from() -> None:
-    request = ListPartitionReassignmentsRequest(7, None, {}).prepare(KAFKA_4)
-    partition = number("i", 5) + numbers(3, 1, 2) + numbers(3) + numbers(2) + NO_TAGS
-    topic = string("orders", True) + array([partition], True) + NO_TAGS
-    raw = struct.pack(">ih", 0, 0) + string(None, True) + array([topic], True) + NO_TAGS
-    response = request.RESPONSE_TYPE.decode(raw)
-    assert (response.error_code, response.error_message) == (0, None)
-    ((name, partitions, _),) = response.topics
-    ((index, replicas, adding, removing, _),) = partitions
-    assert (name, index) == ("orders", 5)
-    assert (tuple(replicas), tuple(adding), tuple(removing)) == ((3, 1, 2), (3,), (2,))
+def answered(correlation_id: int, body: bytes = b"told", tags: bytes = b"\0") -> bytes:
+    raw = struct.pack(">i", correlation_id) + tags + body
+    return struct.pack(">i", len(raw)) + raw
 
 
-def test_a_refused_list_has_its_error_where_it_is_taken_from() -> None:
-    request = ListPartitionReassignmentsRequest(7, None, {}).prepare(KAFKA_4)
-    raw = struct.pack(">ih", 0, 31) + string("no", True) + array([], True) + NO_TAGS
-    response = request.RESPONSE_TYPE.decode(raw)
-    with pytest.raises(ClusterAuthorizationFailedError, match="no"):
-        raise_for(response.error_code, response.error_message)
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    """Something that listens, and answers what greets a broker: with versions, and no features."""
+    servers = []
+
+    async def listen(answer: Answering) -> tuple[str, int]:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while not reader.at_eof():
+                try:
+                    (size,) = struct.unpack(">i", await reader.readexactly(4))
+                    key, version, correlation_id = struct.unpack(
+                        ">hhi", (await reader.readexactly(size))[:8]
+                    )
+                except asyncio.IncompleteReadError:
+                    break
+                if key == Key.API_VERSIONS:
+                    old = struct.pack(">hihhh", 0, 1, 46, 0, 0)
+                    new = struct.pack(">hBhhhBiB", 0, 2, 46, 0, 0, 0, 0, 0)
+                    reply = answered(correlation_id, new if version == 3 else old, b"")
+                else:
+                    reply = answer(correlation_id)
+                if reply is not None:
+                    writer.write(reply)
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        servers.append(server)
+        host, port = server.sockets[0].getsockname()
+        return host, port
+
+    yield listen
+    for server in servers:
+        server.close()
 
 
-def test_reassignments_are_started_and_cancelled_as_the_protocol_says() -> None:
-    topics = [("orders", [(0, [3, 4], {}), (1, None, {})], {})]
-    request = AlterPartitionReassignmentsRequest(7, topics, {}).prepare(KAFKA_4)
-    assert (request.API_KEY, request.API_VERSION) == (45, 0)
-    moved = number("i", 0) + numbers(3, 4) + NO_TAGS
-    cancelled = number("i", 1) + b"\x00" + NO_TAGS
-    topic = string("orders", True) + array([moved, cancelled], True) + NO_TAGS
-    assert request.encode() == number("i", 7) + array([topic], True) + NO_TAGS
+async def test_an_answer_comes_back_as_it_is_and_with_its_request(peer: Peer) -> None:
+    address = await peer(lambda correlation_id: answered(correlation_id, b"%d" % correlation_id))
+    connection = await BrokerConnection.open(*address, {"client_id": "me"}, 5.0)
+    assert connection.is_open
+    assert connection.offered.requests == {46: (0, 0)}
+    first, second = await asyncio.gather(connection.ask(CALL), connection.ask(CALL))
+    assert int(second) == int(first) + 1
+    connection.close()
+    assert not connection.is_open
 
 
-def test_the_answer_to_each_partition_has_its_error_where_it_is_taken_from() -> None:
-    request = AlterPartitionReassignmentsRequest(7, [], {}).prepare(KAFKA_4)
-    answer = struct.pack(">ih", 1, 41) + string(None, True) + NO_TAGS
-    topic = string("orders", True) + array([answer], True) + NO_TAGS
-    raw = struct.pack(">ih", 0, 0) + string(None, True) + array([topic], True) + NO_TAGS
-    response = request.RESPONSE_TYPE.decode(raw)
-    raise_for(response.error_code, response.error_message)
-    ((_, ((index, code, message, _),), _),) = response.responses
-    assert index == 1
-    with pytest.raises(NotControllerError):
-        raise_for(code, message)
+async def test_a_broker_that_gives_no_answer_is_left_after_the_time_it_has(peer: Peer) -> None:
+    connection = await BrokerConnection.open(*await peer(lambda _: None), {}, 2.0)
+    with pytest.raises(RequestTimedOutError, match="no answer within 2 s"):
+        await connection.ask(CALL)
+    assert not connection.is_open
+    with pytest.raises(KafkaConnectionError):
+        await connection.ask(CALL)
 
 
-def test_a_replicas_own_log_end_is_asked_for_with_the_debugging_replica_id() -> None:
-    asked = ReplicaLogEnds([("orders", [(0, LATEST), (2, LATEST)])])
-    request = asked.prepare(KAFKA_4)
-    assert (request.API_KEY, request.API_VERSION, request.FLEXIBLE_VERSION) == (2, 1, False)
-    partitions = array(struct.pack(">iq", partition, -1) for partition in (0, 2))
-    assert request.encode() == number("i", -2) + array([string("orders") + partitions])
-    assert (DEBUGGING_REPLICA, LATEST) == (-2, -1)
+async def test_an_answer_to_something_else_ends_the_connection(peer: Peer) -> None:
+    address = await peer(lambda correlation_id: answered(correlation_id + 1))
+    connection = await BrokerConnection.open(*address, {}, 5.0)
+    with pytest.raises(KafkaError):
+        await connection.ask(CALL)
+    assert not connection.is_open
 
 
-def test_a_replicas_log_end_has_its_fields_where_they_are_taken_from() -> None:
-    request = ReplicaLogEnds([]).prepare(KAFKA_4)
-    partitions = (struct.pack(">ihqq", 0, 0, -1, 9_000), struct.pack(">ihqq", 2, 6, -1, -1))
-    raw = array([string("orders") + array(partitions)])
-    ((topic, answers),) = request.RESPONSE_TYPE.decode(raw).topics
-    found = {partition: offset for partition, code, _, offset in answers if code == 0}
-    assert (topic, found) == ("orders", {0: 9_000})
+async def test_a_silent_broker_is_not_asked_again_for_a_while_and_others_are(peer: Peer) -> None:
+    now = 0.0
+    connections = BrokerConnections({"bootstrap_servers": ""}, 2.0, clock=lambda: now)
+    silent, fine = await peer(lambda _: None), await peer(answered)
+    connections.learn([Broker(1, *silent), Broker(2, *fine)])
+    with pytest.raises(RequestTimedOutError, match="no answer within"):
+        await connections.ask(1, CALL)
+    for pause in (5, 10):
+        now += pause - 1
+        with pytest.raises(RequestTimedOutError, match="not asked for a while"):
+            await connections.ask(1, CALL)
+        assert await connections.ask(2, CALL) == b"told"
+        now += 2
+        with pytest.raises(RequestTimedOutError, match="no answer within"):
+            await connections.ask(1, CALL)
+    connections.learn([Broker(2, *fine)])
+    with pytest.raises(KafkaConnectionError, match="not registered"):
+        await connections.ask(1, CALL)
+    assert (await connections.ask_any(lambda _: CALL)) == (CALL, b"told")
+    connections.close()
+
+
+async def test_what_any_broker_can_answer_goes_first_to_the_one_that_did_last(peer: Peer) -> None:
+    connections = BrokerConnections({"bootstrap_servers": ""}, 2.0)
+
+    def one(correlation_id: int) -> bytes | None:
+        return answered(correlation_id, b"one") if one_answers else None
+
+    one_answers = True
+    addresses = [await peer(one), await peer(lambda c: answered(c, b"two"))]
+    connections.learn(Broker(i, *address) for i, address in enumerate(addresses, 1))
+    assert (await connections.ask_any(lambda _: CALL))[1] == b"one"
+    one_answers = False
+    assert (await connections.ask_any(lambda _: CALL))[1] == b"two"
+    one_answers = True
+    assert (await connections.ask_any(lambda _: CALL))[1] == b"two"
+    connections.learn([Broker(1, *addresses[0]), Broker(2, *addresses[1], fenced=True)])
+    assert (await connections.ask_any(lambda _: CALL))[1] == b"two"  # the first is silent
+    assert connections.requests == 5
+    assert connections.most_in_flight == 1
+    connections.close()
 
 
 @pytest.mark.parametrize("message", [None, "", "a broker's own words"])
@@ -151,4 +203,10 @@ def test_an_error_says_something_whatever_the_broker_said(message: str | None) -
     for code in (29, 31, 41, 85, 9_999):
         with pytest.raises(KafkaError) as failure:
             raise_for(code, message)
-        assert str(failure.value).strip()
+        assert words(failure.value).strip()
+
+
+def test_a_refusal_is_told_by_what_is_missing() -> None:
+    assert words(ClusterAuthorizationFailedError("x")) == "missing: DESCRIBE on the cluster"
+    assert words(TopicAuthorizationFailedError(), "ALTER") == "missing: ALTER on the topic"
+    assert words(KafkaConnectionError("Connection refused")) == "Connection refused"
