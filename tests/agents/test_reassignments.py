@@ -9,10 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.reassignments import ReassignmentRecord, apply_record
+from caughtup.agents.reassignment_records import (
+    CLUSTER_KEY,
+    ClusterRecord,
+    ReassignmentRecord,
+    encode,
+)
+from caughtup.agents.reassignments import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import offsets_remaining
-from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
 from tests.support.streams import cluster_state
 
 PARTITION = TopicPartition("orders", 0)
@@ -111,3 +117,40 @@ def test_a_malformed_record_is_logged_in_one_line_and_skipped(
     assert "\n" not in line
     apply_record(state, KEY, encoded())
     assert list(state.reassignments.moving) == [PARTITION]
+
+
+def test_the_beginning_that_a_record_tells_counts_where_it_was_not_seen() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(schema=2, since_ms=300, original=[2, 1]))
+    tracked = state.reassignments.moving[PARTITION]
+    assert (tracked.since_ms, tracked.original) == (300, (2, 1))
+
+
+def test_a_movement_that_is_not_listed_propagates_until_it_is_again() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded())
+    apply_record(state, KEY, encoded(unlisted=True, as_of_ms=1_500))
+    tracked = state.reassignments.moving[PARTITION]
+    assert (tracked.unlisted_ms, tracked.phase(None)) == (1_500, "propagating")
+    apply_record(state, KEY, encoded(as_of_ms=2_000))
+    assert (tracked.unlisted_ms, tracked.phase(None)) == (None, "A")
+
+
+def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
+    state = cluster_state()
+    look = ClusterLook(7, {1: BrokerLook(fenced=True)}, missing=("sizes on broker 1: hm",))
+    apply_record(state, CLUSTER_KEY, encode(ClusterRecord.from_look(look)))
+    assert state.reassignments.cluster == look
+    assert state.reassignments.moving == {}
+
+
+@pytest.mark.parametrize("value", [b"", b"{}", b'{"schema": 2, "as_of_ms": 7, "brokers": 3}'])
+def test_a_malformed_look_at_the_cluster_is_skipped(
+    value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = cluster_state()
+    with caplog.at_level(logging.WARNING):
+        apply_record(state, CLUSTER_KEY, value)
+    assert state.reassignments.cluster is None
+    (line,) = caplog.messages
+    assert "skipped a record of reassignments, key b'_cluster'" in line
