@@ -100,7 +100,7 @@ def stage_moves(stage: Stage, acts: Sequence[str] = ()) -> Iterator[tuple[str, S
 
     Raises CaughtupError for an act that there isn't, and when the cluster fails.
     """
-    from caughtup.demo.staged_moves import StagedMoves
+    from caughtup.demo.staged_moves import ACTS, StagedMoves
 
     servers = stage.cluster.bootstrap_servers
     say = Console(stderr=True, highlight=False).print
@@ -111,11 +111,8 @@ def stage_moves(stage: Stage, acts: Sequence[str] = ()) -> Iterator[tuple[str, S
         stage.page,
         lambda text: say(f"  {text}", style="dim"),
     )
-    known = moves.acts
-    for name in acts or known:
-        if name not in known:
-            raise CaughtupError("unknown_act", f"no act {name!r}: there are {', '.join(known)}")
-        for move in known[name]():
+    for name in acts or ACTS:
+        for move in moves.play(name):
             yield name, move
 
 

@@ -22,6 +22,15 @@ from caughtup.models.ids import TopicPartition
 Move = Callable[[TopicPartition, list[int] | None], None]
 
 NODES, CONTROLLERS = 6, 3
+#: What can be played, and the method that does.
+ACTS: Final[Mapping[str, str]] = {
+    "healthy": "healthy_moves",
+    "taken back": "moves_taken_back",
+    "starved": "a_starved_move",
+    "target lost": "a_target_is_lost",
+    "leader lost": "a_leader_is_lost",
+    "controller lost": "the_controller_is_lost",
+}
 _RECORD_BYTES: Final = 10_000
 _RATE: Final = 1_500_000
 _STARVING_RATE: Final = 200_000
@@ -55,17 +64,12 @@ class StagedMoves:
         self._say = say
         self._admin = AdminClient(cluster.client_config())
 
-    @property
-    def acts(self) -> Mapping[str, Callable[[], list[StagedMove]]]:
-        """The acts by name, in the order in which they are played."""
-        return {
-            "healthy": self.healthy_moves,
-            "taken back": self.moves_taken_back,
-            "starved": self.a_starved_move,
-            "target lost": self.a_target_is_lost,
-            "leader lost": self.a_leader_is_lost,
-            "controller lost": self.the_controller_is_lost,
-        }
+    def play(self, act: str) -> list[StagedMove]:
+        """Play one of ACTS, and give its moves. Raises CaughtupError for one that there isn't."""
+        if act not in ACTS:
+            raise CaughtupError("unknown_act", f"no act {act!r}: there are {', '.join(ACTS)}")
+        moves: list[StagedMove] = getattr(self, ACTS[act])()
+        return moves
 
     def healthy_moves(self) -> list[StagedMove]:
         """Unthrottled, throttled in plateaus, and a new order of the same replicas."""

@@ -1,0 +1,27 @@
+"""Reassignments of every kind on six brokers: each is named, and no healthy one raises an alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from caughtup.agents.bench_stalls import stage_moves, staged_figures
+from caughtup.demo.stage import Stage
+from caughtup.demo.staged_moves import ACTS, CONTROLLERS, NODES
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with Stage(nodes=NODES, controllers=CONTROLLERS) as stage:
+        stage.start_cluster()
+        stage.start_service()
+        yield stage
+
+
+@pytest.mark.timeout(480)
+@pytest.mark.parametrize("act", ACTS)
+def test_what_is_staged_is_named_and_nothing_else_alarms(stage: Stage, act: str) -> None:
+    moves = [staged_figures(name, move) for name, move in stage_moves(stage, [act])]
+    assert moves
+    assert [move for move in moves if not move["ok"]] == []
