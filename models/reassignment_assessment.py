@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from caughtup.models.controllers import pending, rule_known, target
@@ -10,10 +11,12 @@ from caughtup.models.reassignment import TrackedMovement
 from caughtup.models.reassignment_advice import advice
 from caughtup.models.reassignment_causes import replica_finding, slowing
 from caughtup.models.reassignment_eta import (
+    NEVER,
     THERE,
     MovementFigures,
     ReplicaFigures,
     movement_figures,
+    replica_eta,
     replica_figures,
 )
 from caughtup.models.reassignment_finding import (
@@ -33,12 +36,24 @@ from caughtup.models.reassignment_finding import (
 from caughtup.models.reassignment_look import ClusterLook, PartitionLook
 from caughtup.models.reassignment_verdict import ENDLESS, Judgement, MovementVerdict, judge
 from caughtup.models.replica_progress import ReplicaProgress, looks_apart_ms, replica_progress
-from caughtup.models.throttle_shares import ThrottleShares, throttle_shares, throttles_on
+from caughtup.models.throttle_shares import (
+    FETCH_BYTES,
+    Throttle,
+    ThrottleShares,
+    throttle_shares,
+    throttles_on,
+)
+from caughtup.models.trend import Eta
 
 #: Looks older than this, or than three of the waits between them, tell nothing of now. In ms.
 STALE_MS = 60_000
-#: Rates are taken over so many W.
-WINDOWS = 3
+#: Rates are taken over this time (ms), or so many looks, or, behind a throttle, over the time in
+#: which a copy gets so many fetches: soon up to date when the pace changes, and no shorter than
+#: what chance does. Whether a copy falls back is told from so many W.
+RATE_MS = 45_000
+RATE_LOOKS = 5
+RATE_FETCHES = 60
+LONG_WINDOWS = 3
 
 
 def assess(
@@ -89,6 +104,7 @@ class _Assessment:
     ) -> None:
         self.tracked, self.look, self.cluster = tracked, tracked.latest, cluster
         self.now_ms, self.quorum_changed_ms = now_ms, quorum_changed_ms
+        self.shares = shares
         self.progress: dict[int, ReplicaProgress] = {}
         self.around: dict[int, Surroundings] = {}
         self.findings: dict[int, Finding] = {}
@@ -99,7 +115,9 @@ class _Assessment:
             self.around[broker] = Surroundings(
                 tracked.looks, cluster, throttles, allowed, quorum_changed_ms, _has_metadata(look)
             )
-            self.progress[broker] = replica_progress(tracked.looks, broker, WINDOWS * allowed)
+            self.progress[broker] = replica_progress(
+                tracked.looks, broker, _window_ms(throttles, apart_ms), LONG_WINDOWS * allowed
+            )
             if broker in look.isr and broker in look.removing:
                 evidence: Evidence = {"replica": broker}
                 self.findings[broker] = Finding(broker, STUCK, "in-both-lists", evidence)
@@ -126,8 +144,11 @@ class _Assessment:
         replicas: dict[int, ReplicaFigures] = {}
         for broker, progress in self.progress.items():
             gets_there = self.findings[broker].state not in (DEAD, STALLED, STARVED, STUCK)
-            throttles = self.around[broker].throttles
-            replicas[broker] = replica_figures(progress, throttles, self.now_ms, ends=gets_there)
+            eta: Eta | None = NEVER
+            if gets_there:
+                factor = self.shares.sooner.get((self.look.partition, broker), 1.0)
+                eta = replica_eta(progress, self.around[broker].throttles, factor, self.now_ms)
+            replicas[broker] = replica_figures(progress, eta)
         figures = movement_figures(
             replicas,
             ends=ends,
@@ -228,6 +249,13 @@ class _Assessment:
         if self.cluster is not None and self.cluster.quorum_leader is not None:
             evidence["quorum_leader"] = self.cluster.quorum_leader
         return _told("stalled", "controller-slow", evidence)
+
+
+def _window_ms(throttles: Sequence[Throttle], apart_ms: int) -> int:
+    """Tell over which time a copy's rates are taken, in ms."""
+    fetches = [RATE_FETCHES * one.copies * FETCH_BYTES / max(1, one.rate) for one in throttles]
+    shortest = 2 * RATE_MS if throttles else RATE_MS
+    return max(shortest, RATE_LOOKS * apart_ms, round(1000 * max(fetches, default=0.0)))
 
 
 def _told(verdict: str, cause: str | None, evidence: Evidence) -> Judgement:

@@ -25,8 +25,6 @@ from caughtup.models.replica_progress import ReplicaProgress
 from caughtup.models.throttle_shares import Throttle
 from caughtup.models.trend import Trend
 
-#: The part of its throttle that is used from which on the throttle is what slows a copy.
-THROTTLED_PART = 0.6
 #: A copy that goes back once was truncated to its leader's log, or on a broker that crashed.
 FEWEST_DROPS = 2
 
@@ -115,21 +113,24 @@ def _going(progress: ReplicaProgress, around: Surroundings) -> Finding:
     if closing is None or growth is None or growth <= 0:
         return Finding(progress.broker, MOVING, None, evidence)
     evidence["written_offsets_per_second"] = round(growth, 3)
-    if closing.per_second + closing.error <= 0 and _lasts(progress, closing, around):
-        evidence["over_seconds"] = closing.span_seconds
+    falls_back = progress.falls_back
+    if falls_back is not None and _diverges(progress, falls_back, around):
+        evidence["over_seconds"] = falls_back.span_seconds
         cause = slowing(progress, around.throttles, evidence) or "leader-outruns-copy"
         return Finding(progress.broker, DIVERGING, cause, evidence)
     return Finding(progress.broker, MOVING, None, evidence)
 
 
-def _lasts(progress: ReplicaProgress, closing: Trend, around: Surroundings) -> bool:
-    """Tell whether a distance was seen to grow for long enough to go by it.
+def _diverges(progress: ReplicaProgress, falls_back: Trend, around: Surroundings) -> bool:
+    """Tell whether a distance certainly grows, and was seen to for long enough to go by it.
 
     Behind a throttle a copy comes in steps: it has to fall back by more than one of them.
     """
-    if closing.steps <= FEWEST_LOOKS or closing.span_seconds * 1000 < 1.9 * around.allowed_ms:
+    if falls_back.per_second < falls_back.error or falls_back.steps <= FEWEST_LOOKS:
         return False
-    fell = -closing.per_second * closing.span_seconds
+    if falls_back.span_seconds * 1000 < 1.9 * around.allowed_ms:
+        return False
+    fell = falls_back.per_second * falls_back.span_seconds
     return not around.throttles or fell > progress.longest_step
 
 
@@ -143,8 +144,7 @@ def slowing(
     evidence |= throttle_evidence(throttle)
     if progress.rate_bytes is None:
         return "throttle-slow"  # without sizes nothing says that the throttle isn't the limit
-    used = throttle.share.copied_bytes + throttle.share.in_sync_bytes
-    return "throttle-slow" if used >= THROTTLED_PART * throttle.rate else None
+    return "throttle-slow" if throttle.tight else None
 
 
 def throttle_evidence(throttle: Throttle) -> Evidence:

@@ -62,9 +62,12 @@ class MovementFigures:
 
 
 def replica_eta(
-    progress: ReplicaProgress, throttles: Sequence[Throttle], now_ms: int
+    progress: ReplicaProgress, throttles: Sequence[Throttle], factor: float, now_ms: int
 ) -> Eta | None:
-    """Tell when a replica has what its leader has, from now on; None if that can't be told yet."""
+    """Tell when a replica has what its leader has, from now on; None if that can't be told yet.
+
+    ``factor``: how much sooner it is there than at its own pace (``shared_copies.sooner``).
+    """
     if progress.behind is None or not progress.behind_exact or progress.seen_ms is None:
         return None
     if progress.behind == 0:
@@ -75,13 +78,11 @@ def replica_eta(
     behind = SumPoint(progress.seen_ms, progress.behind, progress.behind)
     eta = time_to_go(behind, closing).after((now_ms - progress.seen_ms) / 1000)
     least = _least_seconds(progress.bytes_behind, throttles)
-    return Eta(max(eta.seconds, least), eta.low, max(eta.high, least))
+    return Eta(max(eta.seconds * factor, least), eta.low * factor, max(eta.high, least))
 
 
-def replica_figures(
-    progress: ReplicaProgress, throttles: Sequence[Throttle], now_ms: int, *, ends: bool
-) -> ReplicaFigures:
-    """Gather the figures of one replica. ``ends``: whether it gets there as things are."""
+def replica_figures(progress: ReplicaProgress, eta: Eta | None) -> ReplicaFigures:
+    """Gather the figures of one replica."""
     stood = 0.0
     if progress.stands_since_ms is not None and progress.seen_ms is not None:
         stood = (progress.seen_ms - progress.stands_since_ms) / 1000
@@ -91,7 +92,7 @@ def replica_figures(
         bytes_remaining=progress.bytes_behind,
         rate_offsets=progress.rate,
         rate_bytes=progress.rate_bytes,
-        eta=replica_eta(progress, throttles, now_ms) if ends else NEVER,
+        eta=eta,
         stood_seconds=stood,
     )
 

@@ -32,7 +32,8 @@ class ReplicaProgress:
     one look, None if it is; ``near_looks``: at how many looks in a row. ``longest_step``: the most
     that it got from one look to the next. Within the window, ``drops``: how often it went back,
     ``dropped_since_ms`` when first, ``gained`` and ``lost``: what it copied and lost.
-    ``closing``: by how many offsets a second ``behind`` shrinks, ``rate`` how many it copies,
+    ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
+    by how many it has grown over the long run; ``rate``: how many it copies,
     ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
     """
 
@@ -52,6 +53,7 @@ class ReplicaProgress:
     gained: int = 0
     lost: int = 0
     closing: Trend | None = None
+    falls_back: Trend | None = None
     rate: float | None = None
     growth: float | None = None
     bytes_behind: int | None = None
@@ -60,34 +62,38 @@ class ReplicaProgress:
 
 
 def replica_progress(
-    looks: Sequence[PartitionLook], broker: int, window_ms: int
+    looks: Sequence[PartitionLook], broker: int, window_ms: int, long_ms: int
 ) -> ReplicaProgress:
-    """Gather a replica's progress from looks, oldest first; rates from the last ``window_ms``."""
+    """Gather a replica's progress from looks, oldest first.
+
+    Rates are of the last ``window_ms``. What tells whether it gains at all is of ``long_ms``.
+    """
     known = [look for look in looks if broker in look.log_ends]
     if not known:
         return ReplicaProgress(broker)
     last = known[-1]
-    since_ms = last.as_of_ms - window_ms
-    way = _Way(broker, since_ms, known[0].as_of_ms)
+    way = _Way(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
     for look in looks:
         way.take(look)
     ends = [look.log_ends[broker] for look in known]
     heads = [_head(look) for look in known]
     behind, exact = _behind(looks, ends[-1], heads[-1])
-    recent = [
-        index for index, look in enumerate(known) if look.as_of_ms >= max(since_ms, way.started_ms)
+    copied = [
+        (look, end, head)
+        for look, end, head in zip(known, ends, heads, strict=True)
+        if look.as_of_ms >= max(last.as_of_ms - long_ms, way.started_ms)
     ]
-    gaps = [
-        (known[index].as_of_ms, head - ends[index], head)
-        for index in _spread(recent)
-        if (head := heads[index]) is not None
-    ]
+    recent = [one for one in copied if one[0].as_of_ms >= last.as_of_ms - window_ms]
+    gaps = _gaps(recent)
     gap = trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])
+    falls_back = None
+    if gap is not None and gap.per_second >= 0:
+        falls_back = trend([SumPoint(at, behind, behind) for at, behind, _ in _gaps(copied)])
     growth = _grown([(at, head) for at, _, head in gaps])
     rate = None
     if gap is not None and growth is not None:
         rate = max(0.0, growth - gap.per_second) if way.moved else 0.0
-    sizes = _Sizes.of([known[index] for index in recent], broker)
+    sizes = _Sizes.of([look for look, _, _ in recent], broker)
     return ReplicaProgress(
         broker=broker,
         samples=len(known),
@@ -105,6 +111,7 @@ def replica_progress(
         gained=way.gained,
         lost=way.lost,
         closing=None if gap is None else -gap,
+        falls_back=falls_back,
         rate=rate,
         growth=growth,
         bytes_behind=0 if behind == 0 and exact else sizes.behind,
@@ -246,9 +253,10 @@ def _grown(points: Sequence[tuple[int, int]]) -> float | None:
     return grown * 1000 / (points[-1][0] - points[0][0])
 
 
-def _spread(indexes: list[int]) -> list[int]:
-    """Keep so many of them, evenly spread and with both ends, as a trend is taken from."""
-    if len(indexes) <= TREND_POINTS:
-        return indexes
-    last = len(indexes) - 1
-    return [indexes[round(step * last / (TREND_POINTS - 1))] for step in range(TREND_POINTS)]
+def _gaps(copied: list[tuple[PartitionLook, int, int | None]]) -> list[tuple[int, int, int]]:
+    """Give moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
+    known = [(look.as_of_ms, head - end, head) for look, end, head in copied if head is not None]
+    if len(known) <= TREND_POINTS:
+        return known
+    last = len(known) - 1
+    return [known[round(step * last / (TREND_POINTS - 1))] for step in range(TREND_POINTS)]

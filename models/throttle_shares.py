@@ -15,6 +15,7 @@ from caughtup.models.controllers import pending
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import TrackedMovement
 from caughtup.models.reassignment_look import ClusterLook, PartitionLook
+from caughtup.models.shared_copies import Copy, CopyPace, Limit, sooner
 from caughtup.models.throttles import follower_rate, leader_rate
 
 #: Kafka's default of ``replica.fetch.max.bytes``: what a copy gets of a partition at once.
@@ -29,8 +30,11 @@ RESPONSE_BYTES = 10 * FETCH_BYTES
 #: simulated competition few ever stood for as long.
 WINDOWS_ALLOWED = 4
 TURNS_ALLOWED = 8
-#: Growth of logs is taken over this time, in ms.
-GROWTH_MS = 60_000
+#: The part of a rate that is used from which on it is what slows the copies down.
+TIGHT = 0.6
+#: Growth of logs is taken over this time, in ms; sizes may be missing at all but one of some looks.
+GROWTH_MS = 90_000
+RECENT_LOOKS = 6
 #: The part of a rate that in-sync replicas are known to use from which on it starves the copies.
 #: What else they fetch isn't known: partitions that don't move aren't looked at.
 STARVED = 0.8
@@ -51,10 +55,15 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleShares:
-    """The shares by broker, as leaders and as followers."""
+    """The shares by broker, as leaders and as followers.
+
+    ``sooner``: by which factor a copy is there sooner than at its own pace, since others that are
+    there before leave it their part.
+    """
 
     leaders: Mapping[int, Share] = field(default_factory=dict)
     followers: Mapping[int, Share] = field(default_factory=dict)
+    sooner: Mapping[Copy, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,11 @@ class Throttle:
     share: Share
 
     @property
+    def copies(self) -> int:
+        """How many copies share it, this one included."""
+        return max(1, self.share.copies)
+
+    @property
     def starved(self) -> bool:
         """Whether in-sync replicas are known to use up most of what there is, or all."""
         return self.share.in_sync_bytes >= max(1.0, STARVED * self.rate)
@@ -80,6 +94,11 @@ class Throttle:
         return self.share.in_sync_bytes >= max(1.0, float(self.rate))
 
     @property
+    def tight(self) -> bool:
+        """Whether so much of it is used that it is what limits the copies."""
+        return self.share.copied_bytes + self.share.in_sync_bytes >= TIGHT * self.rate
+
+    @property
     def patience_seconds(self) -> float:
         """How long a copy may stand for its share.
 
@@ -88,40 +107,51 @@ class Throttle:
         """
         window_bytes = max(1.0, self.rate * (QUOTA_SECONDS - 1))
         step = min(1.0, FETCH_BYTES / window_bytes)  # a window forgets what exceeded it, too
-        copies = max(1, self.share.copies)
-        turns = WINDOWS_ALLOWED + TURNS_ALLOWED * min(1.0, (copies - 1) * step)
-        return QUOTA_SECONDS * max(1.0, copies * step) * turns
+        turns = WINDOWS_ALLOWED + TURNS_ALLOWED * min(1.0, (self.copies - 1) * step)
+        return QUOTA_SECONDS * max(1.0, self.copies * step) * turns
 
 
 def throttle_shares(
     moving: Iterable[TrackedMovement], cluster: ClusterLook | None
 ) -> ThrottleShares:
-    """Add up what goes through the throttles of all partitions in movement."""
+    """Add up what goes through the throttles, and past them, of all partitions in movement."""
     leaders: dict[int, Share] = {}
     followers: dict[int, Share] = {}
-    if cluster is None or not cluster.throttles:
-        return ThrottleShares(leaders, followers)
+    paces: dict[Copy, CopyPace] = {}
+    throttled: dict[Copy, tuple[Throttle, ...]] = {}
     for movement in moving:
         look = movement.looks[-1]
-        if look.leader is None or look.partition.topic not in cluster.throttles:
+        partition, leader = look.partition, look.leader
+        if leader is None:
             continue
-        behind = set(pending(look, cluster))
-        comes = grown_bytes(movement.looks, look.leader)
-        sends = leader_rate(cluster, look.partition, look.leader) is not None
-        for replica in sorted({*look.isr, *behind} - {look.leader}):
-            through = [leaders.setdefault(look.leader, Share())] if sends else []
-            if follower_rate(cluster, look.partition, replica) is not None:
-                through.append(followers.setdefault(replica, Share()))
-            if not through:
-                continue
+        behind = frozenset(pending(look, cluster))
+        comes = grown_bytes(movement.looks, leader)
+        for replica in sorted(({*look.isr} | behind) - {leader}):
             gets = grown_bytes(movement.looks, replica) if replica in behind else 0.0
-            for share in through:
+            left = _bytes_left(movement.looks, leader, replica) if replica in behind else None
+            if left is not None:
+                paces[partition, replica] = CopyPace(left, gets, comes)
+            holding = []
+            rate = leader_rate(cluster, partition, leader)
+            if rate is not None:
+                share = leaders.setdefault(leader, Share())
+                holding.append(Throttle(leader, "leader", rate, share))
+            rate = follower_rate(cluster, partition, replica)
+            if rate is not None:
+                share = followers.setdefault(replica, Share())
+                holding.append(Throttle(replica, "follower", rate, share))
+            for throttle in holding:
                 if replica in behind:
-                    share.copies += 1
-                    share.copied_bytes += gets
+                    throttle.share.copies += 1
+                    throttle.share.copied_bytes += gets
                 else:
-                    share.in_sync_bytes += comes
-    return ThrottleShares(leaders, followers)
+                    throttle.share.in_sync_bytes += comes
+            throttled[partition, replica] = tuple(holding)
+    limits: dict[Copy, list[Limit]] = {}
+    for copy in paces:
+        tight = [(one.side, one.broker) for one in throttled[copy] if one.tight]
+        limits[copy] = tight or [("broker", copy[1])]
+    return ThrottleShares(leaders, followers, sooner(paces, limits))
 
 
 def throttles_on(
@@ -147,8 +177,16 @@ def throttles_on(
     )
 
 
+def _bytes_left(looks: Sequence[PartitionLook], leader: int, replica: int) -> int | None:
+    """Tell how many bytes a replica has yet to get, as of the last look that knew both sizes."""
+    for look in reversed(looks[-RECENT_LOOKS:]):
+        if leader in look.sizes and replica in look.sizes:
+            return max(0, look.sizes[leader] - look.sizes[replica])
+    return None
+
+
 def grown_bytes(looks: Sequence[PartitionLook], broker: int) -> float:
-    """Give the bytes a second that a broker's log of a partition got over the last minute.
+    """Give the bytes a second that a broker's log of a partition got over the last minute and a half.
 
     Where segments were deleted it is too low.
     """
