@@ -19,6 +19,7 @@ from caughtup.agents.bench_assign import assign
 from caughtup.agents.bench_follow import follow
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
+from caughtup.agents.bench_reassignments import reassignments
 from caughtup.agents.bench_scrape import scrape
 from caughtup.agents.bench_stalls import churn, stalls
 from caughtup.agents.errors import UserError
@@ -37,7 +38,7 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (assign, churn, follow, movement, offsets, scrape, stalls):
+for command in (assign, churn, follow, movement, offsets, reassignments, scrape, stalls):
     bench.add_command(command)
 
 

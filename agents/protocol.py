@@ -7,35 +7,26 @@ cluster's metadata. Large answers are decoded in a thread. Formats: Kafka's prot
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
-from aiokafka.errors import (
-    ClusterAuthorizationFailedError,
-    KafkaError,
-    TopicAuthorizationFailedError,
-    UnsupportedVersionError,
-)
+from aiokafka.errors import KafkaError
 
 from caughtup.agents import protocol_answers as answers
 from caughtup.agents import protocol_cluster_answers as cluster_answers
 from caughtup.agents import protocol_requests as requests
 from caughtup.agents.protocol_answers import Configs, LogDirectories
-from caughtup.agents.protocol_brokers import BrokerConnections
-from caughtup.agents.protocol_cluster_answers import ApiVersions, Broker, Shape, Shapes
+from caughtup.agents.protocol_brokers import BrokerConnections, Purpose
+from caughtup.agents.protocol_cluster_answers import ApiVersions, Broker, Shapes
 from caughtup.agents.protocol_connection import raise_for
+from caughtup.agents.protocol_decoding import choose_version, decode, decode_now
 from caughtup.agents.protocol_releases import zookeeper_decides
 from caughtup.agents.protocol_requests import Call, Key, ResourceType
-from caughtup.models.errors import DecodeError
+from caughtup.agents.protocol_shapes import ask_shapes, ask_topic_names
 from caughtup.models.ids import TopicPartition
 
 TIMEOUT_SECONDS = 10.0
-#: A large answer takes longer to decode than others shall wait.
-_LARGE_BYTES = 16_384
-
-Decoded = TypeVar("Decoded")
 
 
 class ListedReassignment(NamedTuple):
@@ -97,9 +88,9 @@ class ClusterProtocol:
             finally:
                 connection.close()
         if call.key is Key.METADATA:
-            found, _ = _decoded(cluster_answers.decode_metadata, data)
+            found, _ = decode_now(cluster_answers.decode_metadata, data)
         else:
-            found = _decoded(lambda raw: cluster_answers.decode_cluster(raw, call.version), data)
+            found = decode_now(lambda raw: cluster_answers.decode_cluster(raw, call.version), data)
         raise_for(found.error_code)
         self._controller = found.controller
         self.connections.learn(found.brokers)
@@ -112,7 +103,7 @@ class ClusterProtocol:
     async def list_reassignments(self) -> dict[TopicPartition, ListedReassignment]:
         """List every partition in movement. Needs DESCRIBE on the cluster. Since 2.4."""
         data = await self._ask_controller(requests.list_reassignments_call(self._timeout_ms))
-        listed = await _decode(answers.decode_reassignments, data)
+        listed = await decode(answers.decode_reassignments, data)
         raise_for(listed.error_code, listed.message)
         return {
             partition: ListedReassignment(*brokers)
@@ -125,13 +116,13 @@ class ClusterProtocol:
         """Start moving partitions to these brokers; None cancels. Needs ALTER on the cluster."""
         call = requests.alter_reassignments_call(self._timeout_ms, targets)
         data = await self._ask_controller(call)
-        for code, message in await _decode(answers.decode_altered, data):
+        for code, message in await decode(answers.decode_altered, data):
             raise_for(code, message)
 
     async def describe_quorum(self) -> Quorum:
         """Tell which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
         data = await self._ask_controller(requests.describe_quorum_call())
-        code, leader, epoch = _decoded(cluster_answers.decode_quorum, data)
+        code, leader, epoch = decode_now(cluster_answers.decode_quorum, data)
         raise_for(code)
         return Quorum(leader, epoch)
 
@@ -141,7 +132,7 @@ class ClusterProtocol:
         """Ask one broker for its own log end of these partitions. Needs DESCRIBE on the topics."""
         call = requests.replica_log_ends_call(partitions)
         data = await self.connections.ask(broker, call)
-        return ReplicaLogEnds(*await _decode(answers.decode_log_ends, data))
+        return ReplicaLogEnds(*await decode(answers.decode_log_ends, data))
 
     async def log_directories(
         self, broker: int, partitions: Iterable[TopicPartition]
@@ -151,10 +142,10 @@ class ClusterProtocol:
         Needs DESCRIBE on the cluster. Since 2.6.
         """
         offered = await self.offered(broker)
-        version = _version(offered, Key.DESCRIBE_LOG_DIRS, (4, 3, 2))
+        version = choose_version(offered, Key.DESCRIBE_LOG_DIRS, (4, 3, 2))
         call = requests.describe_log_dirs_call(partitions, version)
         data = await self.connections.ask(broker, call)
-        found = await _decode(lambda raw: answers.decode_log_dirs(raw, version), data)
+        found = await decode(lambda raw: answers.decode_log_dirs(raw, version), data)
         raise_for(found.error_code)
         return found
 
@@ -164,76 +155,26 @@ class ClusterProtocol:
         Needs DESCRIBE_CONFIGS on the cluster.
         """
         call = requests.describe_configs_call(ResourceType.BROKER, [str(broker)], names)
-        (found,) = await _decode(answers.decode_configs, await self.connections.ask(broker, call))
+        (found,) = await decode(answers.decode_configs, await self.connections.ask(broker, call))
         raise_for(found.error_code)
         return found.configs
 
     async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> list[Configs]:
         """Ask for configs of topics; each has its own error code. Needs DESCRIBE_CONFIGS on them."""
         call = requests.describe_configs_call(ResourceType.TOPIC, topics, names)
-        _, data = await self.connections.ask_any(lambda _: call)
-        return await _decode(answers.decode_configs, data)
+        _, data = await self.connections.ask_any(call)
+        return await decode(answers.decode_configs, data)
 
     async def shapes(self, partitions: Collection[TopicPartition]) -> Shapes:
         """Ask for partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
 
         One that is neither found nor of a topic with an error doesn't exist.
         """
-        if not partitions:
-            return Shapes({}, {})
-        if Key.DESCRIBE_TOPIC_PARTITIONS in (await self._any_offered()).requests:
-            return await self._shapes_by_pages(sorted(partitions))
-        topics = list(requests.by_topic(partitions))
-        found, errors = {}, {}
-        for start in range(0, len(topics), requests.PAGE_TOPICS):
-            call = requests.metadata_call(topics[start : start + requests.PAGE_TOPICS])
-            _, data = await self.connections.ask_any(lambda _, call=call: call)  # type: ignore[misc]
-            _, shapes = await _decode(cluster_answers.decode_metadata, data)
-            found.update(shapes.found)
-            errors.update(shapes.errors)
-        return Shapes({p: found[p] for p in partitions if p in found}, errors)
+        return await ask_shapes(self.connections, partitions)
 
     async def topic_names(self) -> list[str]:
-        """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on.
-
-        Older brokers give a topic's name only with all its partitions.
-        """
-        offered = await self._any_offered()
-        if offered.requests.get(Key.LIST_CONFIG_RESOURCES, (0, 0))[1] >= 1:
-            _, data = await self.connections.ask_any(lambda _: requests.list_topics_call())
-            code, names = await _decode(cluster_answers.decode_topic_names, data)
-            raise_for(code)
-            return sorted(names)
-        _, data = await self.connections.ask_any(lambda _: requests.metadata_call(None))
-        return sorted(await _decode(cluster_answers.decode_metadata_topics, data))
-
-    async def _shapes_by_pages(self, wanted: Sequence[TopicPartition]) -> Shapes:
-        """Page through the partitions; what lies between two of them is passed over where it can be.
-
-        A page begins with a partition that is wanted and holds what follows it, up to a limit.
-        """
-        found: dict[TopicPartition, Shape] = {}
-        errors: dict[str, int] = {}
-        start = 0
-        while start < len(wanted):
-            stretch = wanted[start : start + requests.PAGE_PARTITIONS]
-            first, last = stretch[0], stretch[-1]
-            topics = list(requests.by_topic(stretch))
-            most = requests.PAGE_PARTITIONS
-            if first.topic == last.topic:
-                most = last.partition - first.partition + 1
-            call = requests.describe_partitions_call(topics, first, most)
-            _, data = await self.connections.ask_any(lambda _, call=call: call)  # type: ignore[misc]
-            page = await _decode(cluster_answers.decode_partitions, data)
-            errors.update(page.errors)
-            begun = start
-            while start < len(wanted) and _is_covered(wanted[start], topics[-1], page.following):
-                if wanted[start] in page.found:
-                    found[wanted[start]] = page.found[wanted[start]]
-                start += 1
-            if start == begun:
-                raise KafkaError("a broker gave a page of partitions that ends before it begins")
-        return Shapes(found, errors)
+        """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on."""
+        return await ask_topic_names(self.connections)
 
     async def _any_offered(self) -> ApiVersions:
         return await self.connections.any_offered()
@@ -242,55 +183,19 @@ class ClusterProtocol:
         """Ask the controller: in KRaft any broker hands it on, else it has to be that broker."""
         if zookeeper_decides(await self._any_offered()) and self._controller is not None:
             await self.brokers()
-            return await self.connections.ask(self._controller, call, forwarded=True)
+            return await self.connections.ask(self._controller, call, purpose=Purpose.FORWARDED)
 
         def make(offered: ApiVersions) -> Call:
-            _version(offered, call.key, (call.version,))
+            choose_version(offered, call.key, (call.version,))
             return call
 
-        _, data = await self.connections.ask_any(make, forwarded=True)
+        _, data = await self.connections.ask_any(make, purpose=Purpose.FORWARDED)
         return data
-
-
-def _is_covered(partition: TopicPartition, last_topic: str, end: TopicPartition | None) -> bool:
-    """Tell whether a page of topics up to the last one, which ended there, is past a partition."""
-    return partition.topic <= last_topic and (end is None or partition < end)
 
 
 def _cluster_call(offered: ApiVersions) -> Call:
     """Ask for the brokers in the way that tells most of them."""
     if Key.DESCRIBE_CLUSTER in offered.requests:
-        version = _version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
+        version = choose_version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
         return requests.describe_cluster_call(version)
     return requests.metadata_call(())
-
-
-def _version(offered: ApiVersions, key: Key, wanted: Sequence[int]) -> int:
-    """Choose the first wanted version that a broker offers. Raises UnsupportedVersionError."""
-    least, greatest = offered.requests.get(key, (1, 0))
-    for version in wanted:
-        if least <= version <= greatest:
-            return version
-    raise UnsupportedVersionError(f"the broker doesn't offer {key.request}")
-
-
-def words(error: KafkaError, operation: str = "DESCRIBE") -> str:
-    """Say in a few words why a call failed; ``operation`` is what it needs on the cluster."""
-    if isinstance(error, ClusterAuthorizationFailedError):
-        return f"missing: {operation} on the cluster"
-    if isinstance(error, TopicAuthorizationFailedError):
-        return f"missing: {operation} on the topic"
-    return str(error.args[0]) if error.args else type(error).__name__
-
-
-async def _decode(decode: Callable[[bytes], Decoded], data: bytes) -> Decoded:
-    if len(data) < _LARGE_BYTES:
-        return _decoded(decode, data)
-    return await asyncio.to_thread(_decoded, decode, data)
-
-
-def _decoded(decode: Callable[[bytes], Decoded], data: bytes) -> Decoded:
-    try:
-        return decode(data)
-    except DecodeError as error:
-        raise KafkaError(f"an answer that can't be read: {error}") from None

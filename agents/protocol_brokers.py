@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from enum import Enum
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,14 +21,28 @@ from caughtup.agents.protocol_requests import Call
 MOST_AT_ONCE = 32
 #: Brokers that are tried for what any of them can answer.
 _TRIES = 3
+#: What is large may take so many times as long.
+_BULK = 10
 #: A broker that gave no answer in time isn't asked again for so long, twice as long each time.
 _PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 5.0, 30.0
 
 
+class Purpose(Enum):
+    """What a connection is for: a broker answers the requests of each in turn."""
+
+    #: What the broker answers by itself, at once.
+    OWN = "own"
+    #: What it hands on to the controller, which may take its time.
+    FORWARDED = "forwarded"
+    #: What is so large that it takes long.
+    BULK = "bulk"
+
+
 @dataclass(slots=True)
 class _Line:
-    """What is known of the way to a broker. A broker answers a connection's requests in turn."""
+    """What is known of a connection to a broker."""
 
+    timeout_seconds: float
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: BrokerConnection | None = None
     address: tuple[str, int] | None = None
@@ -52,7 +67,7 @@ class BrokerConnections:
         self._config = {key: config[key] for key in config if key != "bootstrap_servers"}
         self.timeout_seconds = timeout_seconds
         self._clock = clock
-        self._lines: dict[tuple[int, bool], _Line] = {}
+        self._lines: dict[tuple[int, Purpose], _Line] = {}
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._brokers: dict[int, Broker] = {}
         self._preferred: int | None = None
@@ -97,61 +112,67 @@ class BrokerConnections:
                 failure = error
         raise failure
 
-    async def connection(self, broker: int, *, forwarded: bool = False) -> BrokerConnection:
-        """Give the connection to a broker, made anew where there is none.
-
-        ``forwarded``: one for what the broker hands on to the controller, so that what it answers
-        by itself needn't wait for that.
-        """
-        line = self._line(broker, forwarded)
+    async def connection(self, broker: int, *, purpose: Purpose = Purpose.OWN) -> BrokerConnection:
+        """Give the connection to a broker, made anew where there is none."""
+        line = self._line(broker, purpose)
         async with line.lock:
             return await self._connect(broker, line)
 
-    async def ask(self, broker: int, call: Call, *, forwarded: bool = False) -> bytes:
-        """Ask a broker, once everything that it was asked before is answered.
+    async def ask(self, broker: int, call: Call, *, purpose: Purpose = Purpose.OWN) -> bytes:
+        """Ask a broker, once everything that it was asked before for that purpose is answered.
 
         A broker that let the time pass isn't asked again for a while, and fails at once.
         """
-        line = self._line(broker, forwarded)
+        line = self._line(broker, purpose)
         async with AsyncExitStack() as held:
             await held.enter_async_context(line.lock)
-            if not forwarded:  # those wait for the controller, and keep nobody from anything
+            if purpose is Purpose.OWN:  # the others may take long, and keep nobody from anything
                 await held.enter_async_context(self._slots)
-            connection = await self._connect(broker, line)
-            self.requests += 1
-            self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            used = line.connection
             try:
-                answer = await connection.ask(call)
-            except RequestTimedOutError:
-                if not forwarded:
-                    self._silent(line)
-                raise
-            finally:
-                self.in_flight -= 1
-            line.silences = 0
-            return answer
+                return await self._ask(broker, line, call, purpose)
+            except KafkaConnectionError:
+                # A broker drops connections that it takes for idle, or too old to trust.
+                if used is None or line.connection is not used:
+                    raise
+                return await self._ask(broker, line, call, purpose)
+
+    async def _ask(self, broker: int, line: _Line, call: Call, purpose: Purpose) -> bytes:
+        connection = await self._connect(broker, line)
+        self.requests += 1
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            answer = await connection.ask(call)
+        except RequestTimedOutError:
+            if purpose is Purpose.OWN:
+                self._silent(line)
+            raise
+        finally:
+            self.in_flight -= 1
+        line.silences = 0
+        return answer
 
     async def ask_any(
-        self, make: Callable[[ApiVersions], Call], *, forwarded: bool = False
+        self, call: Call | Callable[[ApiVersions], Call], *, purpose: Purpose = Purpose.OWN
     ) -> tuple[Call, bytes]:
         """Ask brokers until one answers, first the one that did last: their views may differ.
 
-        ``make`` gives the request for what a broker offers. Returns it with the answer.
+        A function gives the request for what a broker offers. Returns it with the answer.
         """
         failure: KafkaError = KafkaConnectionError("no broker is known")
         for broker in self._candidates()[:_TRIES]:
             try:
-                connection = await self.connection(broker, forwarded=forwarded)
-                call = make(connection.offered)
-                answer = await self.ask(broker, call, forwarded=forwarded)
+                connection = await self.connection(broker, purpose=purpose)
+                made = call if isinstance(call, Call) else call(connection.offered)
+                answer = await self.ask(broker, made, purpose=purpose)
             except KafkaError as error:
-                if forwarded and isinstance(error, RequestTimedOutError):
-                    raise  # it is the controller that gives no answer
+                if purpose is not Purpose.OWN and isinstance(error, RequestTimedOutError):
+                    raise  # it needn't be the broker's fault
                 failure = error
                 continue
             self._preferred = broker
-            return call, answer
+            return made, answer
         raise failure
 
     async def any_offered(self) -> ApiVersions:
@@ -168,8 +189,8 @@ class BrokerConnections:
         """Tell what each broker offers that is connected."""
         return [
             line.connection.offered
-            for (_, forwarded), line in sorted(self._lines.items(), key=lambda item: item[0])
-            if line.connection is not None and line.connection.is_open and not forwarded
+            for (_, purpose), line in self._lines.items()
+            if purpose is Purpose.OWN and line.connection is not None and line.connection.is_open
         ]
 
     def _candidates(self) -> list[int]:
@@ -178,7 +199,7 @@ class BrokerConnections:
 
         def rank(broker: int) -> tuple[bool, bool, bool, int]:
             return (
-                self._line(broker, False).not_before > now,
+                self._line(broker, Purpose.OWN).not_before > now,
                 bool(self._brokers[broker].fenced),
                 broker != self._preferred,
                 broker,
@@ -186,8 +207,12 @@ class BrokerConnections:
 
         return sorted(self._brokers, key=rank)
 
-    def _line(self, broker: int, forwarded: bool) -> _Line:
-        return self._lines.setdefault((broker, forwarded), _Line())
+    def _line(self, broker: int, purpose: Purpose) -> _Line:
+        line = self._lines.get((broker, purpose))
+        if line is None:
+            seconds = self.timeout_seconds * (_BULK if purpose is Purpose.BULK else 1)
+            line = self._lines[broker, purpose] = _Line(seconds)
+        return line
 
     async def _connect(self, broker: int, line: _Line) -> BrokerConnection:
         known = self._brokers.get(broker)
@@ -203,7 +228,7 @@ class BrokerConnections:
             raise RequestTimedOutError("gave no answer in time, and is not asked for a while")
         try:
             line.connection = await BrokerConnection.open(
-                *address, self._config, self.timeout_seconds
+                *address, self._config, line.timeout_seconds
             )
         except RequestTimedOutError:
             self._silent(line)

@@ -11,9 +11,10 @@ from typing import Any, Self
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.protocol import ClusterProtocol, ListedReassignment, Quorum, words
+from caughtup.agents.protocol import ClusterProtocol, ListedReassignment, Quorum
 from caughtup.agents.protocol_answers import LogDirectory
 from caughtup.agents.protocol_cluster_answers import Broker, Shape, Shapes
+from caughtup.agents.protocol_decoding import words
 from caughtup.agents.protocol_releases import oldest_release, zookeeper_decides
 from caughtup.agents.replica_looks import BrokerReplicas, look_at_replicas
 from caughtup.agents.throttle_looks import Rates, ThrottleLooks

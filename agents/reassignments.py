@@ -17,7 +17,7 @@ from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import aiokafka_config
 from caughtup.agents.outbox import Outbox
 from caughtup.agents.progress import Progress
-from caughtup.agents.protocol import words
+from caughtup.agents.protocol_decoding import words
 from caughtup.agents.reassignment_ends import Endings, KnownMovement
 from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_pace import Pace

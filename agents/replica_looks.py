@@ -12,8 +12,9 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from caughtup.agents.protocol import ClusterProtocol, words
+from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.protocol_answers import LogDirectory
+from caughtup.agents.protocol_decoding import words
 from caughtup.models.ids import TopicPartition
 
 #: So many partitions are asked for at once: a broker answers for them in some milliseconds.

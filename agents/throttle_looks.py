@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from aiokafka.errors import KafkaError, for_code
 
-from caughtup.agents.protocol import ClusterProtocol, words
+from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.protocol_answers import Configs
+from caughtup.agents.protocol_decoding import words
 from caughtup.models.reassignment_look import TopicThrottle
 
 LEADER_RATE = "leader.replication.throttled.rate"

@@ -23,7 +23,6 @@ from aiokafka.errors import (
 )
 
 from caughtup.agents.kafka_config import aiokafka_config
-from caughtup.agents.protocol import words
 from caughtup.agents.protocol_brokers import BrokerConnections
 from caughtup.agents.protocol_cluster_answers import Broker
 from caughtup.agents.protocol_connection import (
@@ -32,6 +31,7 @@ from caughtup.agents.protocol_connection import (
     bootstrap_addresses,
     raise_for,
 )
+from caughtup.agents.protocol_decoding import words
 from caughtup.agents.protocol_requests import Call, Key
 from caughtup.agents.settings import Settings
 
@@ -172,7 +172,7 @@ async def test_a_silent_broker_is_not_asked_again_for_a_while_and_others_are(pee
     connections.learn([Broker(2, *fine)])
     with pytest.raises(KafkaConnectionError, match="not registered"):
         await connections.ask(1, CALL)
-    assert (await connections.ask_any(lambda _: CALL)) == (CALL, b"told")
+    assert (await connections.ask_any(CALL)) == (CALL, b"told")
     connections.close()
 
 
@@ -185,13 +185,13 @@ async def test_what_any_broker_can_answer_goes_first_to_the_one_that_did_last(pe
     one_answers = True
     addresses = [await peer(one), await peer(lambda c: answered(c, b"two"))]
     connections.learn(Broker(i, *address) for i, address in enumerate(addresses, 1))
-    assert (await connections.ask_any(lambda _: CALL))[1] == b"one"
+    assert (await connections.ask_any(CALL))[1] == b"one"
     one_answers = False
-    assert (await connections.ask_any(lambda _: CALL))[1] == b"two"
+    assert (await connections.ask_any(CALL))[1] == b"two"
     one_answers = True
-    assert (await connections.ask_any(lambda _: CALL))[1] == b"two"
+    assert (await connections.ask_any(CALL))[1] == b"two"
     connections.learn([Broker(1, *addresses[0]), Broker(2, *addresses[1], fenced=True)])
-    assert (await connections.ask_any(lambda _: CALL))[1] == b"two"  # the first is silent
+    assert (await connections.ask_any(CALL))[1] == b"two"  # the first is silent
     assert connections.requests == 5
     assert connections.most_in_flight == 1
     connections.close()

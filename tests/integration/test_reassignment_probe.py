@@ -124,6 +124,7 @@ async def test_of_partitions_that_do_not_move_the_shapes_are_told(
     assert found.moving == ()
     assert found.shapes[other] is None
     assert found.shapes[asked[3]] is None
+    assert (await looks.look(asked[3:])).shapes == {asked[3]: None}
     for partition in asked[:3]:
         shape = found.shapes[partition]
         assert shape is not None
