@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from caughtup.models.controllers import pending, rule_known, target
+from caughtup.models.controllers import pending, rule_known
 from caughtup.models.reassignment import TrackedMovement
 from caughtup.models.reassignment_advice import advice
 from caughtup.models.reassignment_causes import replica_finding, slowing
@@ -20,11 +20,9 @@ from caughtup.models.reassignment_eta import (
     replica_figures,
 )
 from caughtup.models.reassignment_finding import (
-    AWAY_MS,
     DEAD,
     FAILOVER_MS,
     FEWEST_LOOKS,
-    JOIN_MS,
     STALLED,
     STARVED,
     STUCK,
@@ -33,7 +31,13 @@ from caughtup.models.reassignment_finding import (
     Surroundings,
     allowed_ms,
 )
-from caughtup.models.reassignment_look import ClusterLook, PartitionLook
+from caughtup.models.reassignment_look import ClusterLook
+from caughtup.models.reassignment_partition import (
+    has_metadata,
+    told,
+    with_all_in_sync,
+    without_leader,
+)
 from caughtup.models.reassignment_verdict import ENDLESS, Judgement, MovementVerdict, judge
 from caughtup.models.replica_progress import ReplicaProgress, looks_apart_ms, replica_progress
 from caughtup.models.throttle_shares import (
@@ -83,7 +87,7 @@ def assess(
         judgement = Judgement("measuring", None, None)
     elif now_ms - latest.as_of_ms > stale_ms:
         silent = (now_ms - latest.as_of_ms) / 1000
-        judgement = _told("unknown", "not-looked-at", {"unknown_seconds": silent})
+        judgement = told("unknown", "not-looked-at", {"unknown_seconds": silent})
     figures = assessment.figures(judgement.verdict)
     if judgement.verdict == "moving" and budget_seconds is not None:
         judgement = assessment.against(budget_seconds, figures) or judgement
@@ -113,7 +117,7 @@ class _Assessment:
             throttles = throttles_on(look.partition, look.leader, broker, cluster, shares)
             allowed = allowed_ms(throttles, apart_ms)
             self.around[broker] = Surroundings(
-                tracked.looks, cluster, throttles, allowed, quorum_changed_ms, _has_metadata(look)
+                tracked.looks, cluster, throttles, allowed, quorum_changed_ms, has_metadata(look)
             )
             self.progress[broker] = replica_progress(
                 tracked.looks, broker, _window_ms(throttles, apart_ms), LONG_WINDOWS * allowed
@@ -128,14 +132,14 @@ class _Assessment:
         """Give the verdict that the last look supports."""
         look = self.look
         if not look.replicas:
-            return _told("unknown", "no-replicas", {})
+            return told("unknown", "no-replicas", {})
         if self.tracked.unlisted_ms is not None:
-            return _told("completing", None, {})
-        leaderless = self._leaderless()
+            return told("completing", None, {})
+        leaderless = without_leader(self.tracked, self.cluster)
         if leaderless is not None:
             return leaderless
         if not self.findings:
-            return self._completing()
+            return with_all_in_sync(self.tracked, self.cluster, self.quorum_changed_ms)
         return judge(look, list(self.findings.values()))
 
     def figures(self, verdict: str) -> MovementFigures:
@@ -197,58 +201,8 @@ class _Assessment:
         eta = figures.eta
         if eta is not None and math.isfinite(eta.seconds):
             evidence["eta_seconds"] = round(eta.seconds, 1)
-        told = advice(cause, self.look.partition, self.look.leader, evidence)
-        return MovementVerdict(judgement.verdict, cause, evidence, told)
-
-    def _leaderless(self) -> Judgement | None:
-        """Judge a movement whose partition has no leader, or one whose broker is gone."""
-        look, brokers = self.look, None if self.cluster is None else self.cluster.brokers
-        leader = look.leader
-        gone = leader in look.offline
-        if brokers is not None and leader is not None:
-            gone = gone or leader not in brokers or brokers[leader].fenced is True
-        if not _has_metadata(look) or (leader is not None and not gone):
-            return None
-        since_ms, count = look.as_of_ms, 0
-        for one in reversed(self.tracked.looks):
-            serves = one.leader is not None and (one.leader != leader or leader in one.log_ends)
-            if serves or not _has_metadata(one):
-                break
-            since_ms, count = one.as_of_ms, count + 1
-        if leader is not None and count == 0:
-            return None  # it answers: whoever says that it is gone has an older view
-        evidence: Evidence = {
-            "leaderless_seconds": (look.as_of_ms - since_ms) / 1000,
-            "in_sync": sorted(look.isr),
-            "sources": ", ".join(str(broker) for broker in sorted(look.isr or look.original)),
-        }
-        if leader is not None:
-            evidence["leader"] = leader
-        lasts = count >= FEWEST_LOOKS and look.as_of_ms - since_ms >= AWAY_MS
-        return _told("no source" if lasts else "measuring", "leader-missing", evidence)
-
-    def _completing(self) -> Judgement:
-        """Judge a movement whose controller waits for nobody any more, though it is listed."""
-        look = self.look
-        since_ms, count = look.as_of_ms, 0
-        for one in reversed(self.tracked.looks):
-            if pending(one, self.cluster):
-                break
-            since_ms, count = one.as_of_ms, count + 1
-        evidence: Evidence = {"in_sync_seconds": (look.as_of_ms - since_ms) / 1000}
-        around = Surroundings(
-            self.tracked.looks, self.cluster, (), JOIN_MS, self.quorum_changed_ms, True
-        )
-        if count < FEWEST_LOOKS or not around.overdue(since_ms, look.as_of_ms, JOIN_MS):
-            return _told("completing", None, evidence)
-        out = sorted(set(target(look)) - set(look.isr))
-        if out and not rule_known(self.cluster):
-            evidence |= {"replica": out[0], "out_of_sync": out}
-            cause = "retained-replica-down" if out[0] in look.offline else "removal-blocked"
-            return _told("blocked", cause, evidence)
-        if self.cluster is not None and self.cluster.quorum_leader is not None:
-            evidence["quorum_leader"] = self.cluster.quorum_leader
-        return _told("stalled", "controller-slow", evidence)
+        help_ = advice(cause, self.look.partition, self.look.leader, evidence)
+        return MovementVerdict(judgement.verdict, cause, evidence, help_)
 
 
 def _window_ms(throttles: Sequence[Throttle], apart_ms: int) -> int:
@@ -256,12 +210,3 @@ def _window_ms(throttles: Sequence[Throttle], apart_ms: int) -> int:
     fetches = [RATE_FETCHES * one.copies * FETCH_BYTES / max(1, one.rate) for one in throttles]
     shortest = 2 * RATE_MS if throttles else RATE_MS
     return max(shortest, RATE_LOOKS * apart_ms, round(1000 * max(fetches, default=0.0)))
-
-
-def _told(verdict: str, cause: str | None, evidence: Evidence) -> Judgement:
-    return Judgement(verdict, cause, Finding(-1, verdict, cause, evidence))
-
-
-def _has_metadata(look: PartitionLook) -> bool:
-    """Tell whether a broker's metadata of the partition was had: it names a leader or an epoch."""
-    return look.leader is not None or look.leader_epoch is not None or bool(look.isr)
