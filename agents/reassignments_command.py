@@ -22,7 +22,7 @@ from caughtup.agents.kafka_config import aiokafka_config
 from caughtup.agents.lag_command import NOTHING_MATCHED
 from caughtup.agents.options import connection_options, format_option, settings_of
 from caughtup.agents.progress import Progress
-from caughtup.agents.protocol import words
+from caughtup.agents.protocol_decoding import words
 from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_rows import in_words, size
 from caughtup.agents.reassignment_view import ReassignmentView
@@ -34,7 +34,8 @@ from caughtup.models.reassignment import HISTORY_MS
 
 _LOOKS = 4
 _PAUSE_SECONDS = 2.0
-_NOTHING = "no partition is in movement, and no throttle is left over"
+_NOTHING = "no partition is in movement"
+_NO_THROTTLE = ", and no throttle is left over"
 _CALM = frozenset({"moving", "tail", "completing", "measuring"})
 
 
@@ -62,7 +63,7 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
     for what in view.missing:
         click.echo(f"caughtup: not known: {what}", err=True)
     if not view.movements() and not view.throttles():
-        click.echo(_NOTHING, err=True)
+        click.echo(_NOTHING if view.missing else _NOTHING + _NO_THROTTLE, err=True)
         sys.exit(NOTHING_MATCHED)
     if output == "json":
         _print_json(view)

@@ -29,7 +29,7 @@ from caughtup.demo.topics import create_topics
 from tests.support.service import Ran, Service, caughtup, commit, settings_file, wait_for
 
 PASSWORD = 'a "quoted" pässwörd \\ of'
-COMMANDS = (["lag"], ["check"], ["run", "--web-port", "0"])
+COMMANDS = (["lag"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
 #: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
 SOON_SECONDS = 45
 PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
@@ -167,6 +167,31 @@ def test_commands_work_with_the_fewest_acls(
     lag = run(secure, tmp_path, "nothing", ["lag", "readers", "--format", "json"])
     assert (lag.code, lag.err) == (0, "")
     assert [(line["topic"], line["lag"]) for line in lag.lines] == [("words", 6)]
+
+
+def test_reassignments_are_told_with_the_fewest_acls_and_throttles_are_not_known(
+    secure: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    ran = run(secure, tmp_path, "nothing", ["reassignments", "--format", "json"])
+    assert (ran.code, ran.out) == (3, "")
+    *unknown, nothing = ran.err.splitlines()
+    assert nothing == "no partition is in movement"
+    told = [re.sub(r" of broker \d+", " of a broker", line) for line in unknown]
+    needed = "missing: DESCRIBE_CONFIGS on the cluster"
+    assert told == [
+        f"caughtup: not known: the names of topics: {needed}",
+        f"caughtup: not known: throttles of a broker: {needed}",
+    ]
+    wait_for("the service says so", lambda: service.value("reassignments_partial") == 1)
+
+
+def test_without_describe_on_the_cluster_the_command_says_what_to_allow(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    ran = run(secure, tmp_path, "cluster", ["reassignments"])
+    assert ran.code == 1
+    assert "cannot tell what is in movement" in ran.message
+    assert "missing: DESCRIBE on the cluster" in ran.message
 
 
 def test_a_password_is_told_to_nobody(service: Service) -> None:
