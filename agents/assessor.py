@@ -12,6 +12,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.garbage import Settling
 from caughtup.agents.health import Health
+from caughtup.models.reassignment_watch import shares_of
 from caughtup.models.state import ClusterState
 
 _INTERVAL_SECONDS = 2.0
@@ -54,10 +55,12 @@ class Assessor(Service):
 
     async def _movements(self) -> None:
         """Assess every partition in movement once."""
-        turn = time.monotonic()
         tracker = self._state.reassignments
         watch = self._state.reassignment_watch
-        for _ in watch.assess(tracker, now_ms(), self._budget_seconds):
+        # Of thousands that takes a quarter of a second.
+        shares = await asyncio.to_thread(shares_of(tracker))
+        turn = time.monotonic()
+        for _ in watch.assess(tracker, now_ms(), self._budget_seconds, shares):
             if time.monotonic() - turn > _TURN_SECONDS:
                 await asyncio.sleep(_PAUSE_SECONDS)
                 turn = time.monotonic()

@@ -6,7 +6,7 @@ and the movements' events read what was last worked out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
@@ -14,7 +14,7 @@ from caughtup.models.reassignment import ReassignmentTracker, TrackedMovement
 from caughtup.models.reassignment_assessment import assess
 from caughtup.models.reassignment_eta import MovementFigures
 from caughtup.models.reassignment_verdict import MovementVerdict
-from caughtup.models.throttle_shares import throttle_shares
+from caughtup.models.throttle_shares import ThrottleShares, throttle_shares
 from caughtup.models.throttles import OrphanedThrottle, ThrottleWatch
 
 
@@ -26,6 +26,15 @@ class AssessedMovement(NamedTuple):
     tracked: TrackedMovement
 
 
+def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
+    """Give what works out who gets which part of the throttles, as of now.
+
+    It holds on to nothing that changes: another thread may call it while looks come.
+    """
+    moving, cluster = list(tracker.moving.values()), tracker.cluster
+    return lambda: throttle_shares(moving, cluster)
+
+
 class ReassignmentWatch:
     """The last assessment of each partition in movement, and of the throttles around them."""
 
@@ -34,16 +43,22 @@ class ReassignmentWatch:
         self._throttles = ThrottleWatch()
 
     def assess(
-        self, tracker: ReassignmentTracker, now_ms: int, budget_seconds: float | None = None
+        self,
+        tracker: ReassignmentTracker,
+        now_ms: int,
+        budget_seconds: float | None = None,
+        shares: ThrottleShares | None = None,
     ) -> Iterator[TopicPartition]:
         """Work out every partition in movement anew, giving each when it is done.
 
         ``budget_seconds``: how long one may take from now on before it is slow; None: any time.
-        The caller may let others have their turn between two; what they change meanwhile counts
-        or doesn't.
+        ``shares`` are those of ``shares_of`` if the caller has them, which take longest. The
+        caller may let others have their turn between two; what they change meanwhile counts or
+        doesn't.
         """
         self._look_at_throttles(tracker)
-        shares = throttle_shares(tracker.moving.values(), tracker.cluster)
+        if shares is None:
+            shares = shares_of(tracker)()
         for partition in self._movements.keys() - tracker.moving.keys():
             del self._movements[partition]
         for partition in sorted(tracker.moving):
