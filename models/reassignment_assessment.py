@@ -173,7 +173,7 @@ class _Assessment:
         closing, rate, growth = progress.closing, progress.rate, progress.growth
         if eta.seconds <= budget_seconds or closing is None or rate is None:
             return None
-        if closing.span_seconds * 1000 < around.allowed_ms * 0.9:
+        if self.look.as_of_ms - self.tracked.looks[0].as_of_ms < around.allowed_ms:
             return None
         evidence = dict(self.findings[broker].evidence)
         evidence["budget_seconds"] = budget_seconds

@@ -1,0 +1,75 @@
+"""A partition that moves from brokers 1, 2, 3 to 2, 4, 5, as looks at it every ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignment import ReassignmentTracker, TrackedMovement
+from caughtup.models.reassignment_assessment import assess
+from caughtup.models.reassignment_eta import MovementFigures
+from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
+from caughtup.models.reassignment_verdict import MovementVerdict
+
+PARTITION = TopicPartition("events", 0)
+STEP_MS = 10_000
+BYTES = 100
+HEAD = 1_000_000
+
+BROKERS = {one: BrokerLook(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
+CLUSTER = ClusterLook(0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
+
+
+def a_look(
+    step: int,
+    copies: dict[int, int],
+    *,
+    head: int = HEAD,
+    isr: tuple[int, ...] = (1, 2, 3),
+    leader: int | None = 1,
+    **known: object,
+) -> PartitionLook:
+    """Look at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
+    ends = dict.fromkeys(isr, head) | copies
+    look = PartitionLook(
+        partition=PARTITION,
+        replicas=(2, 4, 5, 1, 3),
+        adding=(4, 5),
+        removing=(1, 3),
+        isr=isr,
+        leader=leader,
+        as_of_ms=step * STEP_MS,
+        leader_epoch=7,
+        log_ends=ends,
+        sizes={broker: end * BYTES for broker, end in ends.items()},
+    )
+    return replace(look, **known)  # type: ignore[arg-type]
+
+
+def track(looks: Iterable[PartitionLook]) -> TrackedMovement:
+    """Track looks as the service does."""
+    tracker = ReassignmentTracker()
+    for look in looks:
+        tracker.apply(look)
+    return tracker.moving[PARTITION]
+
+
+def looks(count: int, at: Callable[[int], PartitionLook]) -> list[PartitionLook]:
+    """Look ``count`` times."""
+    return [at(step) for step in range(count)]
+
+
+def judged(
+    seen: list[PartitionLook],
+    cluster: ClusterLook | None = CLUSTER,
+    *,
+    quorum_changed_ms: int | None = None,
+    budget_seconds: float | None = None,
+    later_ms: int = 0,
+) -> tuple[MovementVerdict, MovementFigures]:
+    """Assess a movement as of its last look, or some ms later."""
+    now_ms = seen[-1].as_of_ms + later_ms
+    if cluster is not None:
+        cluster = replace(cluster, as_of_ms=seen[-1].as_of_ms)
+    return assess(track(seen), cluster, quorum_changed_ms, now_ms, budget_seconds)
