@@ -65,7 +65,7 @@ function movement(each) {
       each.cause && h("span", { class: "cause" }, each.cause.replaceAll("-", " ")),
       h("span", { class: "quiet", title: `phase ${each.phase}` }, PHASES[each.phase] ?? each.phase),
       figures(each).map((figure) => h("span", { key: figure, class: "quiet together" }, figure))),
-    h("div", { class: "copies" }, (each.copies ?? []).map(copy)),
+    h("div", { class: "replicas" }, (each.copies ?? []).map(copy)),
     each.verdict !== "moving" && each.why && h("p", { class: "because" }, each.why),
     each.advice && h("p", { class: "advice" }, each.advice));
 }
@@ -87,7 +87,7 @@ function copy(each) {
   const state = each.in_sync ? "in sync" : each.away ? "its broker is away" : each.missing ? "not created"
     : each.unanswered ? "doesn't answer" : known(each.share) ? `${Math.floor(100 * each.share)} %` : "unknown";
   const colour = each.in_sync ? "quiet" : each.away || each.missing ? "bad" : "";
-  return h("span", { key: each.broker, class: `copy ${each.role}`, title: `broker ${each.broker} ${ROLES[each.role]}` },
+  return h("span", { key: each.broker, class: "replica", title: `broker ${each.broker} ${ROLES[each.role]}` },
     h("span", { class: "fixed" }, each.role === "added" ? `+${each.broker}` : each.role === "removed" ? `−${each.broker}` : each.broker),
     " ", h("span", { class: colour }, state),
     h("span", { class: "progress", "--share": (each.share ?? 0).toFixed(3) }));

@@ -220,7 +220,15 @@ async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_nothing_is_wider_than_the_window(page: Page, width: int, scheme: str) -> None:
     groups = [group(f"{'long-name-' * 12}{n}", "slow", why="w" * 300, lag=n) for n in range(200)]
-    told = state(applications=[application(tasks=300)], groups=groups)
+    long = {"cause": "long-cause-" * 12, "why": "w" * 300, "advice": "a" * 300}
+    moving = [reassignment("long-name-" * 24, "dead target", **long)]
+    throttle = {"kind": "topic", "name": "long-name-" * 24, "what": "w" * 300, "advice": "a" * 300}
+    told = state(
+        applications=[application(tasks=300)],
+        groups=groups,
+        reassignments=moving,
+        throttles=[throttle],
+    )
     async with serving(told) as server:
         await page.scheme(scheme)
         await page.open(server.url, width=width)
