@@ -15,6 +15,10 @@ _POLL_SECONDS = 0.3
 ALARMS = ("stalled", "dead target", "throttled out", "blocked", "no source", "diverging")
 
 
+#: What is said of a throttle that is left over, which is no partition's verdict.
+ORPHANED = "orphaned throttle"
+
+
 @dataclass(slots=True)
 class StagedMove:
     """A move of one partition. ``due``: the verdict it has to get, None if there is to be none.
@@ -106,6 +110,10 @@ class MoveWatch:
             if move is not None and move.ended is None:
                 move.seen = True
                 move.said.setdefault((row["verdict"], row.get("cause")), now)
+        left = {row["name"] for row in page["throttles"] if row["kind"] == "topic"}
+        for move in self._moves.values():
+            if move.partition.topic in left:
+                move.said.setdefault((ORPHANED, None), now)
         for row in page["recent_reassignments"]:
             move = self._moves.get(TopicPartition(row["topic"], row["partition"]))
             if move is not None:

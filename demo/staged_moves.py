@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.load import produce
-from caughtup.demo.staged_move import MoveWatch, StagedMove
+from caughtup.demo.staged_move import ORPHANED, MoveWatch, StagedMove
 from caughtup.demo.throttle import clear_throttle, set_throttle
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
@@ -30,7 +30,10 @@ ACTS: Final[Mapping[str, str]] = {
     "target lost": "a_target_is_lost",
     "leader lost": "a_leader_is_lost",
     "controller lost": "the_controller_is_lost",
+    "throttle left": "a_throttle_is_left",
 }
+#: Those that take longer than a test should: a throttle is given ten minutes.
+LONG_ACTS: Final = ("throttle left",)
 _RECORD_BYTES: Final = 10_000
 _RATE: Final = 1_500_000
 _STARVING_RATE: Final = 200_000
@@ -39,6 +42,7 @@ _MID_COPY_SECONDS: Final = 8.0
 _NAMED_SECONDS: Final = 150.0
 _END_SECONDS: Final = 240.0
 _OUT_OF_SIGHT_SECONDS: Final = 6.0
+_LEFT_SECONDS: Final = 780.0
 
 
 class StagedMoves:
@@ -180,6 +184,18 @@ class StagedMoves:
             clear_throttle(self._cluster, partition.topic)
         return [move]
 
+    def a_throttle_is_left(self) -> list[StagedMove]:
+        """A move ends, and nobody takes its throttle off."""
+        with MoveWatch(self._page) as watch:
+            partition = self._topic("throttle-left", [1, 2], megabytes=10)
+            set_throttle(self._cluster, partition.topic, _RATE)
+            move = self._start(watch, "throttle left behind", partition, [1, 3], "completed")
+            self._await_ends([move])
+            move.due, move.trouble_at = ORPHANED, time.monotonic()
+            self._await_named([move], _LEFT_SECONDS)
+            clear_throttle(self._cluster, partition.topic)
+        return [move]
+
     def _start(
         self, watch: MoveWatch, name: str, partition: TopicPartition, to: list[int], outcome: str
     ) -> StagedMove:
@@ -225,9 +241,9 @@ class StagedMoves:
             stop.set()
             writer.join()
 
-    def _await_named(self, moves: Sequence[StagedMove]) -> None:
+    def _await_named(self, moves: Sequence[StagedMove], seconds: float = _NAMED_SECONDS) -> None:
         """Wait for the verdicts that are due; one that never comes shows in the result."""
-        deadline = time.monotonic() + _NAMED_SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and any(move.named_after is None for move in moves):
             time.sleep(0.2)
 
