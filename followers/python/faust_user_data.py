@@ -1,0 +1,61 @@
+"""What Faust's workers tell each other, behind what followers do.
+
+Whoever reads a Kafka Streams group's user data stops where these end, as Kafka Streams does, and
+so needn't know of Faust.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import zlib
+
+from faust.assignor.client_assignment import ClientMetadata
+
+from caughtup.models.errors import DecodeError
+
+log = logging.getLogger("caughtup.followers")
+
+_TAIL = struct.Struct(">I5s")  # the bytes before it, and who wrote them
+_FAUST = b"faust"
+
+
+def join_user_data(followers: bytes, fausts: bytes) -> bytes:
+    """Write user data that begin with a follower's; Faust's come behind, compressed."""
+    packed = zlib.compress(fausts)
+    return b"".join((followers, packed, _TAIL.pack(len(packed), _FAUST)))
+
+
+def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
+    """Give a follower's user data and Faust's.
+
+    Raises DecodeError: ``not_faust`` for user data without Faust's, ``truncated`` and ``corrupt``
+    for some that are damaged.
+    """
+    whole = data or b""
+    if not whole.endswith(_FAUST) or len(whole) < _TAIL.size:
+        raise DecodeError("not_faust", "the user data weren't written by a Faust worker")
+    length, _ = _TAIL.unpack(whole[-_TAIL.size :])
+    followers_end = len(whole) - _TAIL.size - length
+    if followers_end < 0:
+        raise DecodeError(
+            "truncated", f"{length} bytes of Faust's user data, but not as many there"
+        )
+    try:
+        fausts = zlib.decompress(whole[followers_end : -_TAIL.size])
+    except zlib.error as error:
+        raise DecodeError("corrupt", f"Faust's user data: {error}") from None
+    return whole[:followers_end], fausts
+
+
+def read_worker(user_data: bytes | None) -> tuple[bytes, str]:
+    """Give what a member said as a follower, and its web address.
+
+    Whoever isn't a Faust worker said nothing as one and has no address.
+    """
+    try:
+        followers, fausts = split_user_data(user_data)
+        return followers, str(ClientMetadata.loads(fausts).url)
+    except Exception:
+        log.warning("a member isn't known to be a Faust worker", exc_info=True)
+        return user_data or b"", ""

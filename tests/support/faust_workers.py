@@ -1,0 +1,112 @@
+"""Workers on Faust without any broker: their applications, and what they say and are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import faust
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.coordinator.protocol import (
+    ConsumerProtocol,
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+from aiokafka.protocol.metadata import MetadataResponse_v1
+from faust.assignor.client_assignment import ClientMetadata
+
+from caughtup.followers.faust import FollowingAssignor
+from caughtup.followers.python.faust_user_data import join_user_data, split_user_data
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.wire.assignment_info import decode_assignment_info
+from caughtup.models.wire.consumer_protocol import decode_assignment
+from caughtup.models.wire.user_data_encoding import encode_subscription_info
+
+COUNTS = {
+    "placed": 4,
+    "paid": 4,
+    "clicks": 2,
+    "orders-latest-changelog": 4,
+    "orders-sums-changelog": 4,
+    "orders-rates-changelog": 3,
+    "orders-seen-changelog": 8,
+    "orders-__assignor-__leader": 1,
+}
+GLOBAL, ALONE = "orders-rates-changelog", "orders-seen-changelog"
+TABLES = ("orders-latest-changelog", "orders-sums-changelog")
+#: What is read, each partition by one worker: a table that no topic could change, too.
+SOURCES = {
+    TopicPartition(topic, number)
+    for topic, count in COUNTS.items()
+    if topic not in (*TABLES, GLOBAL)
+    for number in range(count)
+}
+URL = "http://worker-{}:6066"
+TASKS = [TaskId(count, number) for count in (1, 2, 4, 8) for number in range(count)]
+
+
+def make_app(**options: Any) -> faust.App:
+    app = faust.App(
+        "orders",
+        broker="kafka://127.0.0.1:1",
+        store="memory://",
+        **{"PartitionAssignor": FollowingAssignor, "table_standby_replicas": 0, **options},
+    )
+    app.Table("latest", partitions=4)
+    app.Table("sums", partitions=4)
+    app.GlobalTable("rates", partitions=3)
+    app.Table("seen", partitions=8)
+    return app
+
+
+def make_assignor(**options: Any) -> FollowingAssignor:
+    app = make_app(**options)
+    # As when its workers start.
+    for table in app.tables.values():
+        app.tables._changelogs[table.changelog_topic_name] = table
+    assignor = app.assignor
+    assert isinstance(assignor, FollowingAssignor)
+    assignor._learn_tables()
+    return assignor
+
+
+def cluster(counts: Mapping[str, int] = COUNTS) -> ClusterMetadata:
+    described = [
+        (0, topic, False, [(0, number, 1, [1], [1]) for number in range(count)])
+        for topic, count in counts.items()
+    ]
+    metadata = ClusterMetadata()
+    metadata.update_metadata(MetadataResponse_v1([(1, "127.0.0.1", 9, None)], 1, described))
+    return metadata
+
+
+def joined(
+    number: int, sums: Mapping[TaskId, int], topics: Any = COUNTS, url: str = URL
+) -> ConsumerProtocolMemberMetadata:
+    """A worker's subscription, as the leader reads it."""
+    said = encode_subscription_info(ProcessId(0, number), sums, number)
+    fausts = ClientMetadata.from_data(
+        {
+            "assignment": {"actives": {}, "standbys": {}},
+            "url": url.format(number),
+            "changelog_distribution": {},
+            "external_topic_distribution": {},
+            "topic_groups": {},
+        }
+    )
+    return through_the_wire(
+        ConsumerProtocolMemberMetadata(0, sorted(topics), join_user_data(said, fausts.dumps()))
+    )
+
+
+def through_the_wire(metadata: ConsumerProtocolMemberMetadata) -> ConsumerProtocolMemberMetadata:
+    return ConsumerProtocol.METADATA.decode(metadata.encode())
+
+
+def read(
+    given: ConsumerProtocolMemberAssignment,
+) -> tuple[tuple[TopicPartition, ...], Any, ClientMetadata]:
+    """What a worker is given: by the group, by the follower, and by Faust."""
+    wire = decode_assignment(given.encode())
+    followers, fausts = split_user_data(wire.user_data)
+    return wire.partitions, decode_assignment_info(followers), ClientMetadata.loads(fausts)
