@@ -68,8 +68,7 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
     if output == "json":
         _print_json(view)
     else:
-        console = Console(markup=False, highlight=False)
-        console.print(rendered(view, sys.maxsize))
+        _print(Console(markup=False, highlight=False), view)
 
 
 async def _look(
@@ -113,11 +112,17 @@ def _watching(view: ReassignmentView, output: str) -> Callable[[], None]:
         return lambda: _print_json(view)
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
-        return lambda: console.print(rendered(view, sys.maxsize))
+        return lambda: _print(console, view)
     live = Live(console=console, auto_refresh=False)
     live.start()
     click.get_current_context().call_on_close(live.stop)
-    return lambda: live.update(rendered(view, max(1, console.height // 4)), refresh=True)
+    return lambda: live.update(Group(*rendered(view, max(1, console.height // 4))), refresh=True)
+
+
+def _print(console: Console, view: ReassignmentView) -> None:
+    """Print all of it; commands that are to be copied stay on one line."""
+    for part in rendered(view, sys.maxsize):
+        console.print(part, soft_wrap=isinstance(part, Text))
 
 
 def _print_json(view: ReassignmentView) -> None:
@@ -127,12 +132,21 @@ def _print_json(view: ReassignmentView) -> None:
         click.echo(msgspec.json.encode(throttle).decode())
 
 
-def rendered(view: ReassignmentView, most: int) -> RenderableType:
+def rendered(view: ReassignmentView, most: int) -> list[RenderableType]:
     """Draw ``most`` of the partitions in movement, the worst, and what is wrong with each."""
     movements = view.movements()
     table = Table(title="partitions in movement", title_justify="left")
-    for column in ("partition", "from → to", "phase", "in sync", "left", "rate", "ends", "verdict"):
-        right = column in ("left", "rate", "ends")
+    for column in (
+        "partition",
+        "from → to",
+        "phase",
+        "in sync",
+        "left",
+        "rate",
+        "ends in",
+        "verdict",
+    ):
+        right = column in ("left", "rate", "ends in")
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     about: list[Text] = []
     for movement in movements[:most]:
@@ -157,7 +171,7 @@ def rendered(view: ReassignmentView, most: int) -> RenderableType:
     for throttle in view.throttles():
         text = f"throttle without a movement on the {throttle['on']} {throttle['name']}: "
         about.append(Text(f"{text}{throttle['what']}\n  {throttle['advice']}"))
-    return Group(*parts, *about)
+    return [*parts, *about]
 
 
 def _about(partition: str, line: dict[str, Any]) -> Text:

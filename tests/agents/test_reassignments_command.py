@@ -69,7 +69,7 @@ def seen(view: ReassignmentView, *rounds: Round) -> ReassignmentView:
 
 def text(view: ReassignmentView, most: int = 99) -> str:
     console = Console(file=io.StringIO(), width=160, color_system=None, markup=False)
-    console.print(rendered(view, most))
+    console.print(*rendered(view, most), sep="\n")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
