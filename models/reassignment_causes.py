@@ -44,8 +44,10 @@ def replica_finding(progress: ReplicaProgress, around: Surroundings) -> Finding:
 def _caught_up(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
     """The replica has everything, or what the leader had a look ago, and may join the ISR."""
     since_ms, seen_ms = progress.near_since_ms, progress.seen_ms
-    if since_ms is None or seen_ms is None or (progress.behind and around.throttles):
-        return None  # a throttled copy may wait just before the end for its share
+    if since_ms is None or seen_ms is None:
+        return None
+    if progress.behind and around.throttles and progress.stands_since_ms != seen_ms:
+        return None  # it may wait just before the end for its share
     waits = (seen_ms - since_ms) / 1000
     evidence: Evidence = {
         "replica": progress.broker,
@@ -91,7 +93,7 @@ def _standing(progress: ReplicaProgress, around: Surroundings) -> Finding | None
 
 
 def _loses(progress: ReplicaProgress, around: Surroundings) -> bool:
-    """Tell whether a copy was set back repeatedly, and lost half of what it copied or more."""
+    """Tell whether a copy was set back again, and lost half of what it copied meanwhile or more."""
     since_ms, seen_ms = progress.dropped_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None or progress.drops < FEWEST_DROPS:
         return False

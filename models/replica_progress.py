@@ -31,8 +31,8 @@ class ReplicaProgress:
     ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
     something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
     one look, None if it is; ``near_looks``: at how many looks in a row. ``longest_step``: the most
-    that it got from one look to the next. Within the window, ``drops``: how often it went back,
-    ``dropped_since_ms`` when first, ``gained`` and ``lost``: what it copied and lost.
+    that it got from one look to the next. In the long run, ``drops``: how often it
+    went back, ``dropped_since_ms`` when first; ``gained`` and ``lost``: offsets, since then.
     ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
     by how many it has grown over the long run; ``rate``: how many it copies,
     ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.

@@ -50,31 +50,37 @@ class ReplicaWay:
             return
         if self._end is not None and end != self._end:
             self._moves(end - self._end, at_ms)
+        self._end = end
         head = leaders_end(look)
-        there = head is not None and end >= head
+        if head is None:  # it may have had nothing to copy: nobody can tell
+            return
+        there = end >= head
         if there:
             self.stands_ms = at_ms
         if not apart:
-            if there or (head is not None and self._head is not None and end >= self._head):
+            if there or (self._head is not None and end >= self._head):
                 self.near_ms = at_ms if self.near_ms is None else self.near_ms
                 self.near_looks += 1
             else:
                 self.near_ms, self.near_looks = None, 0
-        self._end, self._head = end, head
+        self._head = head
 
     def _moves(self, step: int, at_ms: int) -> None:
         self.stands_ms = at_ms
-        recent = at_ms > self._since_ms
         if step > 0:
             self.moved = True
-            self.gained += step if recent else 0
+            self.gained += 0 if self.dropped_ms is None else step
             if self._end:  # from nothing it goes to the log's start at once
                 self.longest_step = max(self.longest_step, step)
             return
         self.started_ms = at_ms
-        if recent:
-            self.drops, self.lost = self.drops + 1, self.lost - step
-            self.dropped_ms = at_ms if self.dropped_ms is None else self.dropped_ms
+        if at_ms <= self._since_ms:
+            return
+        self.drops += 1
+        if self.dropped_ms is None:
+            self.dropped_ms = at_ms
+        else:
+            self.lost -= step
 
 
 def leaders_end(look: PartitionLook) -> int | None:

@@ -1,0 +1,69 @@
+"""Somebody who looks at the simulated replication now and then, and judges every move."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from caughtup.models.reassignment import ReassignmentTracker
+from caughtup.models.reassignment_assessment import assess
+from caughtup.models.reassignment_eta import MovementFigures
+from caughtup.models.reassignment_verdict import MovementVerdict
+from caughtup.models.throttle_shares import throttle_shares
+from tests.simulation.replication import TICK_MS, Cluster, Move
+
+
+class Judged(NamedTuple):
+    """What an observer said of a move at a moment."""
+
+    now_ms: int
+    move: Move
+    verdict: MovementVerdict
+    figures: MovementFigures
+
+
+class Observer:
+    """Looks every so many ms, sometimes later or not at all; answers are missing now and then."""
+
+    def __init__(self, cluster: Cluster, chance: random.Random, gaps: float = 0.03) -> None:
+        self.cluster, self._chance, self._gaps = cluster, chance, gaps
+        self.interval_ms = chance.choice((2_000, 5_000, 10_000))
+        self.tracker = ReassignmentTracker()
+        self._next_ms = 0
+
+    def run(self, until_ms: int) -> Iterator[Judged]:
+        """Let time pass, and give what is judged at each look. Ends when all moves have ended."""
+        cluster = self.cluster
+        while cluster.now_ms < until_ms and cluster.moving:
+            cluster.step()
+            if cluster.now_ms < self._next_ms:
+                continue
+            late = self._chance.choice((0, 0, 0, TICK_MS, 2 * TICK_MS))
+            self._next_ms = cluster.now_ms + self.interval_ms + late
+            if self._chance.random() >= self._gaps:
+                yield from self._look()
+
+    def _look(self) -> Iterator[Judged]:
+        cluster, tracker = self.cluster, self.tracker
+        tracker.apply_cluster(cluster.cluster_look())
+        looks = cluster.looks(self._gaps)
+        listed = {look.partition for look in looks}
+        for move in cluster.moves:
+            if move.ended_ms is not None and move.partition in tracker.moving:
+                tracker.end(move.partition, move.new, tuple(sorted(move.isr)), cluster.now_ms)
+        for look in looks:
+            tracker.apply(look)
+        shares = throttle_shares(tracker.moving.values(), tracker.cluster)
+        for move in cluster.moving:
+            if move.partition in listed:
+                tracked = tracker.moving[move.partition]
+                judged = assess(
+                    tracked,
+                    tracker.cluster,
+                    tracker.quorum_changed_ms,
+                    cluster.now_ms,
+                    None,
+                    shares,
+                )
+                yield Judged(cluster.now_ms, move, *judged)
