@@ -8,8 +8,10 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.reassignment_look import PartitionLook
 
-#: A round takes this part of the time at most.
+#: A round takes this part of the time at most, unless it only waits for brokers: with so many
+#: partitions a second, at most, a pause is long enough however long the round took.
 _SHARE = 10
+_PARTITIONS_A_SECOND = 150
 #: What ends that soon is looked at as often as the setting allows.
 _NEAR_SECONDS = 60.0
 #: So much longer is the pause while nothing is near its end, and while nothing moves at all.
@@ -44,7 +46,8 @@ class Pace:
             factor = _IDLE
         elif soonest > _NEAR_SECONDS:
             factor = _FAR
-        return max(self._floor * factor, round_seconds * (_SHARE - 1))
+        rest = min(round_seconds * (_SHARE - 1), len(moving) / _PARTITIONS_A_SECOND)
+        return max(self._floor * factor, rest)
 
 
 def _seconds_left(before: tuple[int, int], now: tuple[int, int]) -> float:

@@ -1,4 +1,4 @@
-"""Rounds are quick near an end, slower else, and never take more than a tenth of the time."""
+"""Rounds are quick near an end, slower else, and many partitions take a tenth of the time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,18 @@ def test_what_gets_nowhere_is_not_near_its_end() -> None:
     assert pace.pause_seconds([look(4_000, 600, end=2_000)], 0.01) == 4.0
 
 
-def test_a_round_never_takes_more_than_a_tenth_of_the_time() -> None:
+def test_many_partitions_are_looked_at_for_a_tenth_of_the_time_at_most() -> None:
     pace = Pace(2.0)
-    for moving in ([], [look(0, 0)], [look(2_000, 900)]):
+    for at_ms in (0, 2_000):
+        moving = [look(at_ms, 900, partition) for partition in range(5_000)]
+        assert pace.pause_seconds(moving, 0.1) == 4.0 if at_ms else 2.0
         assert pace.pause_seconds(moving, 3.0) == 27.0
+
+
+def test_a_round_that_waits_for_a_broker_makes_nobody_wait_for_the_next() -> None:
+    pace = Pace(2.0)
+    assert pace.pause_seconds([], 30.0) == 5.0
+    assert pace.pause_seconds([look(0, 0)], 30.0) == 2.0
+    assert (
+        pace.pause_seconds([look(2_000, 900, partition) for partition in range(600)], 30.0) == 4.0
+    )
