@@ -187,7 +187,10 @@ class ReassignmentTracker:
         at_ms: int,
         leader_epoch: int | None = None,
     ) -> EndedMovement | None:
-        """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
+        """Take that a movement isn't listed, and what the brokers show.
+
+        Replicas are None where the topic is certainly gone, not only unknown to a broker that
+        has just started.
 
         Give how it ended. None is of one that isn't known, and while a broker may show what was
         before the end: it is then ``unlisted`` until this is called again with what is the end,

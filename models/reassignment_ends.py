@@ -72,10 +72,13 @@ def shown(
     """Tell whether what a broker shows of a movement that isn't listed is what it left.
 
     ``over``: it is. ``older``: it is what was before the end, or is another topic's. ``unclear``:
-    nobody can tell yet. A broker's metadata may be older than the controller's list, and only
-    some ends show: one that takes a replica away raises the leader epoch, and one that leaves
-    all has what was added in sync. The last of the ``looks`` may have met the end itself, between
-    the list and the metadata.
+    nobody can tell yet, for instance where it is what was while another target was asked for.
+
+    A broker's metadata may be older than the controller's list, and only some ends show: one
+    that takes a replica away raises the leader epoch, and one that leaves all has what was added
+    in sync. The last of the ``looks`` may have met the end itself, between the list and the
+    metadata. What is older than the movement is told from its end as long as the looks' own
+    metadata wasn't.
     """
     last = looks[-1]
     lost = not set(replicas).issuperset(last.replicas)
@@ -87,6 +90,9 @@ def shown(
         if lost and leader_epoch == least:
             return "older" if seen else "unclear"
     if lost:
-        return "over"
+        epochs = leader_epoch, last.leader_epoch
+        rose = epochs[0] is not None and epochs[1] is not None and epochs[0] > epochs[1]
+        asked_for_before = any(replicas == look.replicas for look in looks)
+        return "over" if rose or not asked_for_before else "unclear"
     in_sync = not pending(replace(last, isr=isr), cluster)
     return "over" if in_sync and replicas == target(last) else "unclear"
