@@ -19,6 +19,8 @@ from caughtup.models.trend import Trend, trend
 
 #: Points that a trend is taken from, at most: all pairs of them are looked at.
 TREND_POINTS = 12
+#: The part of the time to go over which a pace is taken, if that is longer than the window.
+FAR = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def replica_progress(
 ) -> ReplicaProgress:
     """Gather a replica's progress from looks, oldest first.
 
-    Rates are of the last ``window_ms``. What tells whether it gains at all is of ``long_ms``.
+    Rates are of the last ``window_ms``, or longer for what is far off. What tells whether it gains at all is of ``long_ms``.
     """
     known = [look for look in looks if broker in look.log_ends]
     if not known:
@@ -82,19 +84,25 @@ def replica_progress(
     copied = [
         (look, end, head)
         for look, end, head in zip(known, ends, heads, strict=True)
-        if look.as_of_ms >= max(last.as_of_ms - long_ms, way.started_ms)
+        if look.as_of_ms >= way.started_ms
     ]
-    recent = [one for one in copied if one[0].as_of_ms >= last.as_of_ms - window_ms]
-    gaps = _gaps(recent)
-    gap = trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])
+    gaps = _gaps(copied, last.as_of_ms - window_ms)
+    gap = _trend(gaps)
     falls_back = None
     if gap is not None and gap.per_second >= 0:
-        falls_back = trend([SumPoint(at, behind, behind) for at, behind, _ in _gaps(copied)])
+        falls_back = _trend(_gaps(copied, last.as_of_ms - long_ms))
+    elif gap is not None and behind is not None:
+        # What is far off needn't be told from the last minute, and is told better from more.
+        far_ms = round(behind / -gap.per_second * 1000 * FAR)
+        if far_ms > window_ms:
+            gaps = _gaps(copied, last.as_of_ms - far_ms)
+            gap = _trend(gaps)
     growth = _grown([(at, head) for at, _, head in gaps])
     rate = None
     if gap is not None and growth is not None:
         rate = max(0.0, growth - gap.per_second) if way.moved else 0.0
-    sizes = _Sizes.of([look for look, _, _ in recent], broker)
+    recent_ms = max(last.as_of_ms - window_ms, way.started_ms)
+    sizes = _Sizes.of([look for look in known if look.as_of_ms >= recent_ms], broker)
     return ReplicaProgress(
         broker=broker,
         samples=len(known),
@@ -177,10 +185,20 @@ def _grown(points: Sequence[tuple[int, int]]) -> float | None:
     return grown * 1000 / (points[-1][0] - points[0][0])
 
 
-def _gaps(copied: list[tuple[PartitionLook, int, int | None]]) -> list[tuple[int, int, int]]:
+def _gaps(
+    copied: list[tuple[PartitionLook, int, int | None]], since_ms: int
+) -> list[tuple[int, int, int]]:
     """Give moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
-    known = [(look.as_of_ms, head - end, head) for look, end, head in copied if head is not None]
+    known = [
+        (look.as_of_ms, head - end, head)
+        for look, end, head in copied
+        if head is not None and look.as_of_ms >= since_ms
+    ]
     if len(known) <= TREND_POINTS:
         return known
     last = len(known) - 1
     return [known[round(step * last / (TREND_POINTS - 1))] for step in range(TREND_POINTS)]
+
+
+def _trend(gaps: list[tuple[int, int, int]]) -> Trend | None:
+    return trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])

@@ -40,11 +40,12 @@ def sooner(
 ) -> dict[Copy, float]:
     """Tell by which factor (0 to 1) each copy is there sooner than at its own pace.
 
-    Of a copy that several limits hold back, by the one that lets it gain least.
+    Of a copy that several limits hold back, by the one that lets it gain least. One with nothing
+    left is there just now, and what it got is for the others.
     """
     groups: dict[Limit, list[Copy]] = {}
     for copy, pace in sorted(paces.items()):
-        if pace.rate > 0 and pace.behind > 0:
+        if pace.rate > 0:
             for limit in limits.get(copy, ()):
                 groups.setdefault(limit, []).append(copy)
     factors: dict[Copy, float] = {}
@@ -65,7 +66,7 @@ def _arrivals(paces: list[CopyPace]) -> list[float | None]:
     total = sum(pace.rate for pace in paces)
     behind = [float(pace.behind) for pace in paces]
     arrivals: list[float | None] = [None] * len(paces)
-    on_their_way = list(range(len(paces)))
+    on_their_way = [one for one, pace in enumerate(paces) if pace.behind > 0]
     now, rounds = 0.0, 0
     while on_their_way:
         more = total / sum(paces[one].rate for one in on_their_way)

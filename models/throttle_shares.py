@@ -127,9 +127,11 @@ def throttle_shares(
         behind = frozenset(pending(look, cluster))
         comes = grown_bytes(movement.looks, leader)
         for replica in sorted(({*look.isr} | behind) - {leader}):
-            gets = grown_bytes(movement.looks, replica) if replica in behind else 0.0
-            left = _bytes_left(movement.looks, leader, replica) if replica in behind else None
-            if left is not None:
+            gets = grown_bytes(movement.looks, replica)
+            if replica not in behind:  # what it got beyond what came, it got while it caught up
+                gets = max(0.0, gets - comes) if replica in look.adding else 0.0
+            left = _bytes_left(movement.looks, leader, replica) if replica in behind else 0
+            if left is not None and gets > 0:
                 paces[partition, replica] = CopyPace(left, gets, comes)
             holding = []
             rate = leader_rate(cluster, partition, leader)
@@ -141,9 +143,9 @@ def throttle_shares(
                 share = followers.setdefault(replica, Share())
                 holding.append(Throttle(replica, "follower", rate, share))
             for throttle in holding:
+                throttle.share.copied_bytes += gets
                 if replica in behind:
                     throttle.share.copies += 1
-                    throttle.share.copied_bytes += gets
                 else:
                     throttle.share.in_sync_bytes += comes
             throttled[partition, replica] = tuple(holding)
