@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 from caughtup.agents import protocol_answers as answers
 from caughtup.agents import protocol_cluster_answers as cluster_answers
 from caughtup.agents import protocol_requests as requests
-from caughtup.agents.protocol_answers import Configs, LogDirectories
+from caughtup.agents.protocol_answers import Configs, Listed, LogDirectories
 from caughtup.agents.protocol_brokers import BrokerConnections, Purpose
 from caughtup.agents.protocol_cluster_answers import ApiVersions, Broker, Shapes
 from caughtup.agents.protocol_connection import raise_for
@@ -101,14 +101,11 @@ class ClusterProtocol:
         return (await self.connections.connection(broker)).offered
 
     async def list_reassignments(self) -> dict[TopicPartition, ListedReassignment]:
-        """List every partition in movement. Needs DESCRIBE on the cluster. Since 2.4."""
+        """List every partition in movement, sorted. Needs DESCRIBE on the cluster. Since 2.4."""
         data = await self._ask_controller(requests.list_reassignments_call(self._timeout_ms))
-        listed = await decode(answers.decode_reassignments, data)
+        listed, found = await decode(_decode_listed, data)
         raise_for(listed.error_code, listed.message)
-        return {
-            partition: ListedReassignment(*brokers)
-            for partition, brokers in listed.reassignments.items()
-        }
+        return found
 
     async def alter_reassignments(
         self, targets: Mapping[TopicPartition, Sequence[int] | None]
@@ -199,3 +196,10 @@ def _cluster_call(offered: ApiVersions) -> Call:
         version = choose_version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
         return requests.describe_cluster_call(version)
     return requests.metadata_call(())
+
+
+def _decode_listed(data: bytes) -> tuple[Listed, dict[TopicPartition, ListedReassignment]]:
+    """Decode and sort at once, which for thousands of partitions shall be done in a thread."""
+    listed = answers.decode_reassignments(data)
+    moving = sorted(listed.reassignments.items())
+    return listed, {partition: ListedReassignment(*brokers) for partition, brokers in moving}

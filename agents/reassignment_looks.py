@@ -79,7 +79,8 @@ class ReassignmentLooks:
         hosts = {broker for brokers_of in replicas.values() for broker in brokers_of}
         as_of_ms = now_ms()
         shapes, told, throttles = await asyncio.gather(
-            self._shapes(replicas.keys() | set(also), missing),
+            # Sorted once, in a thread: to sort it again is then quick.
+            self._shapes([*replicas, *sorted(set(also) - replicas.keys())], missing),
             look_at_replicas(self.protocol, replicas, missing),
             self._throttles.look({partition.topic for partition in listed}, hosts, missing),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Iterable
 
 import faust
 import msgspec
@@ -40,8 +41,9 @@ from caughtup.models.state import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "reassignments"
-#: So many records are taken, or sent, before anything else has its turn.
+#: So many records are taken, and so long are others sent, before anything else has its turn.
 _SLICE = 100
+_TURN_SECONDS = 0.01
 
 
 def reassignments(
@@ -111,7 +113,7 @@ class ReassignmentsProbe(Service):
         self._topic = topic
         self._known: dict[TopicPartition, KnownMovement] = {}
         self._endings = Endings()
-        self._missing: tuple[str, ...] = ()
+        self._missing: set[str] = set()
 
     @Service.task
     async def _run(self) -> None:
@@ -147,23 +149,29 @@ class ReassignmentsProbe(Service):
         began = time.monotonic()
         found = await looks.look(self._known.keys())
         await self._publish(found)
-        if found.cluster.missing != self._missing:
-            for what in sorted({*found.cluster.missing} - {*self._missing}):
-                log.warning("reassignments: cannot tell %s", what)
-            self._missing = found.cluster.missing
+        self._tell_missing(found.cluster.missing)
         if found.listed:
             self._health.succeeded(PROBE, now_ms())
         else:
             self._health.failed(PROBE)
         return self._pace.pause_seconds(found.moving, time.monotonic() - began)
 
+    def _tell_missing(self, missing: Iterable[str]) -> None:
+        """Log what could not be had, unless it couldn't the last time either, why ever."""
+        subjects = {what.partition(": ")[0]: what for what in missing}
+        for subject in sorted(subjects.keys() - self._missing):
+            log.warning("reassignments: cannot tell %s", subjects[subject])
+        self._missing = set(subjects)
+
     async def _publish(self, found: Round) -> None:
         cluster = ClusterRecord.from_look(found.cluster)
         await self._topic.send(key=CLUSTER_KEY, value=encode(cluster))
-        for index, look in enumerate(found.moving):
-            if index % _SLICE == 0:
-                await asyncio.sleep(0)
+        turn = time.monotonic()
+        for look in found.moving:
             await self._send(self._note(look))
+            if time.monotonic() - turn > _TURN_SECONDS:
+                await asyncio.sleep(0)
+                turn = time.monotonic()
         if found.listed:
             moving = {look.partition for look in found.moving}
             for partition in sorted(self._known.keys() - moving):

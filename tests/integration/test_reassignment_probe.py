@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from caughtup.agents.protocol_requests import Key
 from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.demo.broker_config import Security
 from caughtup.demo.cluster import EmbeddedCluster
@@ -102,16 +103,14 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
     assert cluster.brokers is not None
     assert sorted(cluster.brokers) == [1, 2, 3]
     for broker in cluster.brokers.values():
-        assert broker.fenced is False
-        assert (broker.leader_rate, broker.follower_rate) == (THROTTLE, THROTTLE)
-        assert broker.usable_bytes is not None
-        assert broker.total_bytes is not None
-        assert 0 < broker.usable_bytes < broker.total_bytes
+        rates = broker.leader_rate, broker.follower_rate
+        assert (broker.fenced, *rates) == (False, THROTTLE, THROTTLE)
+        assert 0 < (broker.usable_bytes or 0) < (broker.total_bytes or 0)
     clear_throttle(brokers, partition.topic)
     found = await until(looks, lambda found: not look_at(found, partition), partition)
     shape = found.shapes[partition]
     assert shape is not None
-    assert partition.topic not in found.cluster.throttles or found.moving
+    assert shape.replicas == (3, 1)
 
 
 async def test_of_partitions_that_do_not_move_the_shapes_are_told(
@@ -203,9 +202,8 @@ async def test_without_describe_the_round_says_so_and_goes_on(make_cluster: Make
         "sasl_plain_username": "nobody",
         "sasl_plain_password": users["nobody"],
     }
-    partition = TopicPartition("hidden", 0)
     async with ReassignmentLooks(config) as looks:
-        found = await looks.look([partition])
+        found = await looks.look([TopicPartition("hidden", 0)])
     assert (found.listed, found.moving, found.shapes) == (False, (), {})
     assert found.cluster.brokers is not None
     assert sorted(found.cluster.brokers) == [1]
@@ -223,3 +221,32 @@ async def test_where_no_broker_can_be_reached_there_is_no_round(unused_tcp_port:
     looks = ReassignmentLooks({"bootstrap_servers": f"127.0.0.1:{unused_tcp_port}"})
     with pytest.raises(KafkaConnectionError, match="Connection refused"):
         await looks.look()
+
+
+async def test_brokers_that_offer_less_tell_the_same_in_other_ways(
+    brokers: EmbeddedCluster, looks: ReassignmentLooks
+) -> None:
+    topics = {make_topic(brokers, partitions=5), make_topic(brokers)}
+    wanted = [TopicPartition(topic, 0) for topic in (*topics, "no-such-topic")]
+    everything = await looks.look(wanted)
+    names = await looks.protocol.topic_names()
+    assert topics <= set(names)
+    for key in (Key.LIST_CONFIG_RESOURCES, Key.DESCRIBE_TOPIC_PARTITIONS, Key.DESCRIBE_CLUSTER):
+        for offered in looks.protocol.connections.all_offered():
+            del offered.requests[key]
+        assert await looks.protocol.topic_names() == names
+        assert (await looks.look(wanted)).shapes == everything.shapes
+    seen = (await looks.look()).cluster.brokers or {}
+    assert {broker: look.fenced for broker, look in seen.items()} == {1: None, 2: None, 3: None}
+    for offered in looks.protocol.connections.all_offered():
+        del offered.requests[Key.DESCRIBE_LOG_DIRS]
+    partition = wanted[0]
+    set_throttle(brokers, partition.topic, THROTTLE)
+    await move(looks, partition)
+    found = await until(looks, lambda found: look_at(found, partition) is not None)
+    look = look_at(found, partition)
+    assert look is not None
+    assert look.sizes == {}
+    assert "sizes on broker 1: the broker doesn't offer DescribeLogDirs" in found.cluster.missing
+    await looks.protocol.alter_reassignments({partition: None})
+    clear_throttle(brokers, partition.topic)
