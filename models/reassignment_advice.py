@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from caughtup.models.ids import TopicPartition
 
-_CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
+#: How a movement is taken back.
+CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
 _RAISE = (
     "kafka-configs.sh --entity-type brokers --entity-name {throttled_broker} --alter "
     "--add-config {throttled_as}.replication.throttled.rate=BYTES"
@@ -17,21 +18,21 @@ _ADVICE = {
         "only if those are lost for good, kafka-leader-election.sh --election-type unclean"
     ),
     "destination-broker-down": (
-        f"start broker {{replica}}, or {_CANCEL} and choose a broker that runs"
+        f"start broker {{replica}}, or {CANCEL} and choose a broker that runs"
     ),
     "destination-broker-fenced": (
         "see in the log of broker {replica} why it doesn't get through to the controller "
-        f"(start-up, network), or {_CANCEL}"
+        f"(start-up, network), or {CANCEL}"
     ),
     "retained-replica-down": (
-        f"start broker {{replica}}, which keeps its replica, or {_CANCEL} and leave it out"
+        f"start broker {{replica}}, which keeps its replica, or {CANCEL} and leave it out"
     ),
     "removal-blocked": (
         "broker {replica} keeps its replica and must be in sync before others are removed: "
-        f"mend it, or {_CANCEL}"
+        f"mend it, or {CANCEL}"
     ),
     "in-both-lists": (
-        f"broker {{replica}} is added and removed at once since the target was changed: {_CANCEL}, "
+        f"broker {{replica}} is added and removed at once since the target was changed: {CANCEL}, "
         "then reassign anew"
     ),
     "throttle-starved": (
@@ -44,10 +45,10 @@ _ADVICE = {
     ),
     "replica-not-created": (
         "look in the log of broker {replica} for why it doesn't create the replica, restart it, "
-        f"or {_CANCEL}"
+        f"or {CANCEL}"
     ),
     "disk-full": (
-        f"free or add disk space on broker {{replica}} ({{usable_bytes}} bytes left), or {_CANCEL}"
+        f"free or add disk space on broker {{replica}} ({{usable_bytes}} bytes left), or {CANCEL}"
     ),
     "directory-offline": (
         "broker {replica} runs but cannot use a log directory: see kafka-log-dirs.sh --describe "
@@ -79,7 +80,7 @@ _ADVICE = {
     ),
     "copy-stopped": (
         "look in the logs of brokers {replica} and {leader} for ReplicaFetcherThread; restart "
-        f"broker {{replica}}, or {_CANCEL}"
+        f"broker {{replica}}, or {CANCEL}"
     ),
     "replica-unanswered": (
         "broker {replica} doesn't tell how far it is: see whether caughtup can connect to it"
@@ -106,6 +107,11 @@ def advice(
         return None
     known = {"topic": partition.topic, "leader": "?" if leader is None else leader}
     return template.format_map(_Known({**known, **evidence}))
+
+
+def brokers(numbers: Iterable[int]) -> str:
+    """Name brokers in the order given."""
+    return ", ".join(str(number) for number in numbers)
 
 
 class _Known(dict[str, object]):

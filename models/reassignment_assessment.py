@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from caughtup.models.controllers import pending, rule_known
+from caughtup.models.controllers import pending, reverted, rule_known
 from caughtup.models.reassignment import TrackedMovement
-from caughtup.models.reassignment_advice import advice
+from caughtup.models.reassignment_advice import CANCEL, advice, brokers
 from caughtup.models.reassignment_causes import replica_finding, slowing
 from caughtup.models.reassignment_eta import (
     NEVER,
@@ -122,7 +122,7 @@ class _Assessment:
             self.progress[broker] = replica_progress(
                 tracked.looks, broker, _window_ms(throttles, apart_ms), LONG_WINDOWS * allowed
             )
-            if broker in look.isr and broker in look.removing:
+            if broker in look.adding and broker in look.removing:
                 evidence: Evidence = {"replica": broker}
                 self.findings[broker] = Finding(broker, STUCK, "in-both-lists", evidence)
             else:
@@ -202,6 +202,10 @@ class _Assessment:
         if eta is not None and math.isfinite(eta.seconds):
             evidence["eta_seconds"] = round(eta.seconds, 1)
         help_ = advice(cause, self.look.partition, self.look.leader, evidence)
+        left = reverted(self.look)
+        if help_ is not None and CANCEL in help_ and set(left) != set(self.tracked.original):
+            help_ += f"; since the target was changed, that leaves brokers {brokers(left)}, "
+            help_ += f"where {brokers(self.tracked.original)} had it"
         return MovementVerdict(judgement.verdict, cause, evidence, help_)
 
 

@@ -286,11 +286,25 @@ def test_one_truncation_is_no_loop() -> None:
 
 def test_a_broker_in_both_lists_blocks() -> None:
     def at(step: int) -> PartitionLook:
-        look = a_look(step, {}, isr=(1, 2, 3, 4, 5))
-        return replace(look, removing=(1, 3, 5))
+        look = a_look(step, {4: 5, 5: 5})
+        return replace(look, replicas=(1, 2, 3, 4, 5), removing=(4, 5))
 
     verdict, _ = judged([at(step) for step in range(4)])
     assert (verdict.verdict, verdict.cause) == ("blocked", "in-both-lists")
+
+
+def test_where_cancelling_would_not_bring_the_original_back_the_advice_says_so() -> None:
+    def at(step: int) -> PartitionLook:
+        look = a_look(step, {4: 5, 5: 5, 6: 5})
+        if step < 2:
+            return look
+        return replace(look, replicas=(2, 6, 1, 3, 4, 5), adding=(6,), removing=(1, 3, 4, 5))
+
+    verdict, _ = judged([at(step) for step in range(12)])
+    assert "leaves brokers 2, 1, 3, 4, 5, where 2, 1, 3 had it" in (verdict.advice or "")
+    verdict, _ = judged(looks(12, lambda step: a_look(step, {4: 5, 5: 5})))
+    assert "cancel it" in (verdict.advice or "")
+    assert "leaves" not in (verdict.advice or "")
 
 
 def test_a_move_that_nobody_looks_at_any_more_is_unknown() -> None:
