@@ -47,6 +47,7 @@ from caughtup.models.throttle_shares import (
     throttle_shares,
     throttles_on,
 )
+from caughtup.models.throttles import throttles_known
 from caughtup.models.trend import Eta
 
 #: Looks older than this, or than three of the waits between them, tell nothing of now. In ms.
@@ -115,7 +116,9 @@ class _Assessment:
         look = self.look
         for broker in pending(look, cluster):
             throttles = throttles_on(look.partition, look.leader, broker, cluster, shares)
-            allowed = allowed_ms(throttles, apart_ms)
+            between = (broker,) if look.leader is None else (broker, look.leader)
+            known = throttles_known(cluster, between)
+            allowed = allowed_ms(throttles, apart_ms, known=known)
             self.around[broker] = Surroundings(
                 tracked.looks, cluster, throttles, allowed, quorum_changed_ms, has_metadata(look)
             )

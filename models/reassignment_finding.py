@@ -23,6 +23,8 @@ FEWEST_LOOKS = 3
 AWAY_MS = 60_000
 LEAST_ALLOWED_MS = 60_000
 FAILOVER_MS = 60_000
+#: How long a copy may stand of which it isn't known whether it is throttled, in ms.
+UNKNOWN_ALLOWED_MS = 300_000
 #: What is caught up joins the ISR within a second or two, if nothing is wrong. In ms.
 JOIN_MS = 30_000
 LOOKS_ALLOWED = 3
@@ -78,7 +80,8 @@ class Surroundings:
         return until_ms >= due_ms
 
 
-def allowed_ms(throttles: Sequence[Throttle], looks_apart_ms: int) -> int:
-    """Give W: for how long a copy may stand, in ms."""
+def allowed_ms(throttles: Sequence[Throttle], looks_apart_ms: int, *, known: bool) -> int:
+    """Give W: for how long a copy may stand, in ms. ``known``: whether all its throttles are."""
     patience = sum(throttle.patience_seconds for throttle in throttles)
-    return max(LEAST_ALLOWED_MS, round(patience * 1000), LOOKS_ALLOWED * looks_apart_ms)
+    least_ms = LEAST_ALLOWED_MS if known else UNKNOWN_ALLOWED_MS
+    return max(least_ms, round(patience * 1000), LOOKS_ALLOWED * looks_apart_ms)

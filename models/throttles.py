@@ -22,6 +22,8 @@ ORPHANED_MS = 600_000
 ORPHANED_BESIDE_MS = 3_600_000
 #: Kafka's default of the rates, and anything near it, holds nobody back.
 _NO_RATE = 1 << 62
+#: How ``ClusterLook.missing`` begins to tell of throttles that couldn't be asked for.
+_UNTOLD = "throttles of"
 
 
 class OrphanedThrottle(NamedTuple):
@@ -70,6 +72,15 @@ def follower_rate(
     return look.follower_rate if listed else None
 
 
+def throttles_known(cluster: ClusterLook | None, brokers: Collection[int]) -> bool:
+    """Tell whether throttles could be asked for, of topics and of these brokers."""
+    if cluster is None or cluster.brokers is None:
+        return False
+    return not _untold(cluster, "topic", "") and not any(
+        _untold(cluster, "broker", str(broker)) for broker in brokers
+    )
+
+
 @dataclass(slots=True)
 class ThrottleWatch:
     """Since when each throttle is there without a movement that it could be for (ms)."""
@@ -80,13 +91,19 @@ class ThrottleWatch:
     def apply(self, cluster: ClusterLook, moving: Mapping[TopicPartition, Collection[int]]) -> None:
         """Take a look at the throttles, and the partitions in movement with their replicas.
 
-        Throttles that couldn't be asked for (``brokers`` is None) stay as they were.
+        Those that couldn't be asked for stay as they were.
         """
         if moving:
             self._moved_ms = cluster.as_of_ms
         if cluster.brokers is None:
             return
-        self._since_ms = {
+        busy = {partition.topic for partition in moving}
+        kept = {
+            key: known
+            for key, known in self._since_ms.items()
+            if key[1] not in busy and _untold(cluster, *key)
+        }
+        self._since_ms = kept | {
             (kind, name): (self._since_ms.get((kind, name), (cluster.as_of_ms, ""))[0], what)
             for kind, name, what in unused_throttles(cluster, moving)
         }
@@ -145,6 +162,12 @@ def removal(kind: str, name: str) -> str:
         f"--delete-config leader.replication.throttled.{configs},"
         f"follower.replication.throttled.{configs}"
     )
+
+
+def _untold(cluster: ClusterLook, kind: str, name: str) -> bool:
+    """Tell whether throttles of topics, or of a broker, couldn't be asked for."""
+    what = f"{_UNTOLD} topics" if kind == "topic" else f"{_UNTOLD} broker {name}"
+    return any(told.partition(":")[0] == what for told in cluster.missing)
 
 
 def _limits(rate: int | None) -> bool:

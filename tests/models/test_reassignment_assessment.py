@@ -91,6 +91,16 @@ def test_a_copy_that_stops_is_stalled_after_a_minute() -> None:
     assert math.isfinite((figures.replicas[4].eta or figures.eta).seconds)
 
 
+@pytest.mark.parametrize("untold", ["throttles of topics: missing", "throttles of broker 5: gone"])
+def test_where_throttles_are_not_known_a_copy_may_stand_for_five_minutes(untold: str) -> None:
+    cluster = replace(CLUSTER, missing=(untold,))
+    seen = looks(34, lambda step: a_look(step, {4: copying(step), 5: copying(min(step, 3))}))
+    assert judged(seen[:-1], cluster)[0].verdict == "moving"
+    assert judged(seen, cluster)[0].verdict == "stalled"
+    others = replace(CLUSTER, missing=("throttles of broker 55: gone", "sizes on broker 5: gone"))
+    assert judged(seen[:-1], others)[0].verdict == "stalled"
+
+
 def test_a_full_disk_is_named() -> None:
     brokers = BROKERS | {5: BrokerLook(fenced=False, usable_bytes=4096)}
     verdict, _ = judged(

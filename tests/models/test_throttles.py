@@ -114,6 +114,16 @@ def test_a_round_that_could_not_ask_changes_nothing() -> None:
     assert len(watch.orphaned(ORPHANED_MS)) == 3
 
 
+def test_what_could_not_be_asked_for_stays_as_it_was_and_the_rest_goes() -> None:
+    watch = ThrottleWatch()
+    watch.apply(CLUSTER, {})
+    bare = ClusterLook(ORPHANED_MS, {1: BrokerLook(), 2: BrokerLook()})
+    watch.apply(replace(bare, missing=("throttles of topics: gone",)), {})
+    assert [one.name for one in watch.orphaned(ORPHANED_MS)] == ["events"]
+    watch.apply(replace(bare, missing=("throttles of broker 1: gone",)), {})
+    assert watch.orphaned(ORPHANED_MS) == ()
+
+
 @settings(print_blob=True, deadline=None)
 @given(st.text(max_size=60))
 def test_no_text_in_a_config_is_too_strange(config: str) -> None:
