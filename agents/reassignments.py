@@ -83,7 +83,7 @@ def apply_record(
         return None
     partition, as_of_ms = record.topic_partition, record.as_of_ms
     if record.ended:
-        tracker.end(partition, record.replicas or None, record.isr, as_of_ms)
+        tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
     elif record.unlisted:
         tracker.unlisted(partition, as_of_ms)
     else:

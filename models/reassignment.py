@@ -186,23 +186,22 @@ class ReassignmentTracker:
         isr: tuple[int, ...],
         at_ms: int,
         leader_epoch: int | None = None,
+        *,
+        certain: bool = False,
     ) -> EndedMovement | None:
-        """Take that a movement isn't listed, and what the brokers show.
-
-        Replicas are None where the topic is certainly gone, not only unknown to a broker that
-        has just started.
+        """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
 
         Give how it ended. None is of one that isn't known, and while a broker may show what was
         before the end: it is then ``unlisted`` until this is called again with what is the end,
         or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
-        a topic which took the name.
+        a topic which took the name. Nothing waits where the caller is ``certain`` of the end.
         """
         tracked = self.moving.get(partition)
         if tracked is None or replicas == ():
             return None
         self.unlisted(partition, at_ms)
         waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
-        if replicas is not None:
+        if replicas is not None and not certain:
             shown = reassignment_ends.shown(
                 tracked.looks, self.cluster, replicas, isr, leader_epoch
             )

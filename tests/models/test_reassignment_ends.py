@@ -182,6 +182,17 @@ def test_a_movement_that_is_listed_again_starts_to_wait_anew() -> None:
     assert tracker.end(PARTITION, (1, 2), (1, 2), 21_000 + OLDER_MS, 7) is None
 
 
+@pytest.mark.parametrize(
+    ("replicas", "outcome"), [((1, 2), "cancelled"), ((3, 4, 1, 2), "superseded")]
+)
+def test_a_caller_that_is_certain_of_the_end_does_not_wait(replicas: Brokers, outcome: str) -> None:
+    tracker = moving(MOVING, replace(MOVING, as_of_ms=1_500))
+    assert tracker.end(PARTITION, replicas, (1, 2), 2_000, 7) is None
+    end = tracker.end(PARTITION, replicas, (1, 2), 2_000, 7, certain=True)
+    assert end is not None
+    assert end.outcome == outcome
+
+
 def test_without_epochs_the_replicas_tell() -> None:
     tracker = moving(replace(MOVING, leader_epoch=None))
     end = tracker.end(PARTITION, (1, 2), (1, 2), 2_000, 7)
