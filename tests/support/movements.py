@@ -9,13 +9,15 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import ReassignmentTracker, TrackedMovement
 from caughtup.models.reassignment_assessment import assess
 from caughtup.models.reassignment_eta import MovementFigures
-from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
+from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook, TopicThrottle
 from caughtup.models.reassignment_verdict import MovementVerdict
 
 PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000
 BYTES = 100
 HEAD = 1_000_000
+#: A copy of 20,000 offsets a look: 50 looks for all.
+PACE = 20_000
 
 BROKERS = {one: BrokerLook(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
 CLUSTER = ClusterLook(0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
@@ -45,6 +47,20 @@ def a_look(
         sizes={broker: end * BYTES for broker, end in ends.items()},
     )
     return replace(look, **known)  # type: ignore[arg-type]
+
+
+def copying(step: int) -> int:
+    """Give the log end of a copy that goes on at its pace."""
+    return min(HEAD, PACE * step)
+
+
+def throttled(rate: int, topic: TopicThrottle | None = None) -> ClusterLook:
+    """Throttle all brokers, in bytes a second, as kafka-reassign-partitions does it for this."""
+    brokers = {
+        one: replace(look, leader_rate=rate, follower_rate=rate) for one, look in BROKERS.items()
+    }
+    listed = topic or TopicThrottle("0:1,0:2,0:3", "0:4,0:5")
+    return replace(CLUSTER, brokers=brokers, throttles={PARTITION.topic: listed})
 
 
 def track(looks: Iterable[PartitionLook]) -> TrackedMovement:
