@@ -145,7 +145,7 @@ def test_without_replicas_nothing_is_known() -> None:
 
 
 def test_the_table_of_rules_names_every_verdict() -> None:
-    rules = (reassignment_verdict.__doc__ or "").split("=============  ")[1].splitlines()[1:-1]
+    rules = (reassignment_verdict.__doc__ or "").split("=============  ")[1].splitlines()[1:]
     assert {line[:13].strip() for line in rules} - {""} == set(VERDICTS)
 
 
