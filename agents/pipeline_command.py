@@ -9,19 +9,21 @@ from typing import Any
 import click
 
 from caughtup.agents.errors import UserError
+from caughtup.agents.generations_command import generations, kafka_properties
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.run_command import set_up_logging
 from caughtup.agents.settings import Settings
+from caughtup.agents.spark import start_spark
 from caughtup.agents.topics import END_OFFSETS, topic_name
 from caughtup.models.errors import CaughtupError
-
-#: The newest that Spark 4.0 runs on.
-_NEWEST_JAVA = 21
 
 
 @click.group(short_help="Run the jobs on Spark.")
 def pipeline() -> None:
-    """Run jobs on Spark: the history of commits, end offsets and lag."""
+    """Run jobs on Spark: the history of commits, end offsets and lag, and of generations."""
+
+
+pipeline.add_command(generations)
 
 
 @pipeline.command()
@@ -65,7 +67,6 @@ def _history(
     try:
         from caughtup.pipelines.history import HistoryOptions
         from caughtup.pipelines.history import history as write_history
-        from caughtup.pipelines.session import spark_session, submitted
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
     options = HistoryOptions(
@@ -73,18 +74,10 @@ def _history(
         output,
         checkpoint,
         trigger,
-        {name: _text(value) for name, value in settings.kafka.items()},
+        kafka_properties(settings),
         topic_name(settings, END_OFFSETS),
     )
-    if submitted():
-        spark = spark_session("caughtup history", master=master)
-    else:
-        from caughtup.demo.jars import ensure_spark_jars
-        from caughtup.demo.java import find_java
-
-        java = find_java(newest=_NEWEST_JAVA)
-        jars = ensure_spark_jars()
-        spark = spark_session("caughtup history", master=master, jars=jars, java_home=java.home)
+    spark = start_spark("caughtup history", master)
     try:
         write_history(spark, options, _stop_on_signals().is_set)
     finally:
@@ -97,7 +90,3 @@ def _stop_on_signals() -> threading.Event:
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stop.set())
     return stop
-
-
-def _text(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
