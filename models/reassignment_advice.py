@@ -98,6 +98,10 @@ _ADVICE = {
 }
 
 
+#: Every cause that a verdict can have.
+CAUSES = tuple(sorted(_ADVICE))
+
+
 def advice(
     cause: str | None, partition: TopicPartition, leader: int | None, evidence: Mapping[str, object]
 ) -> str | None:
