@@ -34,15 +34,6 @@ class PartitionLook:
     unanswered: tuple[int, ...] = ()
 
     @property
-    def target(self) -> tuple[int, ...]:
-        """The replicas there will be in the end (TRS), in their order.
-
-        A broker that is added and removed at once, which a second retarget can leave, stays.
-        """
-        leaving = set(self.removing) - set(self.adding)
-        return tuple(replica for replica in self.replicas if replica not in leaving)
-
-    @property
     def original(self) -> tuple[int, ...]:
         """The replicas there were before (ORS), as far as this look can tell."""
         return tuple(replica for replica in self.replicas if replica not in self.adding)

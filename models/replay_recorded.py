@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
 from caughtup.models.assignors.catch_up import is_caught_up
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
+from caughtup.models.trend import median
 
 #: The change that a group's first known generation stands for, since what was before isn't known.
 FIRST = "first known"
