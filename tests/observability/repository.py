@@ -32,10 +32,14 @@ def read_yaml(path: Path) -> Any:
 def exposed_metrics() -> dict[str, tuple[str, ...]]:
     """Give the labels of every metric of /metrics, by the name that a query uses."""
     collector = StateCollector(ClusterState("c", {}), Health(ready=True, reader_lag=0, polled_ms=0))
-    return LABELS | MOVEMENT_LABELS | {
-        family.name + ("_total" if family.type == "counter" else ""): tuple(family._labelnames)
-        for family in collector.collect()
-    }
+    return (
+        LABELS
+        | MOVEMENT_LABELS
+        | {
+            family.name + ("_total" if family.type == "counter" else ""): tuple(family._labelnames)
+            for family in collector.collect()
+        }
+    )
 
 
 def metrics_named_in(expression: str) -> set[str]:
