@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from caughtup.agents.bench_changes import Change, Variety, changed_group
 from caughtup.models.assignors import decide
@@ -90,4 +94,60 @@ def _offset_sums(client: Client, ends: Mapping[TaskId, int]) -> dict[str, int]:
         str(task): _RUNNING if task in client.previous_active else ends[task] - max(lag, 0)
         for task, lag in sorted(client.lags.items())
         if task in client.previous_active or lag < ends[task]
+    }
+
+
+def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGeneration]]) -> int:
+    """Add histories to a table of generations as Spark's job would write it; count generations.
+
+    Raises ImportError where Spark isn't installed.
+    """
+    import pyarrow
+    import pyarrow.parquet
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from caughtup.pipelines.generation_schema import GROUP_GENERATIONS
+
+    schema = to_arrow_schema(GROUP_GENERATIONS)
+    rows = [_table_row(one) for history in histories for one in history]
+    pyarrow.parquet.write_to_dataset(
+        pyarrow.Table.from_pylist(rows, schema=schema),
+        directory,
+        partition_cols=["date", "group_bucket"],
+    )
+    return len(rows)
+
+
+def _table_row(one: RecordedGeneration) -> dict[str, Any]:
+    from caughtup.pipelines.schema import group_bucket
+
+    as_of = datetime.fromtimestamp(one.as_of_ms / 1000, UTC)
+    members = [
+        {
+            "member_id": f"{process}-1",
+            "client_id": f"{process}-StreamThread-1-consumer",
+            "host": "/127.0.0.1",
+            "process_id": process,
+            "offset_sums": list(one.offset_sums[process].items()),
+            "active": given["active"],
+            "standby": given["standby"],
+        }
+        for process, given in one.assigned["clients"].items()
+    ]
+    return {
+        "as_of": as_of,
+        "group": one.group,
+        "generation": one.generation,
+        "leader": members[0]["member_id"],
+        "next_rebalance": as_of if one.assigned["probing_rebalance_needed"] else None,
+        "members": members,
+        "scenario": msgspec.json.encode(one.scenario).decode(),
+        "doubts": list(one.doubts),
+        "inferred": [],
+        "assumed": [],
+        "error": None,
+        "log_partition": 0,
+        "log_offset": one.generation,
+        "date": as_of.date(),
+        "group_bucket": group_bucket(one.group),
     }

@@ -14,6 +14,7 @@ from caughtup.agents.explain_command import explain
 from caughtup.agents.lag_command import lag
 from caughtup.agents.pipeline_command import pipeline
 from caughtup.agents.reassignments_command import reassignments
+from caughtup.agents.replay_command import replay
 from caughtup.agents.run_command import run
 
 
@@ -33,5 +34,5 @@ def completion(shell: str) -> None:
     click.echo(kind(main, {}, "caughtup", "_CAUGHTUP_COMPLETE").source())
 
 
-for command in (run, lag, reassignments, explain, assign, check, pipeline, demo, bench):
+for command in (run, lag, reassignments, explain, assign, check, pipeline, replay, demo, bench):
     main.add_command(command)

@@ -142,9 +142,9 @@ def _read(
     if batch.samples:
         raise DecodeError("unreadable", batch.samples[0])
     metadata = batch.groups.get(group)
-    return metadata and read_streams_generation(
-        group, metadata, before.source_topics if before else {}
-    )
+    if metadata is None:
+        return None
+    return read_streams_generation(group, metadata, before.source_topics if before else {})
 
 
 def _known(before: StreamsGeneration | None, found: StreamsGeneration) -> bool:
@@ -195,7 +195,7 @@ def _at_most_committed(
     for task in sorted(generation.all_tasks()):
         for partition in generation.sources(task):
             history = ends.history(partition)
-            end = history and history.at_or_after(seen_ms)
+            end = None if history is None else history.at_or_after(seen_ms)
             if end is not None:
                 found[partition] = CommitHistory(end, generation.as_of_ms)
     return found

@@ -12,7 +12,7 @@ from functools import partial
 
 import msgspec
 import pyarrow
-from pyspark.broadcast import Broadcast
+from pyspark import Broadcast
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
