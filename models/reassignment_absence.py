@@ -28,7 +28,11 @@ def away(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
     if not gone and broker not in latest.offline:
         return None
     since_ms, looks = _away_since(progress, around, gone)
-    answers = broker in latest.log_ends or broker in latest.not_hosted or broker in latest.sizes
+    lately = around.looks[-max(1, min(looks, FEWEST_LOOKS)) :]
+    answers = any(
+        broker in look.log_ends or broker in look.not_hosted or broker in look.sizes
+        for look in lately
+    )
     if looks == 0:
         return None  # it goes on copying: whoever says that it is offline has an older view
     if not gone and registered is not None and registered.offline_directories:

@@ -97,9 +97,8 @@ def _loses(progress: ReplicaProgress, around: Surroundings) -> bool:
     since_ms, seen_ms = progress.dropped_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None or progress.drops < FEWEST_DROPS:
         return False
-    return 2 * progress.lost >= progress.gained and around.overdue(
-        since_ms, seen_ms, around.allowed_ms
-    )
+    lasts = around.overdue(since_ms, seen_ms, LEAST_ALLOWED_MS)
+    return lasts and 2 * progress.lost >= progress.gained
 
 
 def _going(progress: ReplicaProgress, around: Surroundings) -> Finding:

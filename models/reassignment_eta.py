@@ -85,7 +85,7 @@ def replica_figures(progress: ReplicaProgress, eta: Eta | None) -> ReplicaFigure
     """Gather the figures of one replica."""
     stood = 0.0
     if progress.stands_since_ms is not None and progress.seen_ms is not None:
-        stood = (progress.seen_ms - progress.stands_since_ms) / 1000
+        stood = max(0, progress.seen_ms - progress.stands_since_ms) / 1000
     return ReplicaFigures(
         log_end=progress.log_end,
         offsets_remaining=progress.behind if progress.behind_exact else None,

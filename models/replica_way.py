@@ -16,6 +16,7 @@ class ReplicaWay:
         "_end",
         "_head",
         "_since_ms",
+        "_start",
         "dropped_ms",
         "drops",
         "gained",
@@ -32,6 +33,7 @@ class ReplicaWay:
         self._broker, self._since_ms = broker, since_ms
         self._end: int | None = None
         self._head: int | None = None
+        self._start: int | None = None
         self.moved, self.longest_step = False, 0
         self.drops, self.gained, self.lost = 0, 0, 0
         self.dropped_ms: int | None = None
@@ -48,8 +50,10 @@ class ReplicaWay:
         end = look.log_ends.get(self._broker)
         if end is None:
             return
+        if end and (self._start is None or end < self._start):
+            self._start = end
         if self._end is not None and end != self._end:
-            self._moves(end - self._end, at_ms)
+            self._moves(self._end, end, at_ms)
         self._end = end
         head = leaders_end(look)
         if head is None:  # it may have had nothing to copy: nobody can tell
@@ -65,13 +69,16 @@ class ReplicaWay:
                 self.near_ms, self.near_looks = None, 0
         self._head = head
 
-    def _moves(self, step: int, at_ms: int) -> None:
+    def _moves(self, before: int, end: int, at_ms: int) -> None:
         self.stands_ms = at_ms
-        if step > 0:
+        # A replica without anything is as far as one at the log's start, to which it goes at once.
+        start = self._start or 0
+        copied = max(end, start) - max(before, start)
+        if end > before:
             self.moved = True
-            self.gained += 0 if self.dropped_ms is None else step
-            if self._end:  # from nothing it goes to the log's start at once
-                self.longest_step = max(self.longest_step, step)
+            self.gained += 0 if self.dropped_ms is None else copied
+            if before:
+                self.longest_step = max(self.longest_step, copied)
             return
         self.started_ms = at_ms
         if at_ms <= self._since_ms:
@@ -80,7 +87,7 @@ class ReplicaWay:
         if self.dropped_ms is None:
             self.dropped_ms = at_ms
         else:
-            self.lost -= step
+            self.lost -= copied
 
 
 def leaders_end(look: PartitionLook) -> int | None:
