@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import faust
 import msgspec
 from aiokafka.errors import KafkaError
+from faust.exceptions import FaustError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
@@ -123,7 +124,7 @@ class ReassignmentsProbe(Service):
                 async with ReassignmentLooks(self._config) as looks:
                     while not self.should_stop:
                         await self.sleep(await self._round(looks))
-            except (KafkaError, OSError, TimeoutError) as error:
+            except (KafkaError, FaustError, OSError, TimeoutError) as error:
                 reason = words(error) if isinstance(error, KafkaError) else str(error)
                 self._failed(reason or type(error).__name__)
                 await self.sleep(self._settings.reassignments_interval)
@@ -205,8 +206,9 @@ class ReassignmentsProbe(Service):
             )
         replicas, isr = ((), ()) if shape is None else (shape.replicas, shape.isr)
         record = ReassignmentRecord(SCHEMA, *partition, as_of_ms, replicas, isr=isr, ended=True)
-        await self._send(record)
-        await self._topic.send(key=record.key, value=None)
+        # A look that gets lost is followed by another, an end is told once: it has to be written.
+        await (await self._topic.send(key=record.key, value=encode(record)))
+        await (await self._topic.send(key=record.key, value=None))
         del self._known[partition]
 
     async def _send(self, record: ReassignmentRecord) -> None:

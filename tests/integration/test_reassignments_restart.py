@@ -20,7 +20,7 @@ from caughtup.agents.snapshot import read_topic
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.throttle import set_throttle
 from caughtup.models.ids import TopicPartition
-from tests.support.service import Service, wait_for
+from tests.support.service import Service, commit, wait_for
 
 PARTITION = TopicPartition("parcels", 0)
 KEY = b"parcels-0"
@@ -39,6 +39,7 @@ def brokers() -> Iterator[EmbeddedCluster]:
             producer.produce(PARTITION.topic, os.urandom(RECORD_BYTES))
         assert producer.flush(60) == 0
         set_throttle(cluster, PARTITION.topic, THROTTLE)
+        commit(cluster, "readers", PARTITION.topic, 0)  # makes __consumer_offsets
         yield cluster
 
 
