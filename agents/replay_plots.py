@@ -15,7 +15,8 @@ from caughtup.models.replay_summary import Summary
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d1f")
 _RECORDED_COLOUR = "#767676"
 _LABELS, _BARS, _VALUES, _ROW = 330, 420, 130, 24
-_WIDTH, _HEIGHT, _MARGIN = 760, 260, 70
+#: The inset keeps the dots of the first and the last change off the axis.
+_WIDTH, _HEIGHT, _MARGIN, _INSET = 760, 260, 70, 40
 
 
 class Measure(NamedTuple):
@@ -77,7 +78,8 @@ def timeline(rows: Sequence[ReplayRow], settings: Sequence[str]) -> str:
     svg = _svg(_WIDTH + 2 * _MARGIN, _HEIGHT + 60, "Hours until balanced, by change of membership")
 
     def at(moment: int, value: float) -> tuple[float, float]:
-        x = _MARGIN + _WIDTH * ((moment - start) / (end - start) if end > start else 0.5)
+        along = (moment - start) / (end - start) if end > start else 0.5
+        x = _MARGIN + _INSET + (_WIDTH - 2 * _INSET) * along
         return round(x, 1), round(10 + _HEIGHT * (1 - value / most), 1)
 
     for quarter in range(5):

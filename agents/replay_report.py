@@ -12,13 +12,15 @@ from caughtup.agents.replay_tables import COLUMNS, Part, notes
 _MOST_DOTS = 2_000
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid #8886; text-align: right; }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid #8886; text-align: right; }
+td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 tr.recorded td { font-style: italic; }
 svg { max-width: 100%; height: auto; display: block; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
+figure { margin: 1.5rem 0; }
+figure, div { overflow-x: auto; }
 figcaption { font-weight: 600; }
 p.note { color: #767676; margin: .3rem 0; }
 """
@@ -47,20 +49,22 @@ def report(source: str, parts: Sequence[Part]) -> str:
 def _section(part: Part) -> Iterator[str]:
     groups = len({row.group for row in part.rows})
     yield f"<section><h2>{escape(part.group) if part.group else f'{groups:,} groups'}</h2>"
-    yield "<table><thead><tr><th>setting</th>"
+    yield "<div><table><thead><tr><th>setting</th>"
     yield "".join(f"<th>{escape(name)}</th>" for name in COLUMNS) + "</tr></thead><tbody>"
     for one in part.summaries:
         cells = "".join(f"<td>{escape(written(one))}</td>" for written in COLUMNS.values())
         kind = ' class="recorded"' if one.recorded else ""
         yield f"<tr{kind}><td>{escape(one.setting)}</td>{cells}</tr>"
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
     yield from (f'<p class="note">{escape(note)}</p>' for note in notes(part))
     for measure in MEASURES:
         yield _figure(measure.title, bars(measure, part.summaries))
     dots = sum(row.figures is not None for row in part.rows)
     if 0 < dots <= _MOST_DOTS:
         settings = [one.setting for one in part.summaries]
-        yield _figure("Each change of membership", timeline(part.rows, settings))
+        yield _figure(
+            "Each change of membership, in the colours above", timeline(part.rows, settings)
+        )
     yield "</section>"
 
 
