@@ -20,6 +20,7 @@ from caughtup.agents.bench_follow import follow
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_reassignments import reassignments
+from caughtup.agents.bench_replay import replay
 from caughtup.agents.bench_scrape import scrape
 from caughtup.agents.bench_stalls import churn, stalls
 from caughtup.agents.errors import UserError
@@ -38,7 +39,7 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (assign, churn, follow, movement, offsets, reassignments, scrape, stalls):
+for command in (assign, churn, follow, movement, offsets, reassignments, replay, scrape, stalls):
     bench.add_command(command)
 
 
