@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator
 
 from caughtup.models.ids import TopicPartition
+from tests.simulation.brokers import Move
 from tests.simulation.observer import Judged, Observer
-from tests.simulation.replication import Cluster, Move
+from tests.simulation.replication import Cluster
 
 #: Bytes a second of the throttles that moves run under, None for none.
 THROTTLES = (None, None, 1_000_000, 3_000_000, 10_000_000)

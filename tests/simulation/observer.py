@@ -11,7 +11,8 @@ from caughtup.models.reassignment_assessment import assess
 from caughtup.models.reassignment_eta import MovementFigures
 from caughtup.models.reassignment_verdict import MovementVerdict
 from caughtup.models.throttle_shares import throttle_shares
-from tests.simulation.replication import TICK_MS, Cluster, Move
+from tests.simulation.brokers import TICK_MS, Move
+from tests.simulation.replication import Cluster
 
 
 class Judged(NamedTuple):

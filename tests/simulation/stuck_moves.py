@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from tests.simulation.replication import Cluster, Move
+from tests.simulation.brokers import Move
+from tests.simulation.replication import Cluster
 
 
 class Stuck(NamedTuple):

@@ -8,9 +8,10 @@ from collections import Counter
 import pytest
 
 from caughtup.models.reassignment_verdict import ENDLESS
+from tests.simulation.brokers import Move
 from tests.simulation.healthy_moves import churn
 from tests.simulation.observer import Observer
-from tests.simulation.replication import Cluster, Move
+from tests.simulation.replication import Cluster
 from tests.simulation.stuck_moves import STUCK, a_move
 
 MINUTES = 30
