@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 import faust
 import msgspec
@@ -175,8 +175,13 @@ class ReassignmentsProbe(Service):
                 turn = time.monotonic()
         if found.listed:
             moving = {look.partition for look in found.moving}
-            for partition in sorted(self._known.keys() - moving):
-                await self._unlisted(partition, found)
+            gone = sorted(self._known.keys() - moving)
+            told = {partition: await self._unlisted(partition, found) for partition in gone}
+            # A look that gets lost is followed by another, an end is told once: until it is there.
+            for partition, written in told.items():
+                if written:
+                    await asyncio.gather(*written)
+                    del self._known[partition]
 
     def _note(self, look: PartitionLook) -> ReassignmentRecord:
         """Remember a look, and give its record with what is known of the movement's beginning."""
@@ -189,16 +194,17 @@ class ReassignmentsProbe(Service):
         self._known[look.partition] = KnownMovement(look, since_ms, original)
         return ReassignmentRecord.from_look(look, since_ms, original)
 
-    async def _unlisted(self, partition: TopicPartition, found: Round) -> None:
+    async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
+        """Tell what became of a partition; give what to wait for if that was its end."""
         known, as_of_ms = self._known[partition], found.cluster.as_of_ms
         if partition not in found.shapes:
-            return
+            return []
         shape = found.shapes[partition]
         if not self._endings.is_over(known, shape):
             record = ReassignmentRecord.from_look(known.look, known.since_ms, known.original)
             record.as_of_ms, record.unlisted = as_of_ms, True
             await self._send(record)
-            return
+            return []
         if partition not in self._state.reassignments.moving:
             # It ended while the service was down, whose tracker learns of it by this.
             await self._send(
@@ -206,10 +212,9 @@ class ReassignmentsProbe(Service):
             )
         replicas, isr = ((), ()) if shape is None else (shape.replicas, shape.isr)
         record = ReassignmentRecord(SCHEMA, *partition, as_of_ms, replicas, isr=isr, ended=True)
-        # A look that gets lost is followed by another, an end is told once: it has to be written.
-        await (await self._topic.send(key=record.key, value=encode(record)))
-        await (await self._topic.send(key=record.key, value=None))
-        del self._known[partition]
+        return [
+            await self._topic.send(key=record.key, value=value) for value in (encode(record), None)
+        ]
 
     async def _send(self, record: ReassignmentRecord) -> None:
         await self._topic.send(key=record.key, value=encode(record))
