@@ -68,7 +68,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield Finding("connect", False, error.message)
         return
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
-    yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin))
+    yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
     yield _guarded("describe the cluster", lambda: _describe_cluster(admin))
     yield _guarded("list reassignments", lambda: _list_moves(settings))
     existing = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
@@ -76,11 +76,13 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         if wanted == READ_OFFSETS:
             continue
         absent = wanted.kind == "topic" and wanted.name not in existing
-        yield _guarded(f"{wanted.kind} {wanted.name}", partial(_granted, admin, wanted, absent))
+        yield _guarded(
+            f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
+        )
 
 
-def _readable_offsets(admin: AdminClient) -> str:
-    _granted(admin, READ_OFFSETS, absent=False)
+def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
+    _granted(admin, settings, READ_OFFSETS, absent=False)
     topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
     if CONSUMER_OFFSETS not in topics:
         return "no group has committed yet: the topic does not exist"
@@ -96,8 +98,8 @@ def _describe_cluster(admin: AdminClient) -> str:
     return f"{len(described.nodes)} brokers"
 
 
-def _granted(admin: AdminClient, wanted: Requirement, absent: bool) -> str:
-    if refused := missing(admin, wanted):
+def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent: bool) -> str:
+    if refused := missing(admin, settings, wanted):
         raise UserError(f"missing: {refused}")
     operations = " and ".join(operation.name for operation in wanted.operations)
     if absent:

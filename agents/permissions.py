@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from aiokafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    RequestTimedOutError,
+)
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
+from caughtup.agents.kafka_config import aiokafka_config
+from caughtup.agents.protocol import ClusterProtocol
+from caughtup.agents.protocol_groups import group_operations
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS, OWN_TOPICS, topic_name
 
@@ -17,17 +27,15 @@ _TIMEOUT_SECONDS = 10.0
 #: A cluster that was just started, and is busy, takes longer than that for the first answer.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
-_REFUSED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
-#: Neither is there until it is first used, and a cluster without an authorizer says the same.
-_ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
 #: The first question about a group makes the brokers create __consumer_offsets.
 _NOT_YET = (
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError._TIMED_OUT,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    RequestTimedOutError,
 )
+_TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
 
 
 class Requirement(NamedTuple):
@@ -54,43 +62,61 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
         yield Requirement("topic", topic_name(settings, own.name), operations)
 
 
-def missing(admin: AdminClient, wanted: Requirement) -> Requirement | None:
+def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requirement | None:
     """Give the part of a requirement that the cluster refuses, None if it grants all of it.
 
-    Raises KafkaException when the cluster can't tell.
+    Raises KafkaException or aiokafka's KafkaError when the cluster can't tell.
     """
-    granted = _granted(admin, wanted)
+    if wanted.kind == "topic":
+        granted = _of_topic(admin, wanted.name)
+    else:
+        granted = asyncio.run(_of_group(settings, wanted.name))
     if granted is None:
         return None
     refused = tuple(operation for operation in wanted.operations if operation not in granted)
     return wanted._replace(operations=refused) if refused else None
 
 
-def _granted(admin: AdminClient, wanted: Requirement) -> set[AclOperation] | None:
-    """Ask what we may do; None where the broker doesn't say, as for what doesn't exist."""
+def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
+    """Ask what we may do with a topic; None where the broker doesn't say, or there is no such.
+
+    A topic isn't there until it is first used.
+    """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
+        described = admin.describe_topics(
+            TopicCollection([name]),
+            include_authorized_operations=True,
+            request_timeout=_TIMEOUT_SECONDS,
+        )[name]
         try:
-            operations = _describe(admin, wanted).result().authorized_operations
+            operations = described.result().authorized_operations
         except KafkaException as error:
             code = error.args[0].code()
-            if code in _REFUSED:
+            if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return set()
-            if code in _ABSENT:
+            if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None
-            if code not in _NOT_YET or time.monotonic() > deadline:
+            if code not in _TOPIC_NOT_YET or time.monotonic() > deadline:
                 raise
             time.sleep(_RETRY_SECONDS)
         else:
             return None if operations is None else set(operations)
 
 
-def _describe(admin: AdminClient, wanted: Requirement) -> Future[Any]:
-    if wanted.kind == "topic":
-        topics = TopicCollection([wanted.name])
-        return admin.describe_topics(
-            topics, include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
-        )[wanted.name]
-    return admin.describe_consumer_groups(
-        [wanted.name], include_authorized_operations=True, request_timeout=_TIMEOUT_SECONDS
-    )[wanted.name]
+async def _of_group(settings: Settings, name: str) -> set[AclOperation] | None:
+    """Ask what we may do with a group, which needn't be there; None where the broker doesn't say."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    async with ClusterProtocol(aiokafka_config(settings)) as protocol:
+        while True:
+            try:
+                numbers = await group_operations(protocol.connections, name)
+            except _NOT_YET:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                break
+    if numbers is None:
+        return None
+    return {operation for operation in AclOperation if operation.value in numbers}

@@ -35,6 +35,8 @@ class Key(IntEnum):
     LIST_OFFSETS = 2
     METADATA = 3
     LEADER_AND_ISR = 4
+    FIND_COORDINATOR = 10
+    DESCRIBE_GROUPS = 15
     API_VERSIONS = 18
     DESCRIBE_CONFIGS = 32
     DESCRIBE_LOG_DIRS = 35
@@ -166,6 +168,17 @@ def list_topics_call() -> Call:
     """Ask for the names of all topics, and nothing else of them. Since 4.1 (KIP-1142)."""
     body = _array([bytes([ResourceType.TOPIC])]) + _NO_TAGS
     return Call(Key.LIST_CONFIG_RESOURCES, 1, True, body)
+
+
+def find_coordinator_call(group: str) -> Call:
+    """Ask which broker coordinates a group; makes ``__consumer_offsets`` if need be. Since 2.0."""
+    return Call(Key.FIND_COORDINATOR, 2, False, _classic_string(group) + b"\0")  # of a group
+
+
+def describe_group_call(group: str) -> Call:
+    """Ask a group's coordinator for it, with what we may do with it. Since 2.3."""
+    body = _classic_array([_classic_string(group)]) + b"\1"  # authorized operations, too
+    return Call(Key.DESCRIBE_GROUPS, 3, False, body)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -98,9 +99,11 @@ def require_permissions(admin: AdminClient, settings: Settings) -> None:
     """Raise UserError for what is refused: Faust and aiokafka would wait for it without a word."""
     for wanted in requirements(settings):
         try:
-            refused = missing(admin, wanted)
+            refused = missing(admin, settings, wanted)
         except KafkaException as error:
             raise UserError(f"cannot ask about {wanted.name}: {error.args[0].str()}") from None
+        except (KafkaError, OSError) as error:
+            raise UserError(f"cannot ask about {wanted.name}: {error!r}") from None
         if refused is not None:
             raise UserError(f"missing: {refused}; `caughtup check` names all that is missing")
 

@@ -1,0 +1,86 @@
+"""What we may do with a consumer group, asked of its coordinator.
+
+Not by librdkafka: while there is no coordinator yet, its way to ask can end the whole process
+(librdkafka's issue 4605, an assertion of its own). aiokafka leaves the answer's last field out.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from aiokafka.errors import GroupAuthorizationFailedError
+
+from caughtup.agents import protocol_requests as requests
+from caughtup.agents.protocol_brokers import BrokerConnections
+from caughtup.agents.protocol_connection import raise_for
+from caughtup.agents.protocol_decoding import decode_now
+from caughtup.models.wire.reader import Reader
+
+_INT32 = struct.Struct(">i")
+#: What a broker answers that doesn't tell.
+_NOT_TOLD = -(1 << 31)
+
+
+class Coordinator(NamedTuple):
+    """The answer to FindCoordinator."""
+
+    error_code: int
+    message: str | None
+    broker: int
+
+
+class DescribedGroup(NamedTuple):
+    """The last field of the answer to DescribeGroups, and its error: operations as Kafka's bits."""
+
+    error_code: int
+    operations: int
+
+
+async def group_operations(connections: BrokerConnections, group: str) -> frozenset[int] | None:
+    """Tell which operations on a group we are allowed, by Kafka's numbers; the group needn't be.
+
+    Empty where we may not even describe it, None where the broker doesn't tell. Raises KafkaError,
+    CoordinatorNotAvailableError while a new cluster has nobody for groups.
+    """
+    try:
+        _, data = await connections.ask_any(lambda _: requests.find_coordinator_call(group))
+        found = decode_now(decode_coordinator, data)
+        raise_for(found.error_code, found.message)
+        data = await connections.ask(found.broker, requests.describe_group_call(group))
+        described = decode_now(decode_described_group, data)
+        raise_for(described.error_code)
+    except GroupAuthorizationFailedError:
+        return frozenset()
+    if described.operations == _NOT_TOLD:
+        return None
+    return frozenset(number for number in range(31) if described.operations >> number & 1)
+
+
+def decode_coordinator(data: bytes) -> Coordinator:
+    """Read the answer to FindCoordinator v2. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code, message, broker = reader.int16(), reader.nullable_string(), reader.int32()
+    reader.string()  # host
+    reader.int32()  # port
+    reader.expect_end()
+    return Coordinator(code, message, broker)
+
+
+def decode_described_group(data: bytes) -> DescribedGroup:
+    """Read the answer to DescribeGroups v3 about one group. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    reader.array_length(1)
+    code = reader.int16()
+    for _ in ("group", "state", "protocol type", "protocol"):
+        reader.string()
+    for _ in range(reader.array_length(1)):
+        for _ in ("member id", "client id", "client host"):
+            reader.string()
+        for _ in ("subscription", "assignment"):
+            reader.byte_string()
+    operations = reader.int32()
+    reader.expect_end()
+    return DescribedGroup(code, operations)
