@@ -21,9 +21,11 @@ from aiokafka.coordinator.protocol import (
 )
 from faust.assignor.client_assignment import ClientAssignment, ClientMetadata
 from faust.assignor.partition_assignor import PartitionAssignor
+from faust.exceptions import ImproperlyConfigured
 from faust.stores import STORES
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth, server_list
 from faust.types import AppT
+from faust.types.enums import ProcessingGuarantee
 
 from caughtup.followers.aiokafka import rejoin
 from caughtup.followers.python.faust_tables import FaustCopies
@@ -55,7 +57,10 @@ class FollowingAssignor(PartitionAssignor):
     settings: ClassVar[FollowerSettings] = FollowerSettings()
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
-        """Follow for an application that wants ``replicas`` standbys of each table."""
+        """Keep ``replicas`` standbys of each table. Raises ImproperlyConfigured: exactly-once."""
+        if app.conf.processing_guarantee is ProcessingGuarantee.EXACTLY_ONCE:
+            # Faust then restores up to where it has fetched, after a rebalance nowhere.
+            raise ImproperlyConfigured("a follower can't have processing_guarantee='exactly_once'")
         super().__init__(app, replicas)
         self._topology = CountedTopology()
         self._member = FollowingMember(
@@ -123,10 +128,7 @@ class FollowingAssignor(PartitionAssignor):
         cluster: ClusterMetadata,
         member_metadata: Mapping[str, ConsumerProtocolMemberMetadata],
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Decide a rebalance as the group's leader.
-
-        Topics that a member doesn't subscribe to wait until all do.
-        """
+        """Decide a rebalance as leader. Topics that somebody doesn't subscribe to wait."""
         subscribed, urls = {}, {}
         for member, metadata in member_metadata.items():
             followers, urls[member] = read_worker(metadata.user_data)

@@ -17,6 +17,7 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
+from faust.exceptions import ImproperlyConfigured
 from faust.transport.consumer import Consumer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,6 +138,11 @@ def test_the_application_names_it_in_one_setting() -> None:
     assert made._member._config == {"num.standby.replicas": 2, "max.warmup.replicas": 5}
     assert by_name.assignor.process != made.process
     assert (made.name, made.version) == ("caughtup", 0)
+
+
+def test_an_application_that_faust_cannot_hand_tables_over_for_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="processing_guarantee='exactly_once'"):
+        make_assignor(processing_guarantee="exactly_once")
 
 
 @pytest.mark.parametrize("config", [{"max.warmup.replicas": 0}, {"max.warmup": 2}])
