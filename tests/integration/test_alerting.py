@@ -21,7 +21,7 @@ from caughtup.models.ids import TopicPartition
 from tests.observability.repository import RULES, read_yaml
 from tests.support.alertmanager import Alertmanager, Webhook
 from tests.support.prometheus import Prometheus
-from tests.support.service import Service, commit, wait_for
+from tests.support.service import Service, wait_for
 
 #: A broker may be away for a minute before a movement to it is dead: nobody is told of a restart.
 SECONDS = 180.0
@@ -71,7 +71,6 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         replicated = {"offsets.topic.replication.factor": "2"}
         cluster = running.enter_context(EmbeddedCluster(3, broker_properties=replicated))
         create_topics(cluster, {"words": 1})
-        commit(cluster, "readers", "words", 0)  # makes __consumer_offsets
         service = running.enter_context(Service(cluster, topic_replication_factor=2))
         webhook = running.enter_context(Webhook())
         alertmanager = Alertmanager(cluster.processes, webhook.url, directory)

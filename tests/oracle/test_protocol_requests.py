@@ -60,6 +60,14 @@ CALLS = {
             ],
         },
     ),
+    "find coordinator": (
+        requests.find_coordinator_call("orders"),
+        {"key": "orders", "keyType": 0},
+    ),
+    "describe group": (
+        requests.describe_group_call("orders"),
+        {"groups": ["orders"], "includeAuthorizedOperations": True},
+    ),
     "replica log ends": (
         requests.replica_log_ends_call(ORDERS),
         {
