@@ -20,6 +20,7 @@ from caughtup.models.assessment import Assessed
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
+from caughtup.models.recommendation import movement_fields
 from caughtup.models.state import ClusterState
 from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
@@ -221,7 +222,19 @@ def _tasks(
 
 
 def _decided(decided: DecidedGeneration) -> dict[str, Any]:
-    return present(exact=_exact(decided), recommendation=_record(decided))
+    return present(
+        exact=_exact(decided),
+        leader_movements=_leader_movements(decided),
+        recommendation=_record(decided),
+    )
+
+
+def _leader_movements(decided: DecidedGeneration) -> list[dict[str, Any]] | None:
+    """Give the movements that the leader planned, where it is known what it decided."""
+    plan = decided.exact.decision
+    if plan is None or not decided.exact.plans:
+        return None
+    return [movement_fields(movement) for movement in plan.movements]
 
 
 def _exact(decided: DecidedGeneration) -> dict[str, str]:

@@ -62,7 +62,7 @@ OWN_TOPICS = (
         "compact",
         {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
     ),
-    OwnTopic(REASSIGNMENTS, "compact"),
+    OwnTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
     OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
     OwnTopic(MOVEMENTS, "delete"),
     OwnTopic(LAG, "compact"),

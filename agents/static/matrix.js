@@ -137,7 +137,11 @@ export function lines(application, client, task, copy, names, nowMs) {
     }
     if (known(nowMs) && known(copy.as_of_ms)) said.push(`as of ${ago(copy.as_of_ms, nowMs)}`);
   }
-  for (const move of movesOf(application, client, task)) {
+  const recommended = movesOf(application, client, task);
+  const planned = (application.leader_movements ?? []).filter((move) => move.task === task.task && move.to === client.process
+    && !recommended.some((other) => other.to === move.to && other.kind === move.kind));
+  for (const move of planned) said.push(`the leader has it ${route(move, names)}, ${move.kind}: ${move.reason}`);
+  for (const move of recommended) {
     said.push(`${route(move, names)}, ${move.kind}: ${move.reason}`);
   }
   return said;

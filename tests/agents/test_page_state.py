@@ -178,6 +178,9 @@ def test_an_application_has_its_verdict_and_the_reason_for_every_movement(
     recommendation = application["recommendation"]
     assert [m["kind"] for m in recommendation["movements"]] == ["warmup"]
     assert recommendation["movements"][0]["reason"]
+    assert [(m["task"], m["to"], m["kind"]) for m in application["leader_movements"]] == [
+        ("0_1", B, "warmup")
+    ]
     assert "scenario" not in recommendation["inputs"]
     assert recommendation["inputs"]["changelogs"] == "settings"
     assert application["history"] == [

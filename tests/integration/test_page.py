@@ -59,7 +59,8 @@ async def test_it_marks_the_warm_ups_with_their_lag_and_why_they_are_there(page:
     for said in warmups:
         assert "on orders-c" in said
         assert re.search(r"lag [\d,]+, acceptable 10", said)
-        assert "→ orders-c, " in said
+        # The leader's reason; where it is recommended, too, the recommendation's.
+        assert re.search(r"→ orders-c, warmup: .*orders-c", said)
     assert "2 warming up" in await page.evaluate(TEXT)
 
 
