@@ -65,7 +65,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
     """Generate groups whose members change, and time their replay under four settings.
 
     Timed is all from reading the table to writing the decisions, in a Spark that is warm; the
-    load that the machine had before is told beside it.
+    load that the machine had before is told beside it, and the CPU time of all that Spark runs.
     """
     figures: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp(prefix="caughtup-bench-replay-"))
@@ -90,12 +90,13 @@ def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
     first = figures[0]
     title = f"{first['groups']:,} groups under {first['settings']} settings"
     table = Table(title=title, caption="Generated groups; load: runnable processes just before.")
-    for name in ("threads", "seconds", "groups a second", "decisions", "speed-up", "load"):
+    for name in ("threads", "seconds", "CPU s", "groups a second", "decisions", "speed-up", "load"):
         table.add_column(name, justify="right")
     for one in figures:
         table.add_row(
             f"{one['threads']}",
             f"{one['seconds']:,.1f}",
+            f"{one['cpu_seconds']:,.1f}",
             f"{one['groups_per_second']:,.1f}",
             f"{one['decisions']:,}",
             f"{first['seconds'] / one['seconds']:.2f}",
@@ -138,11 +139,11 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
     try:
         few = recorded_generations(spark, source, [f"group-{n:06}" for n in range(min(groups, 8))])
         write_rows(replayed(spark, few, _SETTINGS), str(directory / f"warm-up-{threads}"))
-        load = os.getloadavg()[0]
+        load, cpu = os.getloadavg()[0], _cpu_seconds()
         began = time.perf_counter()
         table = recorded_generations(spark, source)
         rows = write_rows(replayed(spark, table, _SETTINGS), str(directory / f"replay-{threads}"))
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
         decisions = rows.where("decision IS NOT NULL").count()
     finally:
         spark.stop()
@@ -152,7 +153,27 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
         "generations": generations,
         "settings": len(_SETTINGS),
         "seconds": seconds,
+        "cpu_seconds": cpu,
         "groups_per_second": groups / seconds,
         "decisions": decisions,
         "load": load,
     }
+
+
+def _cpu_seconds() -> float:
+    """Add up the CPU time of all processes below this one, and of those of theirs that ended.
+
+    See proc(5), ``/proc/pid/stat``: the name in brackets may hold spaces and brackets itself.
+    """
+    parents, ticks = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        pid = int(path.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    below = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return sum(ticks[pid] for pid in below - {os.getpid()}) / os.sysconf("SC_CLK_TCK")
