@@ -151,10 +151,10 @@ class Churn:
     def _look(self, going: dict[TopicPartition, ChurnedMove]) -> None:
         page, now = self._page(), time.monotonic()
         rows = {TopicPartition(r["topic"], r["partition"]): r for r in page["reassignments"]}
-        ended = {
-            TopicPartition(r["topic"], r["partition"]): r["at_ms"]
-            for r in page["recent_reassignments"]
-        }
+        ended: dict[TopicPartition, int] = {}
+        for row in page["recent_reassignments"]:
+            partition = TopicPartition(row["topic"], row["partition"])
+            ended[partition] = max(row["at_ms"], ended.get(partition, 0))
         for partition, move in list(going.items()):
             row = rows.get(partition)
             if row is not None:
