@@ -163,10 +163,8 @@ class Churn:
                     move.alarms.add(row["verdict"])
                 if "eta_seconds" in row:
                     move.etas.append((now, row["eta_seconds"]))
-            elif partition in ended:
-                ago = time.time() - ended[partition] / 1000
-                if now - ago > move.began:
-                    move.ended = now - ago
-                    del going[partition]
+            elif (ago := time.time() - ended.get(partition, 0) / 1000) < now - move.began:
+                move.ended = now - ago
+                del going[partition]
             elif not move.seen and now - move.began > _UNSEEN_SECONDS:
                 del going[partition]  # it was over between two looks
