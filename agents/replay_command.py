@@ -87,9 +87,9 @@ def replay(
     if not rows:
         raise UserError(f"there are no generations at {source}")
     found = parts(rows, settings, by_group=bool(groups))
+    _print(found, form)
     if report is not None:
         _write(report, write_report(source, found))
-    _print(found, form)
 
 
 def _replay(

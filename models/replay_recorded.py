@@ -8,8 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 from caughtup.models.assignors.catch_up import is_caught_up
-from caughtup.models.groups import StreamsGeneration
-from caughtup.models.inputs import GenerationInputs
 from caughtup.models.trend import median
 
 #: The change that a group's first known generation stands for, since what was before isn't known.
@@ -52,34 +50,6 @@ class Episode:
     before: RecordedGeneration | None
     generations: tuple[RecordedGeneration, ...]
     until_ms: int | None
-
-
-def recorded_generation(
-    generation: StreamsGeneration, inputs: GenerationInputs
-) -> RecordedGeneration:
-    """Put down a generation with what ``gather_inputs`` made of it."""
-    return RecordedGeneration(
-        group=generation.group,
-        generation=generation.generation,
-        as_of_ms=generation.as_of_ms,
-        scenario=inputs.scenario,
-        assigned={
-            "probing_rebalance_needed": generation.next_rebalance() is not None,
-            "clients": {
-                str(process): {
-                    "active": [str(task) for task in sorted(client.active())],
-                    "standby": [str(task) for task in sorted(client.standby())],
-                    "warmup": [],
-                }
-                for process, client in generation.clients.items()
-            },
-        },
-        offset_sums={
-            str(process): {str(task): s for task, s in sorted(client.offset_sums.items())}
-            for process, client in generation.clients.items()
-        },
-        doubts=inputs.unknown,
-    )
 
 
 def episodes(generations: Iterable[RecordedGeneration]) -> Iterator[Episode]:

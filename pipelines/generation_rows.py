@@ -16,7 +16,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.inputs import CLOCK_ALLOWANCE_MS, gather_inputs
 from caughtup.models.lag import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.replay_recorded import RecordedGeneration, recorded_generation
+from caughtup.models.replay_recorded import RecordedGeneration
 from caughtup.models.wire.batch import decode_batch
 from caughtup.pipelines.events import END_OFFSET, Event
 from caughtup.pipelines.schema import group_bucket
@@ -174,7 +174,7 @@ def _row(
         next_rebalance_ms=due and due[0],
         members=_members(generation),
         scenario=msgspec.json.encode(inputs.scenario).decode(),
-        doubts=list(recorded_generation(generation, inputs).doubts),
+        doubts=list(inputs.unknown),
         inferred=list(inputs.inferred),
         assumed=list(inputs.assumed),
         error=None,

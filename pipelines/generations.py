@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 import pyarrow
+from py4j.protocol import Py4JError
 from pyspark import Broadcast
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +82,7 @@ def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
         return add_generations(spark, found, options.output)
     except IllegalArgumentException as error:
         raise CaughtupError("bad_kafka_property", one_line(error)) from error
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise CaughtupError("generations_failed", one_line(error)) from error
 
 

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
@@ -28,6 +29,8 @@ _SLOTS_A_THREAD = 4
 #: Scenarios that go to Python at once: one of a large group takes a megabyte.
 _ROWS_A_BATCH = 64
 _ROWS_BACK = 256
+#: What fails in the JVM comes as one of these, whatever it was.
+_FAILURES = (PySparkException, Py4JError)
 
 
 class Unit(NamedTuple):
@@ -49,7 +52,7 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
         if error.getCondition() == "PATH_NOT_FOUND":
             raise CaughtupError("no_table", f"there is no table at {uri}") from error
         raise CaughtupError("bad_table", f"can't read {uri}: {one_line(error)}") from error
-    except PySparkException as error:
+    except _FAILURES as error:
         raise CaughtupError("bad_table", f"can't read {uri}: {one_line(error)}") from error
     if missing := sorted(set(GROUP_GENERATIONS.names) - set(names)):
         raise CaughtupError(
@@ -107,7 +110,7 @@ def group_costs(generations: DataFrame) -> dict[str, int]:
         return {
             row["group"]: row["cost"] for row in generations.groupBy("group").agg(sizes).collect()
         }
-    except PySparkException as error:
+    except _FAILURES as error:
         raise CaughtupError("bad_table", f"can't read the table: {one_line(error)}") from error
 
 
@@ -146,7 +149,7 @@ def write_rows(rows: DataFrame, output: str) -> DataFrame:
         if error.getCondition() == "PATH_ALREADY_EXISTS":
             raise CaughtupError("output_exists", f"{output} is there already") from error
         raise _failed(error) from error
-    except PySparkException as error:
+    except _FAILURES as error:
         raise _failed(error) from error
     return rows.sparkSession.read.schema(REPLAY_ROW).parquet(output)
 
@@ -158,13 +161,13 @@ def collect_rows(rows: DataFrame) -> list[ReplayRow]:
     """
     try:
         table = rows.drop("decision").toArrow()
-    except PySparkException as error:
+    except _FAILURES as error:
         raise _failed(error) from error
     found = [read_flat(row) for row in table.to_pylist()]
     return sorted(found, key=lambda row: (row.group, row.setting, row.as_of_ms))
 
 
-def _failed(error: PySparkException) -> CaughtupError:
+def _failed(error: Exception) -> CaughtupError:
     return CaughtupError("replay_failed", f"the replay ended: {one_line(error)}")
 
 

@@ -22,12 +22,12 @@ from caughtup.models.replay_recorded import (
     RecordedGeneration,
     episodes,
     observed_rate,
-    recorded_generation,
 )
 from caughtup.models.replay_settings import Setting, replay_settings
 from caughtup.models.replay_summary import summarise
 from caughtup.models.simulation import play
 from tests.support import streams
+from tests.support.recorded import recorded_generation
 
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
 SMALL = Change(3, 4, 24)

@@ -25,7 +25,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.inputs import CLOCK_ALLOWANCE_MS, gather_inputs
 from caughtup.models.lag import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.replay_recorded import RecordedGeneration, recorded_generation
+from caughtup.models.replay_recorded import RecordedGeneration
 from caughtup.models.wire.batch import Record
 from caughtup.pipelines.generation_rows import (
     GenerationRow,
@@ -42,6 +42,7 @@ from caughtup.pipelines.generations import (
 )
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC, group_bucket
 from tests.support import streams
+from tests.support.recorded import recorded_generation
 
 TOLD = {streams.GROUP: streams.TOLD}
 #: Three generations a minute apart, among records that aren't any.

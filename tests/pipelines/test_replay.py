@@ -92,6 +92,20 @@ def test_a_table_that_is_none_is_named_in_one_line(spark: SparkSession, tmp_path
         recorded_generations(spark, str(other))
 
 
+def test_a_table_with_a_broken_file_is_named_in_one_line(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_histories(tmp_path, [history("orders")])
+    (file,) = tmp_path.rglob("*.parquet")
+    content = file.read_bytes()
+    # A footer that can be read, for columns that can't.
+    file.with_name("broken.parquet").write_bytes(
+        b"PAR1" + b"\xff" * (len(content) // 2) + content[4 + len(content) // 2 :]
+    )
+    with pytest.raises(CaughtupError, match=r"^bad_table: can't read [^\n]+$"):
+        replay(spark, recorded_generations(spark, str(tmp_path)), [None])
+
+
 def test_each_slot_is_a_partition_of_its_own(spark: SparkSession) -> None:
     slots = 7
     keys = spark.createDataFrame([(key,) for key in slot_keys(spark, slots)], "slot bigint")
