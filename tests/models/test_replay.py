@@ -228,6 +228,7 @@ def slow_history(rate: int) -> list[RecordedGeneration]:
 def test_the_pace_is_that_of_copies_that_were_behind_all_the_time() -> None:
     assert observed_rate(slow_history(500)) == 500
     assert observed_rate(slow_history(0)) is None
+    assert observed_rate(slow_history(1_660)) is None, "in the end they were within the limit"
     assert observed_rate(slow_history(2_000)) is None, (
         "they were there before the interval was over"
     )
@@ -242,6 +243,18 @@ def test_where_the_pace_is_known_copies_take_the_rebalances_that_they_need() -> 
     # 1,000,000 offsets at 300,000 an interval: the fourth rebalance finds them within 10,000.
     assert (slow.rebalances, slow.paced) == (4, True)
     assert slow.seconds == 4 * 600
+
+
+def test_a_copy_that_is_handed_over_cold_takes_its_time_where_the_pace_is_known() -> None:
+    history = slow_history(500)
+    left, (second, client) = history[-1], list(history[-1].scenario["clients"].items())[-1]
+    scenario = {**left.scenario, "clients": {second: client}}
+    history.append(replace(left, generation=3, as_of_ms=1_800_000, scenario=scenario))
+    (row,) = [row for row in replay_group(history, [KAFKAS]) if row.change == "1 left"]
+    assert row.figures is not None
+    assert (row.figures.rebalances, row.figures.cold_hand_overs) == (0, 4)
+    # Two copies have 700,000 of 1,000,000 offsets to go, and two have all.
+    assert row.figures.seconds == 1_000_000 / 500
 
 
 def test_every_combination_comes_after_what_was_recorded() -> None:
