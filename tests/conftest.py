@@ -8,8 +8,12 @@ import pytest
 _SHARED = ("scene", "cluster")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares a cluster, and otherwise what is in one file."""
+    """Keep together what shares a cluster, and otherwise what is in one file.
+
+    First, since xdist writes the groups into the names of tests in this same hook.
+    """
     shared: dict[str, str] = {}
     for item in items:
         used = [name for name in _SHARED if name in getattr(item, "fixturenames", ())]
