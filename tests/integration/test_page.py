@@ -60,7 +60,7 @@ async def test_it_marks_the_warm_ups_with_their_lag_and_why_they_are_there(page:
         assert "on orders-c" in said
         assert re.search(r"lag [\d,]+, acceptable 10", said)
         # The leader's reason; where it is recommended, too, the recommendation's.
-        assert re.search(r"→ orders-c, warmup: .*orders-c", said)
+        assert re.search(r"→ orders-c, warmup: .*warm-up \d of 2", said)
     assert "2 warming up" in await page.evaluate(TEXT)
 
 
