@@ -8,7 +8,7 @@ SCENARIOS ?= 100000
 SEED ?= 1000000
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java prometheus demo follower test proof lint types check lock clean
+.PHONY: help install java prometheus demo follower test unsteady proof lint types check lock clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,7 +34,10 @@ follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka S
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
 test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
-	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+
+unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
+	@$(BIN)/pytest -m unsteady
 
 proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000, against Kafka's jars
 	@$(BIN)/python -m tests.oracle.prove $(SCENARIOS) $(SEED)

@@ -24,6 +24,7 @@ from tests.support.following import read_topic
 from tests.support.service import Service, caughtup, commit
 
 
+@pytest.mark.unsteady
 @pytest.mark.parametrize("store", ["rocksdb://", "caughtup-memory://"])
 def test_a_third_worker_gets_partitions_once_it_is_warm_as_the_service_recommends(
     cluster: EmbeddedCluster, make_topic: MakeTopic, store: str, tmp_path: Path
