@@ -23,13 +23,14 @@ ORPHANED = "orphaned throttle"
 class StagedMove:
     """A move of one partition. ``due``: the verdict it has to get, None if there is to be none.
 
-    ``cause``: its cause. ``outcome``: how it has to end. ``trouble_at``: when it went wrong, from
+    ``also``: another that is true of it, too, and may come before or after. ``cause``: its cause. ``outcome``: how it has to end. ``trouble_at``: when it went wrong, from
     which the time until the verdict counts, in seconds of the monotonic clock.
     """
 
     name: str
     partition: TopicPartition
     due: str | None = None
+    also: str | None = None
     cause: str | None = None
     outcome: str | None = None
     listed: bool = True
@@ -55,7 +56,7 @@ class StagedMove:
     def false_alarms(self) -> list[str]:
         """The alarms that were said and are not due."""
         said = {verdict for verdict, _ in self.said}
-        return sorted(said & set(ALARMS) - {self.due})
+        return sorted(said & set(ALARMS) - {self.due, self.also})
 
     @property
     def ok(self) -> bool:

@@ -125,6 +125,7 @@ class StagedMoves:
                     watch, "throttle starved by writes", starved, [4, 6], "completed"
                 )
                 move.due, move.cause = "throttled out", "throttle-starved"
+                move.also = "diverging"  # while a little still gets through
                 self._await_named([move])
             self._await_ends([move])
         return [move]

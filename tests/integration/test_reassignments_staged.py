@@ -24,4 +24,5 @@ def stage() -> Iterator[Stage]:
 def test_what_is_staged_is_named_and_nothing_else_alarms(stage: Stage, act: str) -> None:
     moves = [staged_figures(name, move) for name, move in stage_moves(stage, [act])]
     assert moves
-    assert [move for move in moves if not move["ok"]] == []
+    wrong = [move for move in moves if not move["ok"]]
+    assert not wrong, wrong
