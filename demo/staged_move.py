@@ -23,8 +23,9 @@ ORPHANED = "orphaned throttle"
 class StagedMove:
     """A move of one partition. ``due``: the verdict it has to get, None if there is to be none.
 
-    ``also``: another that is true of it, too, and may come before or after. ``cause``: its cause. ``outcome``: how it has to end. ``trouble_at``: when it went wrong, from
-    which the time until the verdict counts, in seconds of the monotonic clock.
+    ``also``: another that is true of it, too, and may come before or after. ``cause``: the cause
+    of the one that is due. ``outcome``: how it has to end. ``trouble_at``: when it went wrong,
+    from which the time until the verdict counts, in seconds of the monotonic clock.
     """
 
     name: str
