@@ -12,6 +12,7 @@ from caughtup.agents.garbage import Settling
 
 @pytest.fixture(autouse=True)
 def thawed() -> Iterator[None]:
+    gc.unfreeze()  # another test may have caught up with a log in this process
     yield
     gc.unfreeze()
 
