@@ -84,8 +84,19 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
     await move(looks, partition)
 
     def is_created(found: Round) -> bool:
+        """Brokers learn of topics and throttles one after the other, and a busy one is late."""
         look = look_at(found, partition)
-        return look is not None and 3 in look.log_ends and 3 in look.sizes
+        return (
+            look is not None
+            and 3 in look.log_ends
+            and 3 in look.sizes
+            and not found.cluster.missing
+            and partition.topic in found.cluster.throttles
+            and all(
+                broker.leader_rate and broker.follower_rate
+                for broker in (found.cluster.brokers or {}).values()
+            )
+        )
 
     found = await until(looks, is_created)
     look = look_at(found, partition)
