@@ -28,6 +28,8 @@ def fewest_copies(scenario: Scenario) -> int | None:
     What a client had, or lags less of than a client with nothing, needs not be built. This knows
     nothing of who the active is, which changes at no cost.
     """
+    if not scenario.stateful:
+        return 0
     members = scenario.clients
     size = 1 + min(scenario.configs.num_standby_replicas, len(members) - 1)
     kinds = Counter(_holders(scenario, task) for task in scenario.stateful)

@@ -32,8 +32,8 @@ ACTS: Final[Mapping[str, str]] = {
     "controller lost": "the_controller_is_lost",
     "throttle left": "a_throttle_is_left",
 }
-#: Those that a test has time for; the others take minutes in which nothing should be said.
-SHORT_ACTS: Final = ("taken back", "starved", "target lost")
+#: Those that a test has time for; the others take minutes, or a machine with nothing else to do.
+SHORT_ACTS: Final = ("taken back", "starved")
 _RECORD_BYTES: Final = 10_000
 _RATE: Final = 1_500_000
 _STARVING_RATE: Final = 200_000
