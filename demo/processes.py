@@ -46,6 +46,10 @@ class Process:
         """What it exited with (minus the signal that ended it), or None while it runs."""
         return self._popen.poll()
 
+    def wait(self) -> int:
+        """Wait until it ends by itself, and return its exit code."""
+        return self._popen.wait()
+
     def terminate(self, timeout_seconds: float = 30.0) -> None:
         """Ask it to end, wait, and kill it when it has not ended in time."""
         if self.exit_code is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from caughtup.demo.jars import classpath
 from caughtup.demo.java import find_java
+from caughtup.demo.processes import Processes
 from caughtup.models.errors import CaughtupError
 
 _SOURCE = Path(__file__).parent / "java" / "RestoreListener.java"
@@ -67,19 +67,21 @@ class RestoredCopy(NamedTuple):
         return max((self.end or 0) - self.start, 0)
 
 
-def compile_restore_listener(directory: Path) -> Path:
-    """Compile the listener into a directory, unless it is there, and return the directory.
+def compile_restore_listener(processes: Processes) -> Path:
+    """Compile the listener into its directory among the processes', unless it is there; give it.
 
+    The compiler is one of the processes: it does not outlive them, and leaves nothing behind.
     Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
     """
+    directory = processes.directory / "restore-listener"
     if (directory / "caughtup" / "demo" / "RestoreListener.class").exists():
         return directory
     jars = classpath()
     command = [os.fspath(find_java().program), "-XX:-UsePerfData", "-cp", jars, _COMPILER]
     command += ["-17", "-nowarn", "-cp", jars, "-d", os.fspath(directory), os.fspath(_SOURCE)]
-    ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if ran.returncode:
-        lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines()]
+    compiler = processes.start("restore-listener-compiler", command)
+    if compiler.wait():
+        lines = [line.strip() for line in compiler.output().splitlines()]
         first = next((line for line in lines if "ERROR in" in line), "the compiler failed")
         raise CaughtupError("not_compiled", f"the restore listener was not compiled: {first}")
     return directory

@@ -78,7 +78,7 @@ class StreamsInstance:
         directory = processes.directory / f"{properties['application.id']}-{name}"
         directory.mkdir(exist_ok=True)
         py4j_jar = next(iter(sorted(pyspark_jars().glob("py4j-*.jar"))))
-        listener = compile_restore_listener(processes.directory / "restore-listener")
+        listener = compile_restore_listener(processes)
         extra = (py4j_jar, listener, *class_path)
         self.process: Process = processes.start(
             directory.name,

@@ -49,6 +49,16 @@ def end_processes(started: dict[int, str]) -> None:
             time.sleep(_POLL_SECONDS)
 
 
+def remove(directories: list[str]) -> None:
+    """Remove directories; try again while a process that is being killed still writes there."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while directories and time.monotonic() < deadline:
+        for directory in directories:
+            shutil.rmtree(directory, ignore_errors=True)
+        directories = [directory for directory in directories if os.path.exists(directory)]
+        time.sleep(_POLL_SECONDS if directories else 0)
+
+
 def _alive(started: dict[int, str]) -> list[int]:
     return [pid for pid, when in sorted(started.items()) if start_time(pid) == when]
 
@@ -64,8 +74,7 @@ def main() -> None:
         elif kind == "process" and (when := start_time(int(value))) is not None:
             started[int(value)] = when
     end_processes(started)
-    for directory in directories:
-        shutil.rmtree(directory, ignore_errors=True)
+    remove(directories)
 
 
 if __name__ == "__main__":

@@ -49,9 +49,24 @@ def alert(name: str, /, **labels: str) -> dict[str, str]:
     return {"alertname": name, **ALERTS[name]["labels"], **labels}
 
 
-def inhibitors(alertmanager: Alertmanager, *alerts: dict[str, str]) -> dict[str, set[str]]:
-    """Post alerts and give, by name, what inhibits each of them."""
+def inhibitors(
+    alertmanager: Alertmanager, expected: dict[str, set[str]], *alerts: dict[str, str]
+) -> dict[str, set[str]]:
+    """Post alerts and give, by name, what inhibits each of them, once it is as expected.
+
+    At the deadline, as it is then: Alertmanager takes alerts in at once, and learns what they
+    inhibit a little later, each in its own turn.
+    """
     alertmanager.post(*alerts)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while (found := _inhibitors(alertmanager, *alerts)) != expected:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    return found
+
+
+def _inhibitors(alertmanager: Alertmanager, *alerts: dict[str, str]) -> dict[str, set[str]]:
     cluster = alerts[0]["cluster"]
 
     def known() -> dict[str, Any] | None:
@@ -117,21 +132,23 @@ def test_while_reassignments_are_not_looked_at_nothing_is_told_of_them(
 ) -> None:
     cluster = {"cluster": "unseen"}
     partition = {**cluster, "topic": "orders", "partition": "3"}
-    found = inhibitors(
-        alertmanager,
-        alert("CaughtupSnapshotTooOld", **cluster, source="reassignments"),
-        alert("CaughtupReassignmentStalled", **partition),
-        alert("CaughtupReassignmentDeadTarget", **partition | {"partition": "4"}),
-        alert("CaughtupThrottleOrphaned", **cluster, kind="topic", name="t"),
-        alert("CaughtupGroupStopped", **cluster, group="g"),
-    )
-    assert found == {
+    expected = {
         "CaughtupSnapshotTooOld": set(),
         "CaughtupReassignmentStalled": {"CaughtupSnapshotTooOld"},
         "CaughtupReassignmentDeadTarget": {"CaughtupSnapshotTooOld"},
         "CaughtupThrottleOrphaned": {"CaughtupSnapshotTooOld"},
         "CaughtupGroupStopped": set(),
     }
+    found = inhibitors(
+        alertmanager,
+        expected,
+        alert("CaughtupSnapshotTooOld", **cluster, source="reassignments"),
+        alert("CaughtupReassignmentStalled", **partition),
+        alert("CaughtupReassignmentDeadTarget", **partition | {"partition": "4"}),
+        alert("CaughtupThrottleOrphaned", **cluster, kind="topic", name="t"),
+        alert("CaughtupGroupStopped", **cluster, group="g"),
+    )
+    assert found == expected
 
 
 def test_groups_are_not_told_of_while_their_log_or_the_ends_are_not_read(
@@ -145,37 +162,41 @@ def test_groups_are_not_told_of_while_their_log_or_the_ends_are_not_read(
         )
     ):
         cluster = {"cluster": f"unread-{number}"}
-        found = inhibitors(
-            alertmanager,
-            source | cluster,
-            alert("CaughtupGroupStopped", **cluster, group="g"),
-            alert("CaughtupUnreadRecordsExpire", **cluster, group="g", topic="t"),
-            alert("CaughtupReassignmentStalled", **cluster, topic="t", partition="0"),
-        )
         name = source["alertname"]
-        assert found == {
+        expected = {
             name: set(),
             "CaughtupGroupStopped": {name},
             "CaughtupUnreadRecordsExpire": {name},
             "CaughtupReassignmentStalled": set(),
         }
+        found = inhibitors(
+            alertmanager,
+            expected,
+            source | cluster,
+            alert("CaughtupGroupStopped", **cluster, group="g"),
+            alert("CaughtupUnreadRecordsExpire", **cluster, group="g", topic="t"),
+            alert("CaughtupReassignmentStalled", **cluster, topic="t", partition="0"),
+        )
+        assert found == expected
 
 
 def test_a_broker_that_is_away_is_told_and_not_that_its_partition_is_slow(
     alertmanager: Alertmanager,
 ) -> None:
     cluster = {"cluster": "away"}
-    found = inhibitors(
-        alertmanager,
-        alert("CaughtupReassignmentDeadTarget", **cluster, topic="t", partition="0"),
-        alert("CaughtupReassignmentSlow", **cluster, topic="t", partition="0"),
-        alert("CaughtupReassignmentStalled", **cluster, topic="t", partition="1"),
-    )
-    assert found == {
+    expected = {
         "CaughtupReassignmentDeadTarget": set(),
         "CaughtupReassignmentSlow": {"CaughtupReassignmentDeadTarget"},
         "CaughtupReassignmentStalled": set(),  # of another partition
     }
+    found = inhibitors(
+        alertmanager,
+        expected,
+        alert("CaughtupReassignmentDeadTarget", **cluster, topic="t", partition="0"),
+        alert("CaughtupReassignmentSlow", **cluster, topic="t", partition="0"),
+        alert("CaughtupReassignmentStalled", **cluster, topic="t", partition="1"),
+    )
+    assert found == expected
 
 
 def test_pages_and_tickets_reach_their_receivers(
