@@ -71,7 +71,7 @@ MOVEMENTS = Kind(
     _columns(
         as_of_ms=LongType(),
         event=StringType(),
-        kind=StringType(),
+        movement_kind=StringType(),
         group=StringType(),
         generation=IntegerType(),
         plan=StringType(),
@@ -85,7 +85,7 @@ MOVEMENTS = Kind(
         partition=IntegerType(),
         from_replicas=_BROKERS,
         to_replicas=_BROKERS,
-        why=StringType(),
+        dropped_why=StringType(),
     ),
     "group_bucket",
     ("group", "topic"),

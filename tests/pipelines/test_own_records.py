@@ -137,7 +137,7 @@ def test_an_event_of_a_tasks_movement_is_a_row() -> None:
     assert planned == {
         "as_of_ms": START_MS + 20_001,
         "event": "planned",
-        "kind": "warmup",
+        "movement_kind": "warmup",
         "group": GROUP,
         "generation": 7,
         "plan": "leader",
@@ -154,7 +154,7 @@ def test_an_event_of_a_partitions_movement_is_a_row_of_the_same_table() -> None:
     assert planned == {
         "as_of_ms": LOOK.as_of_ms,
         "event": "planned",
-        "kind": "partition",
+        "movement_kind": "partition",
         "topic": "events",
         "partition": 0,
         "from_replicas": [2, 1, 3],
@@ -162,7 +162,7 @@ def test_an_event_of_a_partitions_movement_is_a_row_of_the_same_table() -> None:
     }
     assert promoted == {**planned, "event": "promoted", "as_of_ms": LOOK.as_of_ms + 9}
     dropped = {**partition_events()[0], "event": "dropped", "why": "cancelled"}
-    assert row("movements", b"events-0", dropped)["why"] == "cancelled"
+    assert row("movements", b"events-0", dropped)["dropped_why"] == "cancelled"
 
 
 def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
