@@ -16,7 +16,7 @@ from caughtup.models.errors import CaughtupError
 LOCAL = "local[*]"
 
 #: Errors only, on stderr, from the JVM's first moment.
-_LOGGING = Path(__file__).with_name("log4j2.properties")
+_LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Spark's newer way to list offsets drops internal topics without a word, and with them
