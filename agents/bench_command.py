@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.bench_assign import assign
+from caughtup.agents.bench_fleet import fleet
 from caughtup.agents.bench_follow import follow
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
@@ -39,7 +40,18 @@ def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (assign, churn, follow, movement, offsets, reassignments, replay, scrape, stalls):
+for command in (
+    assign,
+    churn,
+    fleet,
+    follow,
+    movement,
+    offsets,
+    reassignments,
+    replay,
+    scrape,
+    stalls,
+):
     bench.add_command(command)
 
 

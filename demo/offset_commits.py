@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -21,6 +22,16 @@ _CLIENT_ID = "__admin_client"
 _TOPIC_ID = bytes(range(16))
 _QUEUE_FULL_SECONDS = 0.1
 _READY_SECONDS = 60.0
+
+
+class RawRecord(NamedTuple):
+    """A record of ``__consumer_offsets``, where it stands in the log, its timestamp in ms."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
 
 
 def write_commits(
@@ -38,13 +49,7 @@ def write_commits(
     written. ``advance`` is told of each group's. Raises CaughtupError ``produce_failed``.
     """
     make_offsets_topic(cluster)
-    config = {
-        **cluster.client_config(),
-        "client.id": _CLIENT_ID,
-        "linger.ms": 50,
-        "queue.buffering.max.messages": 1_000_000,
-    }
-    producer = Producer(config)
+    producer = _producer(cluster)
     names = [f"generated-{number:05d}" for number in range(groups)]
     keys = {name: [commit_key(name, p) for p in range(partitions)] for name in names}
     homes = {name: offsets_partition(name, offsets_partitions) for name in names}
@@ -59,9 +64,35 @@ def write_commits(
             advance(partitions)
             if written >= count:
                 break
-    if left := producer.flush(120):
-        raise CaughtupError("produce_failed", f"{left} generated commits were not delivered")
+    _flush(producer)
     return written
+
+
+def write_records(cluster: EmbeddedCluster, records: Iterable[RawRecord]) -> None:
+    """Write records as they are, with their timestamps; the brokers number them themselves.
+
+    Raises CaughtupError ``produce_failed``.
+    """
+    producer = _producer(cluster)
+    for one in records:
+        _produce(producer, one.key, one.value, one.partition, one.timestamp_ms)
+    _flush(producer)
+
+
+def _producer(cluster: EmbeddedCluster) -> Producer:
+    return Producer(
+        {
+            **cluster.client_config(),
+            "client.id": _CLIENT_ID,
+            "linger.ms": 50,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
+
+
+def _flush(producer: Producer) -> None:
+    if left := producer.flush(120):
+        raise CaughtupError("produce_failed", f"{left} generated records were not delivered")
 
 
 def make_offsets_topic(cluster: EmbeddedCluster) -> None:
@@ -97,10 +128,15 @@ def offsets_partition(group: str, partitions: int) -> int:
 
 def commit_key(group: str, partition: int, topic: str = TOPIC) -> bytes:
     """Write an OffsetCommitKey, type 1."""
+    return commit_key_prefix(group, topic) + struct.pack(">i", partition)
+
+
+def commit_key_prefix(group: str, topic: str) -> bytes:
+    """Write an OffsetCommitKey, type 1, up to its partition, which are the last four bytes."""
     names = b"".join(
         struct.pack(">h", len(name)) + name for name in map(str.encode, (group, topic))
     )
-    return struct.pack(">h", 1) + names + struct.pack(">i", partition)
+    return struct.pack(">h", 1) + names
 
 
 def commit_value(offset: int, commit_timestamp_ms: int) -> bytes:
@@ -110,10 +146,17 @@ def commit_value(offset: int, commit_timestamp_ms: int) -> bytes:
     return head + struct.pack(">q", commit_timestamp_ms) + tags
 
 
-def _produce(producer: Producer, key: bytes, value: bytes, partition: int) -> None:
+def _produce(
+    producer: Producer,
+    key: bytes | None,
+    value: bytes | None,
+    partition: int,
+    timestamp_ms: int = 0,
+) -> None:
+    """Produce a record; a timestamp of 0 is now."""
     while True:
         try:
-            producer.produce(OFFSETS_TOPIC, value, key, partition=partition)
+            producer.produce(OFFSETS_TOPIC, value, key, partition=partition, timestamp=timestamp_ms)
         except BufferError:  # librdkafka's queue is full: deliver some, then try again
             producer.poll(_QUEUE_FULL_SECONDS)
         else:
