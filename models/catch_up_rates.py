@@ -1,0 +1,111 @@
+"""Catch-up rates from outside, as ``caughtup-catch-up-rates`` tells them: which to use, and when.
+
+Spark takes them over windows (``pipelines/catch_up_rates.py``) and writes what changed. While its
+stream is silent the service goes by the rates that it takes itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from caughtup.models.copy_figures import CatchUpRate
+from caughtup.models.sum_history import SumPoint
+from caughtup.models.task_positions import CopyKey
+from caughtup.models.trend import trend
+
+#: The windows that rates are taken over, in seconds.
+WINDOWS_SECONDS = (60, 300, 900)
+#: Samples that a window needs to have a rate; they have to reach over half of it, too.
+FEWEST_SAMPLES = 5
+#: Applications and the probe repeat each minute what didn't change.
+REPEATED_MS = 60_000
+#: The stream may miss so many triggers beyond that before it counts as down.
+TRIGGERS_MISSED = 3
+
+#: Where the rate of a copy is from (``CopyFigures.pace``), as users are told it.
+TOLD_AS: Mapping[str, str] = MappingProxyType({"given": "spark", "own": "own"})
+SOURCES = ("spark", "own")
+
+
+class WindowRate(NamedTuple):
+    """How fast offsets grow over a window, in offsets a second; None with too few samples.
+
+    ``per_second``: the median slope between samples at least half of their span apart
+    (``models/trend.py``, after Theil and Sen); ``spread``: how far it may be off in 95 of 100
+    cases.
+    """
+
+    per_second: float | None
+    spread: float | None
+    samples: int
+
+
+class RateWindow(NamedTuple):
+    """What is known of a copy over one window: how it moves, and how the ends it is to reach do."""
+
+    seconds: int
+    position: WindowRate
+    end: WindowRate
+
+
+def window_rate(points: Sequence[tuple[int, int]], seconds: int) -> WindowRate:
+    """Take a rate from a window's samples: pairs of a moment (ms) and an offset, oldest first."""
+    samples = len(points)
+    if samples < FEWEST_SAMPLES or (points[-1][0] - points[0][0]) * 2 < seconds * 1000:
+        return WindowRate(None, None, samples)
+    found = trend([SumPoint(at_ms, offset, offset) for at_ms, offset in points])
+    assert found is not None  # there are two samples at least
+    return WindowRate(round(found.per_second, 3), round(found.error, 3), samples)
+
+
+def choose_rate(as_of_ms: int, windows: Sequence[RateWindow]) -> CatchUpRate | None:
+    """Choose the rate of the shortest window that has one; None where none has."""
+    for window in sorted(windows):
+        rate, error, _ = window.position
+        if rate is not None and error is not None:
+            return CatchUpRate(rate, error, window.seconds * 1000, as_of_ms)
+    return None
+
+
+_NONE: Mapping[CopyKey, CatchUpRate] = MappingProxyType({})
+
+
+class CatchUpRates:
+    """The newest rate of every copy, by group, and whether there is somebody who takes them.
+
+    ``newest_ms``: when the stream's newest record was written, by the broker's clock; None while
+    there never was one.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[CopyKey, CatchUpRate]] = {}
+        self.newest_ms: int | None = None
+        self._trigger_ms = 0
+
+    def heard(self, at_ms: int, trigger_ms: int) -> None:
+        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms)."""
+        if self.newest_ms is None or at_ms >= self.newest_ms:
+            self.newest_ms, self._trigger_ms = at_ms, trigger_ms
+
+    def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> None:
+        """Take a copy's rate, or None when there is none any more."""
+        if rate is not None:
+            self._groups.setdefault(group, {})[copy] = rate
+            return
+        known = self._groups.get(group)
+        if known is not None:
+            known.pop(copy, None)
+            if not known:
+                del self._groups[group]
+
+    def live(self, now_ms: int) -> bool | None:
+        """Tell whether the stream is up, by its newest record; None while there never was one."""
+        if self.newest_ms is None:
+            return None
+        return now_ms - self.newest_ms <= REPEATED_MS + TRIGGERS_MISSED * self._trigger_ms
+
+    def of(self, group: str, now_ms: int) -> Mapping[CopyKey, CatchUpRate]:
+        """Give the rates of a group's copies at a moment (ms): none while the stream is down."""
+        return self._groups.get(group, _NONE) if self.live(now_ms) else _NONE
