@@ -1,0 +1,139 @@
+"""A real Spark cluster on loopback, with processes of its own for master, workers and executors."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from caughtup.demo.closing import ClosedOnExit
+from caughtup.demo.ivy import pyspark_jars
+from caughtup.demo.jars import cache_directory
+from caughtup.demo.java import find_java
+from caughtup.demo.ports import free_ports
+from caughtup.demo.processes import Process, Processes
+from tests.support.service import wait_for
+
+WORKERS = 2
+SECONDS = 240.0
+_HOME = pyspark_jars().parent
+#: What the jobs import on executors; the rest of what caughtup depends on is the driver's.
+_ON_EXECUTORS = ("msgspec", "numpy", "pandas", "pyarrow")
+
+
+class SparkCluster(ClosedOnExit):
+    """A standalone master and two workers of one processor each, on which nobody has caughtup.
+
+    Python on the workers has only what the jobs import there, and the driver's has all but
+    caughtup itself.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.driver_python = make_python(directory / "driver", site_packages())
+        self.worker_python = make_python(directory / "worker", packages(directory / "packages"))
+        self._processes = Processes()
+        (port,) = free_ports(1)
+        self.master = f"spark://127.0.0.1:{port}"
+        at = ("--host", "127.0.0.1", "--webui-port", "0")
+        self._start("master", "master.Master", *at, "--port", str(port))
+        size = ("--cores", "1", "--memory", "1g")
+        for number in range(WORKERS):
+            work = ("--work-dir", str(directory / "work" / str(number)), "--port", "0")
+            self._start(f"worker-{number}", "worker.Worker", *at, *size, *work, self.master)
+
+    def _start(self, name: str, program: str, *arguments: str) -> None:
+        process = self._processes.start(
+            name,
+            [_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{program}", *arguments],
+            self.environment,
+        )
+        wait_for(f"{name} to be up", lambda: is_up(process), SECONDS)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What Spark's own programs are told."""
+        return {
+            "JAVA_HOME": str(find_java(newest=21).home),
+            "PYSPARK_DRIVER_PYTHON": str(self.driver_python),
+            "PYSPARK_PYTHON": str(self.worker_python),
+            "PYTHONPATH": "",
+            "SPARK_HOME": str(_HOME),
+            "SPARK_LOCAL_DIRS": str(self._directory / "local"),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+
+    def submit(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run spark-submit with arguments that come after those of this cluster."""
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_", "PYTHON"))}
+        at = self._directory / "submitted"
+        at.mkdir(exist_ok=True)
+        return subprocess.run(
+            [
+                str(_HOME / "bin" / "spark-submit"),
+                *("--master", self.master, "--executor-memory", "512m"),
+                # Where the packages are kept between two runs of the tests.
+                *("--conf", f"spark.jars.ivy={cache_directory() / 'spark-submit.ivy'}"),
+                *map(str, arguments),
+            ],
+            cwd=at,
+            env=clean | self.environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    def executors(self) -> list[Path]:
+        """Give the working directories of all executors there ever were, by when they began."""
+        found = (self._directory / "work").glob("*/app-*/*/")
+        return sorted(found, key=lambda path: path.stat().st_ctime_ns)
+
+    def close(self) -> None:
+        """End every process."""
+        self._processes.close()
+
+
+def is_up(process: Process) -> bool:
+    """Tell whether a master rules, or whether it has taken a worker in."""
+    said = process.output()
+    assert process.exit_code is None, said
+    return bool(re.search(r"I have been elected leader|Successfully registered with master", said))
+
+
+def site_packages() -> Path:
+    """Give the directory of all that is installed beside the tests."""
+    return Path(sysconfig.get_path("purelib"))
+
+
+def packages(into: Path) -> Path:
+    """Link what the jobs need on executors, and what that needs itself, into a directory."""
+    into.mkdir(parents=True)
+    wanted, taken = list(_ON_EXECUTORS), set[str]()
+    while wanted:
+        name = wanted.pop()
+        if name in taken:
+            continue
+        taken.add(name)
+        distribution = importlib.metadata.distribution(name)
+        for top in sorted({file.parts[0] for file in distribution.files or ()}):
+            if top not in ("..", "__pycache__"):
+                (into / top).symlink_to(site_packages() / top)
+        needed = [one for one in distribution.requires or () if "extra ==" not in one]
+        wanted += [re.split(r"[^\w-]", one)[0] for one in needed]
+    return into
+
+
+def make_python(directory: Path, imports_from: Path) -> Path:
+    """Make a Python that has the packages of a directory and no others; give its program."""
+    command = [sys.executable, "-m", "venv", "--without-pip", str(directory)]
+    subprocess.run(command, check=True, timeout=60)
+    (packages,) = directory.glob("lib/python*/site-packages")
+    # Of the directories that such a file names Python reads no such files in turn, and in one of
+    # those says an editable install where caughtup is.
+    (packages / "imports.pth").write_text(f"{imports_from}\n")
+    return directory / "bin" / "python"
