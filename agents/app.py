@@ -16,6 +16,7 @@ from caughtup.agents.kafka_config import faust_credentials
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
+from caughtup.agents.pipeline_progress import pipeline_progress
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
 from caughtup.agents.settings import Settings
@@ -25,6 +26,7 @@ from caughtup.agents.topics import (
     END_OFFSETS,
     MAX_RECORD_BYTES,
     MOVEMENTS,
+    PIPELINE_PROGRESS,
     REASSIGNMENTS,
     RECOMMENDATIONS,
     TASK_POSITIONS,
@@ -90,6 +92,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     reassignments(app, moving, movements, state)
     application_states(app, _topic(app, settings, APPLICATION_STATES), state, wakeups)
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
+    pipeline_progress(app, _topic(app, settings, PIPELINE_PROGRESS), state.pipeline)
     recommend(
         app,
         wakeups,

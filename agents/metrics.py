@@ -13,6 +13,7 @@ from caughtup.agents.copy_metrics import copy_families
 from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import partition_series
+from caughtup.agents.pipeline_metrics import pipeline_families
 from caughtup.agents.reassignment_metrics import movement_families, movement_series
 from caughtup.models.exact import RESULTS
 from caughtup.models.state import ClusterState
@@ -76,6 +77,7 @@ class StateCollector(Collector):
         """Give every family, those of groups only once the reader has caught up with the log."""
         yield from self._own_health()
         yield from movement_families(self._state, now_ms())
+        yield from pipeline_families(self._state.cluster, self._state.pipeline, now_ms())
         if self._health.ready:
             yield from self._applications()
             yield from self._tasks()

@@ -8,6 +8,7 @@ from typing import Any
 
 import caughtup
 from caughtup.agents.health import Health
+from caughtup.agents.pipeline_progress import progress_rows
 from caughtup.agents.reassignment_rows import (
     ended_row,
     page_row,
@@ -59,6 +60,7 @@ def page_steps(
         ),
         "groups": groups,
         "applications": applications,
+        "streams": progress_rows(state.pipeline, now_ms),
         **reassignment_view(state, now_ms),
     }
 

@@ -10,6 +10,7 @@
 | …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
 | …application-states         | group            | application_states     | applications         |
 | …task-positions             | group, process, task | task_positions     | applications         |
+| …pipeline-progress          | stream           | pipeline_progress      | the jobs on Spark    |
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ MOVEMENTS = "movements"
 LAG = "lag"
 TASK_POSITIONS = "task-positions"
 APPLICATION_STATES = "application-states"
+PIPELINE_PROGRESS = "pipeline-progress"
 
 
 _METADATA_SECONDS = 10.0
@@ -73,6 +75,7 @@ OWN_TOPICS = (
         {**_BROKERS_CLOCK, "max.message.bytes": str(MAX_RECORD_BYTES)},
         written=False,
     ),
+    OwnTopic(PIPELINE_PROGRESS, "compact", _BROKERS_CLOCK, written=False),
 )
 
 

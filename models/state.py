@@ -20,6 +20,7 @@ from caughtup.models.lag import EndOffsets, PartitionLag, partition_lag
 from caughtup.models.membership import Member
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.partition_movements import PartitionMovements
+from caughtup.models.pipeline_progress import PipelineProgress
 from caughtup.models.reassignment import ReassignmentTracker
 from caughtup.models.reassignment_watch import ReassignmentWatch
 from caughtup.models.task_positions import CopyKey, TaskPositions
@@ -62,6 +63,7 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
+        self.pipeline = PipelineProgress()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
         self.applications = Applications(parameters)

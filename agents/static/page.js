@@ -7,6 +7,7 @@ import { count, plural, short } from "./format.js";
 import { follow } from "./feed.js";
 import { installKeys } from "./keys.js";
 import { reassignments } from "./reassignments.js";
+import { streams } from "./streams.js";
 import { installTip } from "./tip.js";
 
 const OPENED_AT_MOST = 4;
@@ -41,7 +42,8 @@ function draw() {
       h("h2", { class: "unseen" }, "Streams applications"),
       apps.length ? apps.map((app) => application(app, ui, now())) : h("p", { class: "panel quiet" },
         state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there.")),
-    h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search)),
+    h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search),
+      streams(state, now())),
   ]);
   document.title = title(apps);
 }

@@ -92,6 +92,7 @@ def state(**changes: Any) -> dict[str, Any]:
         "reassignment_counts": {},
         "throttles": [],
         "recent_reassignments": [],
+        "streams": [],
         **changes,
     }
 
@@ -128,3 +129,10 @@ def reassignment(topic: str, verdict: str = "moving", **known: Any) -> dict[str,
 def group(name: str, status: str | None = None, **known: Any) -> dict[str, Any]:
     told = {"group": name, "group_type": "classic", "members": 2, "partitions": 12, **known}
     return told if status is None else {**told, "status": status}
+
+
+def stream(name: str, status: str = "running", **known: Any) -> dict[str, Any]:
+    """Describe a stream on Spark that read 500 records in its last batch."""
+    batch = {"batch": 12, "batch_seconds": 4.0, "rows": 500, "rows_per_second": 125.0}
+    told = {"stream": name, "status": status, "heard_ms": now_ms() - 3_000, **batch}
+    return {**told, "offsets_behind": 42, **known}

@@ -18,6 +18,7 @@ from tests.observability.page_states import (
     now_ms,
     reassignment,
     state,
+    stream,
 )
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><b>"
@@ -109,6 +110,28 @@ async def test_a_follow_up_rebalance_is_due_at_once_and_not_since_1970(page: Pag
         assert "overdue" not in await page.evaluate(TEXT)
 
 
+async def test_streams_on_spark_say_how_they_get_on_and_why_not(page: Page) -> None:
+    failed = stream("rates", "failed", why="no space left", quarantined=3, state_rows=1)
+    async with serving(state()) as server:
+        await page.open(server.url)
+        await page.until(LIVE)
+        assert "Streams on Spark" not in await page.evaluate(TEXT)
+        server.state = state(streams=[stream("history"), failed])
+        server.push()
+        text = await page.until(f"{TEXT}.includes('Streams on Spark') && {TEXT}")
+        assert "✓ running" in text
+        assert "batch 12 of 500 records in 4 s" in text
+        assert "42" in text
+        assert "✖ failed" in text
+        assert "no space left" in text
+        assert "1 row of state" in text
+        assert "3 records quarantined" in text
+        server.state = state(streams=[stream("history", "late", heard_ms=now_ms() - 600_000)])
+        server.push()
+        await page.until(f"{TEXT}.includes('▲ late') && {TEXT}.includes('heard 10 min ago')")
+        assert page.errors == []
+
+
 async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
     hostile = application(MARKUP)
     hostile["clients"][0]["name"] = hostile["probing"]["carried_by"] = MARKUP
@@ -118,6 +141,7 @@ async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
         applications=[hostile],
         groups=groups,
         cluster=MARKUP,
+        streams=[stream(MARKUP, "failed", why=MARKUP)],
         reassignments=[reassignment(MARKUP, "stalled", cause=MARKUP, why=MARKUP, advice=MARKUP)],
     )
     async with serving(told) as server:
@@ -228,6 +252,7 @@ async def test_nothing_is_wider_than_the_window(page: Page, width: int, scheme: 
         groups=groups,
         reassignments=moving,
         throttles=[throttle],
+        streams=[stream("long-name-" * 12, "failed", why="w" * 300)],
     )
     async with serving(told) as server:
         await page.scheme(scheme)

@@ -1,0 +1,50 @@
+// The streams of the data pipeline on Spark: how each gets on, as it told last.
+
+import { h, head } from "./dom.js";
+import { UNKNOWN, ago, count, duration, known, plural, short } from "./format.js";
+
+/** Every status: its colour and a sign of its own. */
+const STATUS = {
+  running: ["ok", "✓"],
+  late: ["bad", "▲"],
+  stopped: ["unsure", "■"],
+  failed: ["bad", "✖"],
+};
+
+/** Describe the streams; nothing where there never was one. */
+export function streams(state, nowMs) {
+  const all = state.streams ?? [];
+  return all.length > 0 && h("section", { key: "streams", class: "panel", "aria-labelledby": "streams" },
+    h("h2", { id: "streams" }, "Streams on Spark"),
+    h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+      head(["Stream", "Status"], ["Behind", "A second"]),
+      h("tbody", null, all.map((each) => rows(each, nowMs))))));
+}
+
+/** Describe a stream in two rows: its figures; its last batch and, where it isn't well, why. */
+function rows(each, nowMs) {
+  const [colour, sign] = STATUS[each.status] ?? ["unsure", "?"];
+  return [
+    h("tr", { key: `stream ${each.stream}` },
+      h("td", { class: "name" }, each.stream),
+      h("td", { class: "together" }, h("span", { class: colour },
+        h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${each.status}`)),
+      h("td", { class: "number", title: "offsets between the end of its last batch and the ends of the logs" },
+        count(each.offsets_behind)),
+      h("td", { class: "number", title: "records that its last batch read in a second" },
+        known(each.rows_per_second) ? short(each.rows_per_second) : UNKNOWN)),
+    h("tr", { key: `about ${each.stream}`, class: "about" }, h("td", { colspan: 4 },
+      each.why && h("span", { class: "because" }, each.why),
+      h("span", { class: "quiet" }, about(each, nowMs)),
+      each.quarantined > 0 && h("span", { class: "bad" },
+        ` ${plural(each.quarantined, "record")} quarantined`))),
+  ];
+}
+
+/** When it was heard, and of its last batch: heard 3 s ago, batch 12 of 500 records in 4 s. */
+const about = (each, nowMs) => [
+  `heard ${ago(each.heard_ms, nowMs)}`,
+  known(each.batch) && `batch ${count(each.batch)} of ${plural(each.rows, "record")} in ${duration(each.batch_seconds)}`,
+  known(each.state_rows) && `${plural(each.state_rows, "row")} of state`,
+  known(each.watermark_ms) && `watermark ${ago(each.watermark_ms, nowMs)}`,
+].filter(Boolean).join(", ");

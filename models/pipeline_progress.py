@@ -1,0 +1,80 @@
+"""How the streams of the data pipeline fare, by what each last told of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["running", "stopped", "failed"]
+Status = Literal["running", "late", "stopped", "failed"]
+
+STATES: tuple[State, ...] = ("running", "stopped", "failed")
+STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
+
+_TRIGGERS = 3
+#: A stream that takes what there is and ends has no trigger: its one batch may be long.
+_ONCE_SECONDS = 600.0
+#: Starting Spark's workers and planning a first batch takes as long as several short triggers.
+_LEAST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """What a stream told last. None: not known, or not told.
+
+    ``heard_ms`` is when the broker wrote it down: the driver's clock may be wrong.
+    ``trigger_seconds`` is the time from one of its batches to the next, None where it takes what
+    there is and ends. ``batch`` is the number of the last batch, ``batch_seconds`` what that took,
+    ``rows`` the records that it read. ``offsets_behind`` sums, over all partitions, what lies
+    between the batch's end and the end of the log. ``quarantined`` counts undecodable records
+    since the stream's start, ``state_rows`` what it keeps from batch to batch. ``why`` is the
+    reason of a failure, in a line.
+    """
+
+    state: State
+    heard_ms: int
+    trigger_seconds: float | None = None
+    batch: int | None = None
+    batch_seconds: float | None = None
+    rows: int | None = None
+    rows_per_second: float | None = None
+    offsets_behind: int | None = None
+    quarantined: int | None = None
+    state_rows: int | None = None
+    watermark_ms: int | None = None
+    why: str | None = None
+
+    def silent_after_ms(self) -> float:
+        """Say from when on (ms) silence means that something is wrong.
+
+        Three triggers after it was last heard, or three times the last batch where that took
+        longer than a trigger; never less than a minute.
+        """
+        trigger = _ONCE_SECONDS if self.trigger_seconds is None else self.trigger_seconds
+        usual = max(trigger, self.batch_seconds or 0.0)
+        return self.heard_ms + 1000 * max(_TRIGGERS * usual, _LEAST_SECONDS)
+
+    def status(self, now_ms: int) -> Status:
+        """Say how the stream fares at a moment (ms)."""
+        if self.state == "running" and now_ms > self.silent_after_ms():
+            return "late"
+        return self.state
+
+
+class PipelineProgress:
+    """The newest that each stream told, by its name."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, StreamProgress] = {}
+
+    def apply(self, stream: str, progress: StreamProgress | None) -> None:
+        """Take what a stream tells, or None where it is to be forgotten."""
+        if progress is None:
+            self._streams.pop(stream, None)
+        else:
+            self._streams[stream] = progress
+
+    def streams(self) -> Iterator[tuple[str, StreamProgress]]:
+        """Give every stream that is known, in the order of their names."""
+        yield from sorted(self._streams.items())

@@ -1,0 +1,69 @@
+"""How streams fare: late by their own measure, and never where they ended as told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.pipeline_progress import (
+    STATES,
+    STATUSES,
+    PipelineProgress,
+    State,
+    StreamProgress,
+)
+
+HEARD = 1_000_000
+RUNNING = StreamProgress("running", HEARD, trigger_seconds=100.0, batch_seconds=4.0)
+
+seconds = st.none() | st.floats(0, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "batch", "limit"),
+    [
+        (100.0, 4.0, 300),
+        (100.0, None, 300),
+        (100.0, 250.0, 750),  # batches that take longer than the trigger
+        (1.0, 0.5, 60),  # no less than a minute
+        (None, None, 1800),  # once: one batch, of unknown length
+        (None, 2000.0, 6000),
+    ],
+)
+def test_a_stream_is_late_after_three_triggers_or_three_of_its_batches(
+    trigger: float | None, batch: float | None, limit: int
+) -> None:
+    told = replace(RUNNING, trigger_seconds=trigger, batch_seconds=batch)
+    assert told.status(HEARD + 1000 * limit) == "running"
+    assert told.status(HEARD + 1000 * limit + 1) == "late"
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed"])
+def test_a_stream_that_ended_is_never_late(state: State) -> None:
+    assert replace(RUNNING, state=state).status(HEARD + 10**12) == state
+
+
+@given(st.sampled_from(STATES), seconds, seconds, st.integers(0, 10**10), st.integers(0, 10**10))
+@settings(print_blob=True)
+def test_once_late_a_stream_stays_late_until_it_is_heard_again(
+    state: State, trigger: float | None, batch: float | None, earlier: int, more: int
+) -> None:
+    told = StreamProgress(state, HEARD, trigger, batch_seconds=batch)
+    before, after = told.status(HEARD + earlier), told.status(HEARD + earlier + more)
+    assert {before, after} <= set(STATUSES)
+    assert told.status(HEARD) == state
+    assert before == after or (before, after) == ("running", "late")
+
+
+def test_the_newest_counts_and_streams_come_in_order() -> None:
+    progress = PipelineProgress()
+    for name in ("rates", "history", "replay"):
+        progress.apply(name, RUNNING)
+    newest = replace(RUNNING, heard_ms=HEARD + 1)
+    progress.apply("history", newest)
+    progress.apply("replay", None)
+    progress.apply("unknown", None)
+    assert list(progress.streams()) == [("history", newest), ("rates", RUNNING)]
