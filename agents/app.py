@@ -10,6 +10,7 @@ import faust
 
 from caughtup.agents.application_states import application_states
 from caughtup.agents.assessor import Assessor
+from caughtup.agents.catch_up_rates import catch_up_rates
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
@@ -23,6 +24,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
     APPLICATION_STATES,
+    CATCH_UP_RATES,
     END_OFFSETS,
     MAX_RECORD_BYTES,
     MOVEMENTS,
@@ -92,6 +94,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     reassignments(app, moving, movements, state)
     application_states(app, _topic(app, settings, APPLICATION_STATES), state, wakeups)
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
+    catch_up_rates(app, _topic(app, settings, CATCH_UP_RATES), state)
     pipeline_progress(app, _topic(app, settings, PIPELINE_PROGRESS), state.pipeline)
     recommend(
         app,

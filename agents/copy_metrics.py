@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from caughtup.models.catch_up_rates import SOURCES
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.state import ClusterState
 from caughtup.models.warmups import VERDICTS
@@ -14,8 +15,8 @@ _GROUP = ("cluster", "group")
 _COPY = (*_GROUP, "process", "client_id", "task", "role")
 
 
-def copy_families(state: ClusterState) -> Iterator[Metric]:
-    """Give the families, with what was last worked out; what wasn't yet is absent."""
+def copy_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
+    """Give the families at a moment (ms), with what was last worked out; else they are empty."""
     status = GaugeMetricFamily(
         "caughtup_task_status", "How a copy that is to catch up fares", labels=(*_COPY, "status")
     )
@@ -31,8 +32,29 @@ def copy_families(state: ClusterState) -> Iterator[Metric]:
             if assessed.figures.eta is not None:
                 eta.add_metric(labels, assessed.figures.eta.seconds)
     yield from (status, eta)
+    yield from _rates(state, now_ms)
     yield from _probing(state)
     yield from _plans(state)
+
+
+def _rates(state: ClusterState, now_ms: int) -> Iterator[Metric]:
+    copies = GaugeMetricFamily(
+        "caughtup_catch_up_rates_copies",
+        "Copies whose pace is known, by who measured it",
+        labels=(*_GROUP, "source"),
+    )
+    age = GaugeMetricFamily(
+        "caughtup_catch_up_rates_age_seconds",
+        "Time since Spark's newest catch-up rate was written",
+        labels=("cluster",),
+    )
+    for group, watch in sorted(state.watches.items()):
+        counts = watch.rate_sources()
+        for source in SOURCES:
+            copies.add_metric([state.cluster, group, source], counts[source])
+    if state.rates.newest_ms is not None:
+        age.add_metric([state.cluster], max(0, now_ms - state.rates.newest_ms) / 1000)
+    yield from (copies, age)
 
 
 def _probing(state: ClusterState) -> Iterator[Metric]:

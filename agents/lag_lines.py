@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from caughtup.agents.page_state import copy_fields, present
+from caughtup.agents.copy_view import copy_fields, present
 from caughtup.models.state import ClusterState
 
 

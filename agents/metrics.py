@@ -81,7 +81,7 @@ class StateCollector(Collector):
         if self._health.ready:
             yield from self._applications()
             yield from self._tasks()
-            yield from copy_families(self._state)
+            yield from copy_families(self._state, now_ms())
 
     def _applications(self) -> Iterator[Metric]:
         generation = _gauge("group_generation", "Generation of a Streams group", _GROUP)

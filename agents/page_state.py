@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from math import isfinite
 from typing import Any
 
 import caughtup
+from caughtup.agents.copy_view import copy_fields, finite, present, rates_view
 from caughtup.agents.health import Health
 from caughtup.agents.pipeline_progress import progress_rows
 from caughtup.agents.reassignment_rows import (
@@ -23,7 +23,6 @@ from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.recommendation import movement_fields
 from caughtup.models.state import ClusterState
-from caughtup.models.task_positions import CopyKey
 from caughtup.models.task_table import TaskCopy
 
 SCHEMA = 1
@@ -45,7 +44,7 @@ def page_steps(
     for group in sorted(state.applications):
         application = state.applications.get(group)
         if application is not None:
-            applications.append(application_view(state, group, application))
+            applications.append(application_view(state, group, application, now_ms))
             yield
     return {
         "schema": SCHEMA,
@@ -76,32 +75,6 @@ def reassignment_view(state: ClusterState, now_ms: int) -> dict[str, Any]:
         "throttles": [throttle_row(throttle) for throttle in watch.orphaned(now_ms)],
         "recent_reassignments": [ended_row(ended) for ended in reversed(tracker.ended)],
     }
-
-
-def present(**fields: Any) -> dict[str, Any]:
-    """Make an object of the fields that are known."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def copy_fields(copy: TaskCopy, watch: CopyWatch | None) -> dict[str, Any]:
-    """Say of a copy of a task what the page and the lag table both say; ``watch`` judged it."""
-    assessed = None if watch is None else watch.copies.get(CopyKey(copy.process, copy.task))
-    eta = assessed.figures.eta if assessed else None
-    return present(
-        process=copy.process,
-        role=copy.role,
-        lag=copy.lag,
-        provenance=copy.provenance,
-        as_of_ms=copy.as_of_ms,
-        eta_seconds=_finite(eta.seconds) if eta else None,
-        verdict=assessed.verdict if assessed else None,
-        why=assessed.reason if assessed else None,
-    )
-
-
-def _finite(seconds: float) -> float | None:
-    """Give a time as JSON can tell it: it has no word for never."""
-    return seconds if isfinite(seconds) else None
 
 
 def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
@@ -142,7 +115,9 @@ def _oldest_unread(partitions: list[Assessed | None]) -> tuple[float | None, str
     return worst or (None, None)
 
 
-def application_view(state: ClusterState, group: str, application: Application) -> dict[str, Any]:
+def application_view(
+    state: ClusterState, group: str, application: Application, now_ms: int
+) -> dict[str, Any]:
     """Describe a Streams application: the last decided generation, its tasks and reasons."""
     decided = application.decided
     generation = decided.generation if decided else application.newest
@@ -164,6 +139,7 @@ def application_view(state: ClusterState, group: str, application: Application) 
         "tasks": _tasks(state.task_rows(group), decided, state.watches.get(group)),
         "probing": probing | _probing(state.watches.get(group)),
         **(_decided(decided) if decided else {}),
+        "rates": rates_view(state, state.watches.get(group), now_ms),
         "history": [
             {
                 "generation": p.generation,
@@ -190,7 +166,7 @@ def _probing(watch: CopyWatch | None) -> dict[str, Any]:
         needless=probing.needless,
         endless=probing.endless,
         plan_seconds=probing.plan_seconds,
-        plan_seconds_worthwhile=None if worthwhile is None else _finite(worthwhile),
+        plan_seconds_worthwhile=None if worthwhile is None else finite(worthwhile),
     )
 
 

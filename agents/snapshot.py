@@ -19,6 +19,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.application_states import apply_record as apply_application_state
+from caughtup.agents.catch_up_rates import apply_record as apply_rates
 from caughtup.agents.clock import now_ms
 from caughtup.agents.connection import bad_property, connect, unreachable
 from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
@@ -30,6 +31,7 @@ from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import (
     APPLICATION_STATES,
+    CATCH_UP_RATES,
     CONSUMER_OFFSETS,
     END_OFFSETS,
     RECOMMENDATIONS,
@@ -65,6 +67,8 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
         take_published(state, key, value)
     for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
         apply_application_state(state, key, value, now_ms())
+    for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
+        apply_rates(state, key, value)
     for key, value in read_if_allowed(settings, END_OFFSETS, progress):
         apply_record(state, key, value)
     batch: list[tuple[bytes | None, bytes | None]] = []

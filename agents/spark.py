@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from typing import TYPE_CHECKING
 
 from caughtup.agents.errors import UserError
@@ -29,3 +31,11 @@ def start_spark(application: str, master: str | None) -> SparkSession:
 
     java = find_java(newest=_NEWEST_JAVA)
     return spark_session(application, master=master, jars=ensure_spark_jars(), java_home=java.home)
+
+
+def stop_on_signals() -> threading.Event:
+    """Stop in order on SIGINT and SIGTERM. Called after Spark's start, which takes SIGINT."""
+    stop = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stop.set())
+    return stop

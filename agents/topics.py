@@ -9,6 +9,7 @@
 | …movements                  | group, topic-partition | people           | recommend, reassignments |
 | …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
 | …application-states         | group            | application_states     | applications         |
+| …catch-up-rates             | group, process, task, or topic, partition | catch_up_rates | pipelines |
 | …task-positions             | group, process, task | task_positions     | applications         |
 | …pipeline-progress          | stream           | pipeline_progress      | the jobs on Spark    |
 """
@@ -34,6 +35,7 @@ MOVEMENTS = "movements"
 LAG = "lag"
 TASK_POSITIONS = "task-positions"
 APPLICATION_STATES = "application-states"
+CATCH_UP_RATES = "catch-up-rates"
 PIPELINE_PROGRESS = "pipeline-progress"
 
 
@@ -47,7 +49,7 @@ class OwnTopic(NamedTuple):
     name: str
     cleanup: str
     config: Mapping[str, str] = {}
-    #: Whether the service writes it, too, and not only applications do.
+    #: Whether the service writes it, too, and not only applications and jobs do.
     written: bool = True
 
 
@@ -69,6 +71,7 @@ OWN_TOPICS = (
     OwnTopic(MOVEMENTS, "delete"),
     OwnTopic(LAG, "compact"),
     OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
+    OwnTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
     OwnTopic(
         APPLICATION_STATES,
         "compact",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from caughtup.models.catch_up_rates import TOLD_AS
+from caughtup.models.copy_figures import CatchUpRate
 from caughtup.models.copy_progress import MEASURED, Observation
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.end_offsets import EndOffsetTable
@@ -34,6 +37,26 @@ class CopyWatch:
         self.probing: Probing | None = None
         self.history = ProbingHistory()
         self._table = WarmupTable(parameters)
+        self._rated: frozenset[CopyKey] = frozenset()
+
+    def take_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
+        """Take the rates from outside that there are now: copies without go by their own."""
+        for copy in self._rated - rates.keys():
+            self._table.take_rate(copy, None)
+        for copy, rate in rates.items():
+            self._table.take_rate(copy, rate)
+        self._rated = frozenset(rates)
+
+    def rate_sources(self) -> Counter[str]:
+        """Count the copies whose pace is known by where it is from, as ``SOURCES`` names it."""
+        paces = (assessed.figures.pace for assessed in self.copies.values())
+        return Counter(TOLD_AS[pace] for pace in paces if pace is not None)
+
+    @property
+    def rates(self) -> str | None:
+        """Where the rates are from: ``own`` if that of any copy is; None while none is known."""
+        counts = self.rate_sources()
+        return "own" if counts["own"] else "spark" if counts["spark"] else None
 
     def worthwhile_at_ms(self, now_ms: int) -> int | None:
         """Give from when on a probing rebalance will promote something, if that is to come."""

@@ -23,7 +23,8 @@ class DueGeneration:
     ``told`` is what its leader told of the rebalance, if it tells, and ``published`` what was
     recommended before, in that order: a follower may have followed it. ``revises`` is the
     decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
-    a probing rebalance is worth it, as far as the copies' pace tells. ``untold``: the leader may
+    a probing rebalance is worth it, as far as the copies' pace tells, and ``rates`` where that is
+    from (``CopyWatch.rates``). ``untold``: the leader may
     yet tell of the rebalance, and then of rules that aren't Kafka's.
     """
 
@@ -33,6 +34,7 @@ class DueGeneration:
     published: tuple[Record, ...] = ()
     revises: DecidedGeneration | None = None
     worthwhile_at_ms: int | None = None
+    rates: str | None = None
     untold: bool = False
 
 
@@ -66,7 +68,7 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     else:
         exact = recompute(generation, inputs)
     record: Record | None = recommendation(
-        cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms
+        cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms, due.rates
     )
     if due.revises is not None and _says_the_same(record, due.revises.record):
         record = due.revises.record

@@ -29,10 +29,12 @@ def recommendation(
     exact: ExactResult,
     decided_at_ms: int,
     worthwhile_at_ms: int | None = None,
+    rates: str | None = None,
 ) -> dict[str, Any] | None:
     """Decide what to recommend, and write the record of ``caughtup-recommended-assignments``.
 
-    ``worthwhile_at_ms``: from when on a probing rebalance would promote something. None when
+    ``worthwhile_at_ms``: from when on a probing rebalance would promote something, by ``rates``
+    from there; None where no copy's pace was known. Gives None when
     nothing can be decided from these inputs. Whoever applies it ignores it once the generation or
     the processes are others.
     """
@@ -94,6 +96,7 @@ def recommendation(
             "unknown": list(inputs.unknown),
             "contradicted": list(inputs.contradicted),
             "projected": inputs.projected,
+            **({} if rates is None else {"rates": rates}),
         },
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from caughtup.models.applications import Applications
 from caughtup.models.assessment import Assessments
+from caughtup.models.catch_up_rates import CatchUpRates
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
@@ -63,6 +64,7 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
+        self.rates = CatchUpRates()
         self.pipeline = PipelineProgress()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
@@ -114,7 +116,8 @@ class ClusterState:
         for due in self.applications.due(self.ends, self.commits, self.positions, now_ms):
             watch = self.watches.get(due.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
-            yield replace(due, worthwhile_at_ms=at_ms)
+            rates = None if watch is None else watch.rates
+            yield replace(due, worthwhile_at_ms=at_ms, rates=rates)
 
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
         """Decide all that is due, here and now, and yield the records of it."""
@@ -197,6 +200,7 @@ class ClusterState:
         watch = self.watches.get(group)
         if watch is None:
             watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
+        watch.take_rates(self.rates.of(group, now_ms))
         rows, positions = self.task_rows(group), self.positions.of(group)
         if application is None:
             return watch.watch_assignment(rows, positions, now_ms)

@@ -21,6 +21,8 @@ from caughtup.pipelines.session import one_line
 from caughtup.pipelines.sources import missing_topics, record_stream
 
 _POLL_SECONDS = 1
+#: What a first batch reads of topics that have grown meanwhile, at most.
+_RECORDS_PER_BATCH = 1_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -57,7 +59,7 @@ def start_catch_up_rates(spark: SparkSession, options: RatesOptions) -> Streamin
     """Check what the job needs, and start it. Raises CaughtupError as catch_up_rates does."""
     kafka = source_options(options.bootstrap_servers, options.kafka)
     read = (options.positions_topic, options.end_offsets_topic)
-    records = record_stream(spark, read, kafka)
+    records = record_stream(spark, read, kafka, _RECORDS_PER_BATCH)
     missing = missing_topics(spark, (*read, options.rates_topic), kafka)
     if missing:
         raise CaughtupError(

@@ -107,6 +107,12 @@ function facts(app, nowMs) {
   } else if (probing) {
     said.push(["Next probing rebalance", "none scheduled"]);
   }
+  const { spark, own, silent_since_ms: silent } = app.rates ?? {};
+  if (spark || own || known(silent)) {
+    said.push(["Rates of copies", [spark && `${count(spark)} measured by Spark`, own && `${count(own)} by their own positions`]
+      .filter(Boolean).join(", ") || "none known",
+      known(silent) && h("span", { class: "why" }, `nothing from Spark any more: the last came ${ago(silent, nowMs)}`)]);
+  }
   if (exact) {
     const [kind, sign, meaning] = VERDICTS[exact.result] ?? ["unsure", "?", exact.result];
     said.push(["The leader decided", h("b", { class: kind }, `${sign} ${meaning}`),

@@ -19,8 +19,11 @@ from caughtup.demo.stage import APPLICATION, PARTITIONS, Stage
 from caughtup.demo.streams_app import StreamsApplication
 from caughtup.demo.throttle import clear_throttle, set_throttle
 from caughtup.demo.topics import create_topics
+from caughtup.models.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
+from caughtup.pipelines.rate_records import partition_key, rates_value
+from caughtup.pipelines.rate_state import Rates
 from tests.support import wire
 from tests.support.prometheus import Prometheus
 from tests.support.service import commit
@@ -81,6 +84,7 @@ class Scene(ClosedOnExit):
         self._group_without_commit()
         self._groups_that_do_not_keep_up()
         self._unreadable_record()
+        self._catch_up_rate()
         self._reassignments()
         self._third_instance()
         while not self._stands_still():
@@ -153,6 +157,17 @@ class Scene(ClosedOnExit):
         producer.produce("__consumer_offsets", b"\0\3cut off", key, partition=free)
         future = wire.number("h", 99)
         producer.produce("__consumer_offsets", b"of a later version", future, partition=free)
+        assert producer.flush(30) == 0
+
+    def _catch_up_rate(self) -> None:
+        """Write a rate as the job on Spark does: how fast a changelog grows isn't known yet."""
+        partition = TopicPartition(f"{APPLICATION}-counts-changelog", 0)
+        unknown = WindowRate(None, None, 0)
+        windows = tuple(RateWindow(each, unknown, unknown) for each in WINDOWS_SECONDS)
+        rates = Rates(round(time.time() * 1000), windows)
+        producer = Producer(self.stage.cluster.client_config())
+        value = rates_value({"topic": partition.topic, "partition": 0}, rates, trigger_seconds=10)
+        producer.produce("caughtup-catch-up-rates", value, partition_key(partition))
         assert producer.flush(30) == 0
 
     def _reassignments(self) -> None:
