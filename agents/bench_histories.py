@@ -119,7 +119,7 @@ def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGenera
 
 
 def _table_row(one: RecordedGeneration) -> dict[str, Any]:
-    from caughtup.pipelines.schema import group_bucket
+    from caughtup.pipelines.schema import bucket
 
     as_of = datetime.fromtimestamp(one.as_of_ms / 1000, UTC)
     members = [
@@ -149,5 +149,5 @@ def _table_row(one: RecordedGeneration) -> dict[str, Any]:
         "log_partition": 0,
         "log_offset": one.generation,
         "date": as_of.date(),
-        "group_bucket": group_bucket(one.group),
+        "group_bucket": bucket(one.group),
     }

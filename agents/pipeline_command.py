@@ -14,13 +14,27 @@ from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.run_command import set_up_logging
 from caughtup.agents.settings import Settings
 from caughtup.agents.spark import start_spark
-from caughtup.agents.topics import END_OFFSETS, topic_name
+from caughtup.agents.topics import (
+    END_OFFSETS,
+    MOVEMENTS,
+    REASSIGNMENTS,
+    RECOMMENDATIONS,
+    topic_name,
+)
 from caughtup.models.errors import CaughtupError
+
+#: Tables and the topics that they are of.
+_TOPICS = {
+    "end_offsets": END_OFFSETS,
+    "movements": MOVEMENTS,
+    "decisions": RECOMMENDATIONS,
+    "reassignments": REASSIGNMENTS,
+}
 
 
 @click.group(short_help="Run the jobs on Spark.")
 def pipeline() -> None:
-    """Run jobs on Spark: the history of commits, end offsets and lag, and of generations."""
+    """Run jobs on Spark: the history of a cluster, and what is made of it."""
 
 
 pipeline.add_command(generations)
@@ -28,7 +42,7 @@ pipeline.add_command(generations)
 
 @pipeline.command()
 @connection_options
-@click.option("--output", required=True, metavar="URI", help="The table's directory.")
+@click.option("--output", required=True, metavar="URI", help="The tables' directory.")
 @click.option(
     "--checkpoint", required=True, metavar="URI", help="Where the job keeps how far it is."
 )
@@ -38,7 +52,14 @@ pipeline.add_command(generations)
     type=click.FloatRange(min=0, min_open=True),
     default=600,
     show_default=True,
-    help="How often to write: each time makes at most four files.",
+    help="How often to write: each time makes at most four files a table and day.",
+)
+@click.option(
+    "--records-per-batch",
+    type=click.IntRange(min=1),
+    default=2_000_000,
+    show_default=True,
+    help="How many records to take at once, at most.",
 )
 @click.option("--once", is_flag=True, help="Write what there is, and exit.")
 def history(
@@ -46,23 +67,32 @@ def history(
     checkpoint: str,
     master: str | None,
     trigger_seconds: float,
+    records_per_batch: int,
     once: bool,
     **connection: Any,
 ) -> None:
-    """Write every change of lag to a Parquet table, until told to stop.
+    """Write what happens on the cluster to Parquet tables, until told to stop.
 
-    Started again with the same checkpoint it goes on where it was.
+    Every commit, look at end offsets, change of lag, generation of a Kafka Streams group,
+    movement, decision and look at a reassignment; what can't be decoded is in the table
+    quarantine. Started again with the same checkpoint it goes on where it was.
     """
     settings = settings_of(connection)
     set_up_logging(settings.log_level)
+    trigger = None if once else trigger_seconds
     try:
-        _history(settings, output, checkpoint, master, None if once else trigger_seconds)
+        _history(settings, output, checkpoint, master, trigger, records_per_batch)
     except CaughtupError as error:
         raise UserError(error.message) from error
 
 
 def _history(
-    settings: Settings, output: str, checkpoint: str, master: str | None, trigger: float | None
+    settings: Settings,
+    output: str,
+    checkpoint: str,
+    master: str | None,
+    trigger: float | None,
+    records_per_batch: int,
 ) -> None:
     try:
         from caughtup.pipelines.history import HistoryOptions
@@ -75,7 +105,9 @@ def _history(
         checkpoint,
         trigger,
         kafka_properties(settings),
-        topic_name(settings, END_OFFSETS),
+        {table: topic_name(settings, name) for table, name in _TOPICS.items()},
+        settings.parameters(),
+        records_per_batch,
     )
     spark = start_spark("caughtup history", master)
     try:

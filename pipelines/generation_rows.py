@@ -19,17 +19,21 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.replay_recorded import RecordedGeneration
 from caughtup.models.wire.batch import decode_batch
 from caughtup.pipelines.events import END_OFFSET, Event
-from caughtup.pipelines.schema import group_bucket
+from caughtup.pipelines.schema import bucket
 
 
 class MetadataRecord(NamedTuple):
-    """A group-metadata record of ``__consumer_offsets``; the timestamp in ms since the epoch."""
+    """A group-metadata record of ``__consumer_offsets``; the timestamp in ms since the epoch.
+
+    ``told``: it makes no row any more, and only says what was before.
+    """
 
     partition: int
     offset: int
     timestamp_ms: int
     key: bytes
     value: bytes | None
+    told: bool = False
 
 
 class GenerationRow(NamedTuple):
@@ -66,7 +70,7 @@ def generation_rows(
     service does it, the record's timestamp standing for the moment at which it was read.
     """
     for key, of_group in groupby(records, key=lambda record: record.key):
-        name = key[4:].decode(errors="replace")
+        name = _group(key)
         before: StreamsGeneration | None = None
         for record in of_group:
             try:
@@ -74,11 +78,23 @@ def generation_rows(
                 if found is None or _known(before, found):
                     before = before if found else None
                     continue
-                row = _row(record, found, ends, parameters.get(name) or ApplicationParameters())
                 before = found
+                if record.told:
+                    continue
+                row = _row(record, found, ends, parameters.get(name) or ApplicationParameters())
             except CaughtupError as error:
                 row = _refusal(record, name, error)
-            yield row
+            if not record.told:
+                yield row
+
+
+def source_topics(record: MetadataRecord) -> tuple[str, ...]:
+    """Name the topics that a Streams group's generation reads, in order; nothing of others."""
+    try:
+        found = _read(record, _group(record.key), None)
+    except CaughtupError:
+        return ()
+    return tuple(sorted(found.source_topics)) if found else ()
 
 
 def end_offset_table(events: Iterable[Event]) -> EndOffsetTable:
@@ -131,6 +147,10 @@ def read_row(row: Mapping[str, Any]) -> RecordedGeneration:
     )
 
 
+def _group(key: bytes) -> str:
+    return key[4:].decode(errors="replace")
+
+
 def _task_order(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split("_")))
 
@@ -180,7 +200,7 @@ def _row(
         error=None,
         log_partition=record.partition,
         log_offset=record.offset,
-        group_bucket=group_bucket(generation.group),
+        group_bucket=bucket(generation.group),
     )
 
 
@@ -236,5 +256,5 @@ def _refusal(record: MetadataRecord, group: str, error: CaughtupError) -> Genera
         error=" ".join(str(error).split()),
         log_partition=record.partition,
         log_offset=record.offset,
-        group_bucket=group_bucket(group),
+        group_bucket=bucket(group),
     )

@@ -6,7 +6,6 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
-    DateType,
     DoubleType,
     IntegerType,
     LongType,
@@ -16,6 +15,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from caughtup.pipelines.tables import Table
 
 _TEXTS = ArrayType(StringType(), containsNull=False)
 
@@ -55,18 +56,21 @@ GENERATION_ROW = _struct(
     group_bucket=IntegerType(),
 )
 
-#: The table; ``date`` (UTC) and ``group_bucket`` are its folders. ``scenario`` is JSON as
-#: ``caughtup assign`` reads it.
-GROUP_GENERATIONS = StructType(
-    [
-        StructField("as_of", TimestampType()),
-        *GENERATION_ROW.fields[1:4],
-        StructField("next_rebalance", TimestampType()),
-        *GENERATION_ROW.fields[5:-1],
-        StructField("date", DateType()),
-        GENERATION_ROW.fields[-1],
-    ]
+#: The table. ``scenario`` is JSON as ``caughtup assign`` reads it.
+GENERATIONS = Table(
+    "group_generations",
+    StructType(
+        [
+            StructField("as_of", TimestampType()),
+            *GENERATION_ROW.fields[1:4],
+            StructField("next_rebalance", TimestampType()),
+            *GENERATION_ROW.fields[5:-1],
+        ]
+    ),
+    "as_of",
 )
+#: With the columns that are folders.
+GROUP_GENERATIONS = GENERATIONS.stored
 
 #: One row of a replay: caughtup.models.replay.ReplayRow, its figures flat, the decision JSON.
 REPLAY_ROW = _struct(

@@ -23,7 +23,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.pipelines import schema
-from caughtup.pipelines.events import Event, Record, Undecodable, decode_events
+from caughtup.pipelines.events import END_OFFSET, Event, Record, Undecodable, decode_events
 from caughtup.pipelines.generation_rows import (
     MetadataRecord,
     end_offset_table,
@@ -91,6 +91,13 @@ def end_offset_packs(records: DataFrame) -> list[bytes]:
     return [row.events for row in records.mapInArrow(_decode_ends, _PACK).collect()]
 
 
+def packs_of_looks(looks: DataFrame) -> list[bytes]:
+    """Pack looks that were decoded already: the columns of own_schema's end offsets."""
+    wanted = ("topic", "partition", "as_of_ms", "log_offset", "present", "start_offset")
+    wanted += ("last_stable_offset", "end_offset", "readable_end_offset")
+    return [row.events for row in looks.select(*wanted).mapInArrow(_pack_looks, _PACK).collect()]
+
+
 def group_generations(
     spark: SparkSession,
     records: DataFrame,
@@ -100,8 +107,11 @@ def group_generations(
     """Make the table's rows of records of ``__consumer_offsets``.
 
     Only group metadata leaves the JVM; commits aren't looked at. ``packs`` are end_offset_packs'.
+    Records may say that they were ``told`` before, and make no row then.
     """
     broadcast = spark.sparkContext.broadcast(packs)
+    if "told" not in records.columns:
+        records = records.withColumn("told", F.lit(False))
     rows = (
         records.where("substring(key, 1, 2) = X'0002'")
         .select(*MetadataRecord._fields)
@@ -125,7 +135,7 @@ def add_generations(spark: SparkSession, found: DataFrame, output: str) -> int:
         found = found.alias("found").join(
             known.select(*_IDENTITY).alias("known"), same, "left_anti"
         )
-    found = found.repartition(schema.GROUP_BUCKETS, "group_bucket").persist()
+    found = found.repartition(schema.BUCKETS, "group_bucket").persist()
     try:
         count = found.count()
         if count:
@@ -183,6 +193,32 @@ def _decode_ends(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.Rec
         events = decode_events(map(Record._make, zip(*columns, strict=True)))
         good = [event for event in events if not isinstance(event, Undecodable)]
         yield pyarrow.RecordBatch.from_pydict({"events": [_encode(good)]})
+
+
+def _pack_looks(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    for batch in batches:
+        looks = zip(*(column.to_pylist() for column in batch), strict=True)
+        events = [_look(*look) for look in looks]
+        yield pyarrow.RecordBatch.from_pydict({"events": [_encode(events)]})
+
+
+def _look(
+    topic: str, partition: int, time_ms: int, log_offset: int, present: bool, *ends: int | None
+) -> Event:
+    start, stable, end, readable = ends
+    return Event(
+        END_OFFSET,
+        topic,
+        partition,
+        0,
+        log_offset,
+        time_ms,
+        present=present,
+        start_offset=start or 0,
+        last_stable_offset=stable or 0,
+        end_offset=end or 0,
+        readable_end_offset=readable,
+    )
 
 
 def _generations(

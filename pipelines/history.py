@@ -1,8 +1,8 @@
-"""The lag history: every change of commits and end offsets, as rows of a Parquet table.
+"""The history: what happened on a cluster, as Parquet tables, for as long as the job runs.
 
-A transactional record counts once it is committed, and a record that can't be decoded is
-counted, logged and skipped. Stopped and started again with the same checkpoint, the job goes on
-where it was, and a row is neither lost nor written twice.
+One stream over all topics, so that a batch takes them up to the same moment. Transactional
+records count once they are committed. Stopped or killed, and started again with the same
+checkpoint, the job goes on where it was; no row is lost or written twice.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.pipelines import schema
+from caughtup.pipelines.files import Files
+from caughtup.pipelines.history_batch import REMEMBERED, HistoryBatches
+from caughtup.pipelines.history_state import HistoryState
+from caughtup.pipelines.identity import check_identity
 from caughtup.pipelines.kafka_options import source_options
+from caughtup.pipelines.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
 from caughtup.pipelines.session import one_line
 from caughtup.pipelines.sources import missing_topics, record_stream
-from caughtup.pipelines.stages import lag_history
+from caughtup.pipelines.table_writer import TableWriter
 
 _POLL_SECONDS = 1
+#: What a batch holds at most, which bounds the memory that it needs.
+RECORDS_PER_BATCH = 2_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -32,8 +39,9 @@ class HistoryOptions:
     """What the job reads, where it writes.
 
     ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
-    means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds client properties, in any client's
-    spelling.
+    means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds
+    client properties, in any client's spelling. ``topics`` are the service's own, by table.
+    ``parameters`` is what the settings say of applications, by group.
     """
 
     bootstrap_servers: str
@@ -41,89 +49,101 @@ class HistoryOptions:
     checkpoint: str
     trigger_seconds: float | None
     kafka: Mapping[str, str] = field(default_factory=dict)
-    end_offsets_topic: str = schema.END_OFFSETS_TOPIC
+    topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
+    parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
+    records_per_batch: int = RECORDS_PER_BATCH
 
 
 def history(
     spark: SparkSession, options: HistoryOptions, stop_requested: Callable[[], bool]
 ) -> None:
-    """Write the lag history until ``stop_requested``, or once if so told.
+    """Write the history until ``stop_requested``, or once if so told.
 
     Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
-    ``output_unwritable`` or ``history_failed``.
+    ``output_unwritable``, ``bad_output``, ``bad_checkpoint`` or ``history_failed``.
     """
-    follow(start_history(spark, options), stop_requested)
+    History(spark, options).run(stop_requested)
 
 
-def start_history(spark: SparkSession, options: HistoryOptions) -> StreamingQuery:
-    """Check what the job needs, and start it. Raises CaughtupError as history does."""
-    source = source_options(options.bootstrap_servers, options.kafka)
-    topics = (schema.OFFSETS_TOPIC, options.end_offsets_topic)
-    records = record_stream(spark, topics, source)
-    for topic in missing_topics(spark, topics, source):
-        _log.warning("there is no topic %s yet; its records count from when it is made", topic)
-    for uri in (options.output, options.checkpoint):
-        _check_writable(spark, uri)
-    writer = (
-        lag_history(records)
-        .writeStream.queryName("lag history")
-        .format("parquet")
-        .outputMode("append")
-        .partitionBy("date", "group_bucket")
-        .option("path", options.output)
-        .option("checkpointLocation", options.checkpoint)
-    )
-    if options.trigger_seconds is None:
-        writer = writer.trigger(availableNow=True)
-    else:
-        writer = writer.trigger(
-            processingTime=f"{round(options.trigger_seconds * 1000)} milliseconds"
+class History:
+    """A history that is ready to be written: everything it needs was checked."""
+
+    def __init__(self, spark: SparkSession, options: HistoryOptions) -> None:
+        """Check what the job needs. Raises CaughtupError as history does."""
+        self._options = options
+        self._output = options.output.rstrip("/")
+        self._checkpoint = options.checkpoint.rstrip("/")
+        source = source_options(options.bootstrap_servers, options.kafka)
+        topics = (schema.OFFSETS_TOPIC, *sorted(options.topics.values()))
+        self._records = record_stream(spark, topics, source, options.records_per_batch)
+        for topic in missing_topics(spark, topics, source):
+            _log.warning("there is no topic %s yet; its records count from when it is made", topic)
+        self._files = Files(spark)
+        for uri in (self._output, self._checkpoint):
+            self._files.check_writable(uri)
+        check_identity(self._files, self._output, self._checkpoint)
+        self._first_offsets = FirstOffsets(spark, source)
+        self._batches = HistoryBatches(
+            spark,
+            TableWriter(spark, self._output),
+            HistoryState(spark, f"{self._checkpoint}/caughtup", REMEMBERED),
+            {topic: table for table, topic in options.topics.items()},
+            options.parameters,
         )
-    return writer.start()
+        self._failure: CaughtupError | None = None
+        self.quarantined = 0
 
+    def run(self, stop_requested: Callable[[], bool]) -> None:
+        """Write batches until ``stop_requested``; never leave the stream running."""
+        query = self._start()
+        try:
+            while not query.awaitTermination(_POLL_SECONDS):
+                if stop_requested():
+                    return
+        except StreamingQueryException as error:
+            if stop_requested():  # what makes us stop may have reached Spark's workers first
+                return
+            raise self._failed(error) from error
+        finally:
+            query.stop()
+            self._first_offsets.close()
 
-def follow(query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
-    """Log what a running job skips until it ends or is to stop; never leave it running.
+    def _start(self) -> StreamingQuery:
+        writer = (
+            self._records.writeStream.queryName("history")
+            .foreachBatch(self._take)
+            .option("checkpointLocation", self._checkpoint)
+        )
+        seconds = self._options.trigger_seconds
+        if seconds is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{round(seconds * 1000)} milliseconds")
+        try:
+            return writer.start()
+        except PySparkException as error:
+            raise self._failed(error) from error
 
-    Raises CaughtupError ``history_failed`` when the job fails.
-    """
-    logged = -1
-    try:
-        ended = False
-        while not ended and not stop_requested():
-            ended = bool(query.awaitTermination(_POLL_SECONDS))
-            logged = _log_quarantine(query, logged)
-    except StreamingQueryException as error:
-        if stop_requested():  # what makes us stop may have reached Spark's workers first
-            return
-        raise CaughtupError("history_failed", f"the history ended: {one_line(error)}") from error
-    finally:
-        query.stop()
+    def _take(self, records: DataFrame, batch: int) -> None:
+        try:
+            before = batch_offsets(self._files, self._checkpoint, batch - 1)
+            until = batch_offsets(self._files, self._checkpoint, batch)
+            first = self._first_offsets.ask(before)
+            lost = lost_ranges(before, until, first, "deleted before it was read")
+            taken = self._batches.take(batch, records, lost)
+        except CaughtupError as error:  # Spark would hand on no more than its text
+            self._failure = error
+            raise
+        if taken.quarantined:
+            self.quarantined += taken.quarantined
+            _log.warning(
+                "%d records can't be decoded or are gone, such as %s; the table quarantine has "
+                "them",
+                taken.quarantined,
+                taken.sample,
+            )
 
-
-def _log_quarantine(query: StreamingQuery, logged: int) -> int:
-    for progress in query.recentProgress:
-        decoded = progress["observedMetrics"].get("decoded")
-        if progress["batchId"] > logged and decoded is not None:
-            logged = progress["batchId"]
-            if decoded["quarantined"]:
-                _log.warning(
-                    "skipped %d records that can't be decoded, such as %s",
-                    decoded["quarantined"],
-                    decoded["sample"],
-                )
-    return logged
-
-
-def _check_writable(spark: SparkSession, uri: str) -> None:
-    """Make the directory now: Spark would find out only after its first trigger's work."""
-    jvm = spark._jvm
-    assert jvm is not None
-    try:
-        path = jvm.org.apache.hadoop.fs.Path(uri)
-        files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        probe = jvm.org.apache.hadoop.fs.Path(path, "_caughtup_probe")
-        files.create(probe, True).close()
-        files.delete(probe, False)
-    except Py4JError as error:
-        raise CaughtupError("output_unwritable", f"can't write {uri}: {one_line(error)}") from error
+    def _failed(self, error: Exception) -> CaughtupError:
+        if self._failure is not None:
+            return self._failure
+        return CaughtupError("history_failed", f"the history ended: {one_line(error)}")

@@ -21,7 +21,7 @@ from caughtup.models.replay import ReplayRow
 from caughtup.models.replay_settings import Setting
 from caughtup.pipelines.generation_schema import GROUP_GENERATIONS, REPLAY_ROW
 from caughtup.pipelines.replay_rows import read_flat, replay_rows
-from caughtup.pipelines.schema import group_bucket
+from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.session import one_line
 
 #: Slots for each thread of Spark's: what one got wrong about its work, the others make up for.
@@ -60,7 +60,7 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
         )
     table = spark.read.schema(GROUP_GENERATIONS).parquet(uri)
     if groups:
-        buckets = sorted({group_bucket(group) for group in groups})
+        buckets = sorted({bucket(group) for group in groups})
         table = table.where(F.col("group_bucket").isin(buckets) & F.col("group").isin(*groups))
     return table
 

@@ -17,12 +17,12 @@ _PATIENCE_MS = 10_000
 
 
 def record_stream(
-    spark: SparkSession, topics: Sequence[str], options: Mapping[str, str]
+    spark: SparkSession, topics: Sequence[str], options: Mapping[str, str], records_per_batch: int
 ) -> DataFrame:
     """Read topics from their beginning and on: the columns of caughtup.pipelines.events.Record.
 
-    One source for all topics, so that a trigger takes them up to the same moment. ``options``
-    are source_options'. Raises CaughtupError ``connector_missing``, or
+    One source for all topics, so that a trigger takes them up to the same moment, and no more
+    than so many offsets. ``options`` are source_options'. Raises CaughtupError ``connector_missing``, or
     ``bad_kafka_property`` for a property that Spark keeps to itself.
     """
     reader = (
@@ -35,7 +35,8 @@ def record_stream(
         .option("kafka.allow.auto.create.topics", "false")
         # The prefix that the consumer group of the driver needs READ on.
         .option("groupIdPrefix", "caughtup-history")
-        # Offsets that are gone, after a topic was made anew, must not end the job for good.
+        .option("maxOffsetsPerTrigger", str(records_per_batch))
+        # Offsets that are gone must not end the job for good: lost_ranges notes them.
         .option("failOnDataLoss", "false")
     )
     try:

@@ -22,9 +22,10 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.lag import EndOffsets, partition_lag
 from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.pipelines.history import HistoryOptions, history, start_history
-from caughtup.pipelines.schema import LAG_HISTORY, OFFSETS_TOPIC, group_bucket
+from caughtup.pipelines.history import History, HistoryOptions, history
+from caughtup.pipelines.schema import OFFSETS_TOPIC, bucket
 from caughtup.pipelines.session import spark_session
+from caughtup.pipelines.tables import LAG
 from tests.integration.conftest import MakeTopic
 
 Row = dict[str, Any]
@@ -47,13 +48,14 @@ class Watched:
         self.topic = topic
         self.group = f"group-{uuid.uuid4().hex[:8]}"
         self.spark = spark
+        self.end_offsets = end_offsets
         self.ends: dict[int, EndOffsets] = {}
         self.options = HistoryOptions(
             cluster.bootstrap_servers,
             str(at / "table"),
             str(at / "checkpoint"),
             trigger_seconds=None,
-            end_offsets_topic=end_offsets,
+            topics={"end_offsets": end_offsets},
         )
 
     def produce(self, partition: int, count: int) -> None:
@@ -103,11 +105,11 @@ class Watched:
                 "as_of_ms": ends.as_of_ms,
             }
             key = f"{self.topic}-{partition}".encode()
-            records.append((self.options.end_offsets_topic, 0, key, json.dumps(value).encode()))
+            records.append((self.end_offsets, 0, key, json.dumps(value).encode()))
         self._send(records)
 
     def publish_garbage(self) -> None:
-        self._send([(self.options.end_offsets_topic, 0, b"garbage", b"{not json")])
+        self._send([(self.end_offsets, 0, b"garbage", b"{not json")])
 
     def delete_group(self) -> None:
         admin = AdminClient(self.client)
@@ -116,7 +118,10 @@ class Watched:
     def run(self) -> list[Row]:
         """Take what there is, and give the table's rows of the group in the order they happened."""
         history(self.spark, self.options, lambda: False)
-        table = self.spark.read.schema(LAG_HISTORY).parquet(self.options.output)
+        path = Path(self.options.output, "lag")
+        if not path.exists():
+            return []
+        table = self.spark.read.schema(LAG.stored).parquet(str(path))
         rows = table.where(table["group"] == self.group).selectExpr(
             "*", "unix_millis(as_of) AS as_of_ms", "unix_millis(commit_timestamp) AS committed_ms"
         )
@@ -242,11 +247,11 @@ def test_a_group_is_in_one_part_of_a_day_and_a_trigger_makes_one_file_of_it(
     watched.commit(0, 1)
     watched.commit(1, 2)
     (day,) = {row["date"] for row in watched.run()}
-    bucket = Path(
-        watched.options.output, f"date={day}", f"group_bucket={group_bucket(watched.group)}"
+    folder = Path(
+        watched.options.output, "lag", f"date={day}", f"group_bucket={bucket(watched.group)}"
     )
-    assert len(list(bucket.glob("*.parquet"))) == 1
-    table = watched.spark.read.parquet(str(bucket))
+    assert len(list(folder.glob("*.parquet"))) == 1
+    table = watched.spark.read.parquet(str(folder))
     assert table.where(table["group"] == watched.group).count() == 2
 
 
@@ -257,8 +262,8 @@ def test_what_cannot_be_decoded_is_counted_and_shown(
     watched.publish_garbage()
     watched.run()
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line.startswith("skipped 2 records that can't be decoded, such as ")
-    assert watched.options.end_offsets_topic in line
+    assert line.startswith("2 records can't be decoded or are gone, such as ")
+    assert watched.end_offsets in line
 
 
 def test_a_topic_that_is_not_there_yet_is_said_and_not_created(
@@ -266,7 +271,7 @@ def test_a_topic_that_is_not_there_yet_is_said_and_not_created(
 ) -> None:
     topic = f"absent-{uuid.uuid4().hex[:8]}"
     watched.commit(0, 1)
-    watched.options = replace(watched.options, end_offsets_topic=topic)
+    watched.options = replace(watched.options, topics={"end_offsets": topic})
     assert watched.run() == []
     assert f"there is no topic {topic} yet" in caplog.text
     assert topic not in AdminClient(watched.client).list_topics(timeout=30).topics
@@ -310,7 +315,7 @@ def test_what_cannot_work_is_refused_in_one_line(
     file = tmp_path / "plain"
     file.write_text("a file, where a directory is needed")
     with pytest.raises(CaughtupError) as caught:
-        start_history(watched.spark, refused.change(watched.options, file))
+        History(watched.spark, refused.change(watched.options, file))
     assert caught.value.code == refused.code
     assert refused.words in caught.value.message
     assert len(caught.value.message.splitlines()) == 1

@@ -40,7 +40,7 @@ from caughtup.pipelines.generations import (
     group_generations,
     known_generations,
 )
-from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC, group_bucket
+from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC, bucket
 from tests.support import streams
 from tests.support.recorded import recorded_generation
 
@@ -214,5 +214,5 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
     assert [read_row(row) for row in read][:2] == recorded(list(rows))
     assert [row["generation"] for row in read] == [7, 8, 9]
     assert table.where("error IS NOT NULL").count() == 1
-    day = Path(output, f"date={read[0]['date']}", f"group_bucket={group_bucket(streams.GROUP)}")
+    day = Path(output, f"date={read[0]['date']}", f"group_bucket={bucket(streams.GROUP)}")
     assert len(list(day.glob("*.parquet"))) == 2, "a file for each run that found something"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from caughtup.models.lag import EndOffsets, partition_lag
 from caughtup.pipelines.events import COMMIT, END_OFFSET, Event
-from caughtup.pipelines.schema import group_bucket
+from caughtup.pipelines.schema import bucket
 
 
 class Commit(NamedTuple):
@@ -127,7 +127,7 @@ class PartitionState:
             lag=lag.lag,
             lag_committed_view=lag.lag_committed_view,
             source=source,
-            group_bucket=group_bucket(group),
+            group_bucket=bucket(group),
         )
 
 

@@ -1,0 +1,126 @@
+"""The tables of the history: their columns, and the folders that a query needs to look into.
+
+``ROOT/TABLE/date=2026-11-21/group_bucket=3/batch-0000000012.parquet``: a day (UTC) of the groups,
+or topics, whose names' CRC-32 leaves that bucket. Plain Parquet and plain folders, so that any
+tool reads them. Columns are only ever added; readers name those that they want, and find nulls
+where a file is older.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from caughtup.pipelines.schema import BUCKETS
+
+#: Grows with the tables' columns; a history of a later release than ours is not ours to write.
+SCHEMA = 2
+GROUP_BUCKET = "group_bucket"
+TOPIC_BUCKET = "topic_bucket"
+
+
+def bucket_column(names: Sequence[str]) -> Column:
+    """Do what ``schema.bucket`` does, for the first of some columns that has a name, and "" otherwise."""
+    name = F.coalesce(*names, F.lit(""))
+    return F.pmod(F.crc32(name), F.lit(BUCKETS)).cast("int")
+
+
+def columns(**types: DataType) -> StructType:
+    """Make a schema of columns that may all be null."""
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+class Table(NamedTuple):
+    """A table: its name, its own columns, its bucket's folder and the columns that decide it.
+
+    ``time`` is the column whose day a row is filed under; the rows of a file are in the order of
+    what decides the bucket, and of the time.
+    """
+
+    name: str
+    columns: StructType
+    time: str
+    bucket: str = GROUP_BUCKET
+    bucket_by: tuple[str, ...] = ("group",)
+
+    @property
+    def stored(self) -> StructType:
+        """The columns with those that are folders, for readers of a table that may be empty."""
+        folders = columns(**{"date": DateType(), self.bucket: IntegerType()})
+        return StructType([*self.columns.fields, *folders.fields])
+
+
+COMMITS = Table(
+    "commits",
+    columns(
+        commit_timestamp=TimestampType(),
+        group=StringType(),
+        topic=StringType(),
+        partition=IntegerType(),
+        present=BooleanType(),
+        committed=LongType(),
+        leader_epoch=IntegerType(),
+        metadata=StringType(),
+        expire_timestamp=TimestampType(),
+        topic_id=BinaryType(),
+        record_timestamp=TimestampType(),
+        log_partition=IntegerType(),
+        log_offset=LongType(),
+    ),
+    "commit_timestamp",
+)
+
+LAG = Table(
+    "lag",
+    columns(
+        as_of=TimestampType(),
+        group=StringType(),
+        topic=StringType(),
+        partition=IntegerType(),
+        committed=LongType(),
+        has_commit=BooleanType(),
+        commit_timestamp=TimestampType(),
+        end_offset=LongType(),
+        last_stable_offset=LongType(),
+        start_offset=LongType(),
+        lag=LongType(),
+        lag_committed_view=LongType(),
+        source=StringType(),
+    ),
+    "as_of",
+)
+
+#: Records that can't be decoded, whole, and ranges of a log that were gone before they were read:
+#: of those ``until_offset`` is the first that was there again, and there is neither key nor value.
+QUARANTINE = Table(
+    "quarantine",
+    columns(
+        seen=TimestampType(),
+        topic=StringType(),
+        log_partition=IntegerType(),
+        log_offset=LongType(),
+        until_offset=LongType(),
+        record_timestamp=TimestampType(),
+        key=BinaryType(),
+        value=BinaryType(),
+        why=StringType(),
+    ),
+    "seen",
+    TOPIC_BUCKET,
+    ("topic",),
+)
