@@ -157,4 +157,5 @@ def _is_ascii(strings: pa.LargeBinaryArray) -> Rows:
     bounds = np.frombuffer(offsets, np.int64, len(strings) + 1)
     above = np.zeros(bounds[-1] + 1, np.int64)
     np.cumsum(np.frombuffer(data, np.uint8, bounds[-1]) >= 0x80, out=above[1:])
-    return above[bounds[1:]] == above[bounds[:-1]]
+    plain: Rows = above[bounds[1:]] == above[bounds[:-1]]
+    return plain

@@ -29,26 +29,23 @@ class CommitRecords(NamedTuple):
 def decode_commit_records(batch: pa.RecordBatch, rows: Iterable[int]) -> CommitRecords:
     """Decode some rows of a batch as decode_commit_columns has it, with the models' decoders."""
     found = CommitRecords({}, [], [])
+    keys = batch.column("key")
     for row in rows:
         try:
-            commit = _commit(batch, row)
+            raw_key = keys[row].as_py()
+            if raw_key is None:
+                raise DecodeError("no_key", "a record without a key")
+            key = decode_key(raw_key)
+            if isinstance(key, OffsetKey):
+                found.commits[row] = _commit(batch, row, key)
+            else:
+                found.others.append(row)
         except DecodeError as error:
             found.undecodable.append((row, " ".join(str(error).split())))
-            continue
-        if commit is None:
-            found.others.append(row)
-        else:
-            found.commits[row] = commit
     return found
 
 
-def _commit(batch: pa.RecordBatch, row: int) -> dict[str, object] | None:
-    raw_key = batch.column("key")[row].as_py()
-    if raw_key is None:
-        raise DecodeError("no_key", "a record without a key")
-    key = decode_key(raw_key)
-    if not isinstance(key, OffsetKey):
-        return None
+def _commit(batch: pa.RecordBatch, row: int, key: OffsetKey) -> dict[str, object]:
     record_time = time = batch.column("timestamp_ms")[row].as_py()
     raw_value = batch.column("value")[row].as_py()
     fields: dict[str, object] = {}

@@ -1,195 +1,26 @@
-"""Offset commits of a whole batch are what the models' decoders say of each record."""
+"""Offset commits of a whole batch: which shapes are read at once, and what is said of the rest."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from caughtup.models.errors import DecodeError
-from caughtup.models.wire.consumer_offsets import (
-    OffsetCommit,
-    OffsetKey,
-    decode_key,
-    decode_offset_commit,
-)
+from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.pipelines import commit_records
-from caughtup.pipelines.commit_columns import COMMIT_COLUMNS, decode_commit_columns
-from caughtup.pipelines.events import Event, Record, Undecodable, decode_events
-from tests.models.wire import strategies
-from tests.models.wire.strategies import thorough
+from caughtup.pipelines.commit_columns import decode_commit_columns
 from tests.support import wire
-
-LATEST_MS = 253_402_300_799_999  # the end of the year 9999
-NOW_MS = 1_732_000_000_000
-KEY = OffsetKey("billing", "orders", 3)
-COMMIT = OffsetCommit(1041, 7, "seen", NOW_MS, -1, b"0123456789abcdef")
-
-
-class Expected(NamedTuple):
-    commits: list[dict[str, object]]
-    others: list[int]
-    undecodable: list[tuple[int, str]]
-
-
-def record(key: bytes | None, value: bytes | None, at: int = 0, time_ms: int = NOW_MS) -> Record:
-    return Record("__consumer_offsets", 7, at, time_ms, key, value)
-
-
-def commit(version: int = 4, key: OffsetKey = KEY, **changes: object) -> Record:
-    value = wire.offset_commit(COMMIT._replace(**changes), version)
-    return record(wire.offset_key(key), value)
-
-
-def batch_of(records: list[Record], bytes_type: pa.DataType | None = None) -> pa.RecordBatch:
-    topic, partition, offset, time_ms, key, value = zip(*records, strict=True) or ((),) * 6
-    raw = pa.binary() if bytes_type is None else bytes_type
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(topic, pa.string()),
-            pa.array(partition, pa.int32()),
-            pa.array(offset, pa.int64()),
-            pa.array(time_ms, pa.int64()),
-            pa.array(key, raw),
-            pa.array(value, raw),
-        ],
-        names=list(Record._fields),
-    )
-
-
-def known(number: int) -> int | None:
-    return None if number == -1 else number
-
-
-def one_by_one(records: list[Record]) -> Expected:
-    """What the records say, by the models' decoders alone."""
-    expected = Expected([], [], [])
-    for row, (_, log_partition, log_offset, record_ms, raw_key, raw_value) in enumerate(records):
-        try:
-            if raw_key is None:
-                raise DecodeError("no_key", "a record without a key")
-            key = decode_key(raw_key)
-            if not isinstance(key, OffsetKey):
-                expected.others.append(row)
-                continue
-            value = None if raw_value is None else decode_offset_commit(raw_value)
-            time_ms = record_ms if value is None else value.commit_timestamp_ms
-            if not 0 <= time_ms <= LATEST_MS:
-                raise DecodeError("bad_time", f"{time_ms} ms is no time since 1970")
-        except DecodeError as error:
-            expected.undecodable.append((row, str(error)))
-            continue
-        expected.commits.append(
-            {
-                **key._asdict(),
-                "present": value is not None,
-                "committed": value and value.offset,
-                "leader_epoch": value and known(value.leader_epoch),
-                "metadata": None if value is None else value.metadata,
-                "commit_time_ms": time_ms,
-                "expire_time_ms": value and known(value.expire_timestamp_ms),
-                "topic_id": value and value.topic_id,
-                "log_partition": log_partition,
-                "log_offset": log_offset,
-                "record_time_ms": record_ms,
-            }
-        )
-    return expected
-
-
-def decode(batch: pa.RecordBatch) -> Expected:
-    commits, others, undecodable = decode_commit_columns(batch)
-    commits.validate(full=True)
-    assert commits.schema == COMMIT_COLUMNS
-    return Expected(commits.to_pylist(), others.tolist(), undecodable)
-
-
-times = st.integers(0, LATEST_MS) | strategies.int64 | st.sampled_from([0, LATEST_MS, -1])
-texts = st.text(max_size=8) | st.text("az09-", max_size=40)
-
-
-@st.composite
-def values(draw: st.DrawFn) -> bytes:
-    written, version = draw(strategies.offset_commits())
-    written = written._replace(
-        commit_timestamp_ms=draw(times),
-        expire_timestamp_ms=draw(st.just(-1) | times) if version == 1 else -1,
-        metadata=draw(texts | st.text("m", min_size=100, max_size=300)),
-    )
-    tags = draw(st.just({}) | strategies.unknown_tags)
-    return wire.offset_commit(written, version, tags) + draw(st.just(b"") | st.binary(max_size=3))
-
-
-@st.composite
-def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
-    raw = bytearray(draw(whole))
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, len(raw)))
-        if draw(st.booleans()):
-            del raw[at:]
-        else:
-            raw[at : at + 1] = draw(st.binary(min_size=1, max_size=3))
-    return bytes(raw)
-
-
-commit_keys = st.builds(
-    wire.offset_key,
-    st.builds(OffsetKey, texts, texts, strategies.int32),
-    st.sampled_from([1, 1, 0]),
+from tests.support.commit_batches import (
+    COMMIT,
+    KEY,
+    LATEST_MS,
+    NOW_MS,
+    Expected,
+    batch_of,
+    commit,
+    decode,
+    one_by_one,
+    record,
 )
-other_keys = texts.map(wire.group_key) | st.builds(
-    lambda key_type, rest: wire.number("h", key_type) + rest,
-    st.integers(-3, 30),
-    st.binary(max_size=9),
-)
-records = st.builds(
-    Record,
-    st.just("__consumer_offsets"),
-    strategies.partitions,
-    st.integers(0, 2**63 - 1),
-    times,
-    # Mostly what is plain, so that what isn't stands among it.
-    commit_keys | commit_keys | damaged(commit_keys) | other_keys | st.none(),
-    values() | values() | damaged(values()) | st.none() | st.binary(max_size=40),
-)
-byte_types = st.sampled_from(
-    [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int32(), pa.binary())]
-)
-
-
-@thorough
-@given(st.lists(records, max_size=12), byte_types, st.integers(0, 3), st.integers(0, 3))
-def test_a_batch_says_what_its_records_say_one_by_one(chosen, bytes_type, before, after):
-    plain = [commit()]
-    whole = batch_of(plain * before + chosen + plain * after or plain, bytes_type)
-    assert decode(whole.slice(before, len(chosen))) == one_by_one(chosen)
-
-
-@thorough
-@given(st.lists(records, min_size=1, max_size=12))
-def test_a_batch_holds_the_events_that_are_made_record_by_record(chosen):
-    events = list(decode_events(chosen))
-    commits, _, undecodable = decode(batch_of(chosen))
-    assert [f"{chosen[row].offset}: {why}" for row, why in undecodable] == [
-        f"{event.record.offset}: {event.why}" for event in events if isinstance(event, Undecodable)
-    ]
-    assert [
-        Event(
-            "commit",
-            row["topic"],
-            row["partition"],
-            row["log_partition"],
-            row["log_offset"],
-            row["commit_time_ms"],
-            group=row["group"],
-            present=row["present"],
-            committed=row["committed"] or 0,
-        )
-        for row in commits
-    ] == [event for event in events if isinstance(event, Event)]
 
 
 @pytest.fixture
@@ -234,11 +65,37 @@ def test_only_what_is_not_plain_is_decoded_one_by_one(careful_rows):
     assert careful_rows == [wire.group_key("g")]
 
 
-def test_a_commit_that_takes_the_careful_way_keeps_its_place():
-    tags = record(wire.offset_key(KEY), wire.offset_commit(COMMIT, 4, {9: b"later"}))
-    mixed = [commit(offset=1), tags, commit(offset=2), tags, record(None, None)]
-    commits = decode(batch_of(mixed)).commits
-    assert [row["committed"] for row in commits] == [1, 1041, 2, 1041]
+V4 = wire.offset_commit(COMMIT, 4)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        wire.offset_commit(COMMIT, 4, {9: b"later"}),
+        wire.offset_commit(COMMIT._replace(topic_id=None), 4, {9: b"0123456789abcdef"}),
+        wire.offset_commit(COMMIT._replace(topic_id=None), 4, {9: b"a", 10: b"b"}),
+        wire.offset_commit(COMMIT._replace(metadata="m" * 20_000), 4),
+        V4.replace(wire.uvarint(5) + b"seen", b"\x85\x00seen"),
+        V4.replace(wire.uvarint(5) + b"seen", b"\x85\x80\x00seen"),
+    ],
+)
+def test_a_commit_of_another_shape_that_the_models_accept_keeps_its_place(value):
+    shaped = record(wire.offset_key(KEY), value)
+    mixed = [commit(offset=1), shaped, commit(offset=2), shaped, record(None, None)]
+    found = decode(batch_of(mixed))
+    assert found == one_by_one(mixed)
+    assert [row["committed"] for row in found.commits] == [1, 1041, 2, 1041]
+
+
+@pytest.mark.parametrize("topic_id", [bytes(8) + b"01234567", b"01234567" + bytes(8)])
+def test_a_topic_id_that_is_half_zeroes_is_one(topic_id):
+    (row,) = decode(batch_of([commit(topic_id=topic_id)])).commits
+    assert row["topic_id"] == topic_id
+
+
+def test_a_topic_id_of_zeroes_is_null():
+    (row,) = decode(batch_of([commit(topic_id=bytes(16))])).commits
+    assert row["topic_id"] is None
 
 
 def test_a_tombstone_has_its_records_time_and_none_of_the_values_fields():
@@ -271,6 +128,15 @@ def test_a_tombstone_has_its_records_time_and_none_of_the_values_fields():
         (record(wire.number("h", 1) + wire.number("h", -4) + b"abc", b""), "bad_length"),
         (record(wire.offset_key(KEY), b""), "truncated: 2 bytes wanted at byte 0, 0 left"),
         (record(wire.offset_key(KEY), b"\0\5" + bytes(60)), "unknown_version: offset commit"),
+        (
+            record(wire.offset_key(KEY), b"\0\5" + V4[2:]),
+            "unknown_version: offset commit version 5",
+        ),
+        (
+            record(wire.offset_key(KEY), V4[:14] + b"\0" + V4[19:]),
+            "bad_length: a string may not be",
+        ),
+        (record(wire.offset_key(KEY), V4[:14] + b"\xff" * 5 + V4[19:]), "bad_length: a varint"),
         (record(wire.offset_key(KEY), b"\xff\xff" + bytes(60)), "unknown_version: offset commit"),
         (record(wire.offset_key(KEY), wire.offset_commit(COMMIT, 4)[:-1]), "bad_length"),
         (commit(topic_id=b"short"), "bad_length: a topic id of 5 bytes"),
@@ -294,9 +160,19 @@ def test_a_broken_record_says_why_and_costs_its_own_row_alone(broken, why):
 def test_metadata_that_is_not_utf8_costs_its_own_row_alone(version):
     good = commit(version, metadata="字")
     bad = good._replace(value=good.value.replace("字".encode(), b"\xed\xa0\x80"))  # a surrogate
-    found = decode(batch_of([good, bad, commit()]))
-    assert found == one_by_one([good, bad, commit()])
+    chosen = [good, bad, commit(), commit(metadata="")]
+    found = decode(batch_of(chosen))
+    assert found == one_by_one(chosen)
     assert [row for row, _ in found.undecodable] == [1]
+
+
+def test_beside_what_is_not_utf8_only_what_is_not_ascii_is_decoded_one_by_one(careful_rows):
+    keys = [wire.offset_key(OffsetKey(group, "orders", 0)) for group in ("a", "字", "b", "ü", "c")]
+    keys[3] = keys[3].replace("ü".encode(), b"\xc3\x28")
+    assert [row for row, _ in decode(batch_of([record(key, V4) for key in keys])).undecodable] == [
+        3
+    ]
+    assert careful_rows == [keys[1], keys[3]]
 
 
 def test_a_batch_of_nothing_but_nulls_holds_nothing():
