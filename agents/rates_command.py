@@ -12,7 +12,13 @@ from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.run_command import set_up_logging
 from caughtup.agents.settings import Settings
 from caughtup.agents.spark import start_spark, stop_on_signals
-from caughtup.agents.topics import CATCH_UP_RATES, END_OFFSETS, TASK_POSITIONS, topic_name
+from caughtup.agents.topics import (
+    CATCH_UP_RATES,
+    END_OFFSETS,
+    PIPELINE_PROGRESS,
+    TASK_POSITIONS,
+    topic_name,
+)
 from caughtup.models.errors import CaughtupError
 
 
@@ -60,6 +66,7 @@ def _measure(
         topic_name(settings, TASK_POSITIONS),
         topic_name(settings, END_OFFSETS),
         topic_name(settings, CATCH_UP_RATES),
+        topic_name(settings, PIPELINE_PROGRESS),
         kafka_properties(settings),
         once,
     )

@@ -19,6 +19,7 @@ from caughtup.pipelines.kafka_options import source_options
 from caughtup.pipelines.rate_stages import rate_records
 from caughtup.pipelines.session import one_line
 from caughtup.pipelines.sources import missing_topics, record_stream
+from caughtup.pipelines.stream_progress import report_progress
 
 _POLL_SECONDS = 1
 #: What a first batch reads of topics that have grown meanwhile, at most.
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RatesOptions:
-    """What the job reads and writes.
+    """What the job reads and writes; ``progress_topic``: where it tells how it gets on.
 
     ``checkpoint``: a path or URI that Spark can write. ``kafka``: client properties, in any
     client's spelling. ``once``: take what there is, and end.
@@ -40,6 +41,7 @@ class RatesOptions:
     positions_topic: str
     end_offsets_topic: str
     rates_topic: str
+    progress_topic: str
     kafka: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
 
@@ -52,7 +54,10 @@ def catch_up_rates(
     Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
     ``topic_missing`` or ``rates_failed``.
     """
-    follow(start_catch_up_rates(spark, options), stop_requested)
+    kafka = source_options(options.bootstrap_servers, options.kafka)
+    trigger_seconds = None if options.once else options.trigger_seconds
+    with report_progress(spark, kafka, options.progress_topic, trigger_seconds):
+        follow(start_catch_up_rates(spark, options), stop_requested)
 
 
 def start_catch_up_rates(spark: SparkSession, options: RatesOptions) -> StreamingQuery:
@@ -68,7 +73,7 @@ def start_catch_up_rates(spark: SparkSession, options: RatesOptions) -> Streamin
         )
     writer = (
         rate_records(records, options.positions_topic, options.trigger_seconds)
-        .writeStream.queryName("catch-up rates")
+        .writeStream.queryName("rates")
         .format("kafka")
         .outputMode("append")
         .options(**kafka)
@@ -105,10 +110,10 @@ def _log_skipped(query: StreamingQuery, logged: int) -> int:
         decoded = progress["observedMetrics"].get("decoded")
         if progress["batchId"] > logged and decoded is not None:
             logged = progress["batchId"]
-            if decoded["skipped"]:
+            if decoded["quarantined"]:
                 _log.warning(
                     "skipped %d records that can't be decoded, such as %s",
-                    decoded["skipped"],
+                    decoded["quarantined"],
                     decoded["sample"],
                 )
     return logged

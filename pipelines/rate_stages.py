@@ -39,7 +39,7 @@ _PACK = StructType(
         StructField("events", BinaryType()),
         StructField("count", LongType(), nullable=False),
         StructField("newest_ms", LongType(), nullable=False),
-        StructField("skipped", LongType(), nullable=False),
+        StructField("quarantined", LongType(), nullable=False),
         StructField("sample", StringType()),
     ]
 )
@@ -66,7 +66,7 @@ def rate_records(records: DataFrame, positions_topic: str, trigger_seconds: floa
     """Give the records, key and value, that a stream of reports and end offsets makes.
 
     ``records`` has the columns of ``KafkaRecord``; those of ``positions_topic`` are reports. The
-    metrics ``events``, ``skipped`` and ``sample`` are observed as ``decoded`` on the way. The
+    metrics ``events``, ``quarantined`` and ``sample`` are observed as ``decoded`` on the way. The
     stream's own time is that of its events; what has no news for half an hour of it is forgotten.
     """
     packs = records.mapInArrow(
@@ -74,7 +74,7 @@ def rate_records(records: DataFrame, positions_topic: str, trigger_seconds: floa
     ).observe(
         "decoded",
         F.sum("count").alias("events"),
-        F.sum("skipped").alias("skipped"),
+        F.sum("quarantined").alias("quarantined"),
         F.min("sample").alias("sample"),
     )
     # Not transformWithStateInPandas: that needs protobuf and RocksDB and starts slower, and 4.0.0

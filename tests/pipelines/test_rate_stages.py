@@ -123,5 +123,5 @@ def test_a_record_that_cannot_be_decoded_is_counted_and_nothing_else_is_lost(job
         for progress in job.query.recentProgress
         if progress["numInputRows"]
     ]
-    assert [(each["skipped"], each["events"]) for each in decoded] == [(1, 2)]
+    assert [(each["quarantined"], each["events"]) for each in decoded] == [(1, 2)]
     assert decoded[0]["sample"].startswith("positions-0 offset 1: ")
