@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,14 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.types import StructType
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines import compact as job
-from caughtup.pipelines.compact import Compactions, CompactOptions, compact
-from caughtup.pipelines.sized_files import SizedFiles
+from caughtup.pipelines.schema import BUCKETS
+from caughtup.pipelines.table_writer import TableWriter
+from caughtup.pipelines.tables import LAG
+from tests.support.compacting import MADE, run_compaction, small_history
 from tests.support.small_files import (
     BATCHES,
     LATER,
@@ -32,27 +33,6 @@ from tests.support.small_files import (
     write_history,
 )
 
-JOURNAL = "lag.date=2026-11-20.group_bucket=1.compacted-0000000001-0000000004"
-MADE = "compacted-0000000001-0000000004-000.parquet"
-
-
-@contextmanager
-def silent(_what: str, _steps: int) -> Iterator[Callable[[int], None]]:
-    yield lambda _: None
-
-
-def run(spark: SparkSession, root: Path, **options: Any) -> Compactions:
-    return compact(spark, CompactOptions(str(root), TODAY, **options), silent)
-
-
-def small_history(root: Path) -> Path:
-    """Write one folder of three files, whose rows compacting has to keep, and a newer batch."""
-    place = folder(root, "lag", 2, "group_bucket", 1)
-    for batch in (1, 2, 4):
-        write_file(place, batch, TODAY)
-    write_file(folder(root, "lag", 0, "group_bucket", 1), 5, TODAY)
-    return place
-
 
 def test_each_past_days_files_become_one_with_all_their_columns_sorted(
     spark: SparkSession, tmp_path: Path
@@ -63,7 +43,7 @@ def test_each_past_days_files_become_one_with_all_their_columns_sorted(
     (folder(tmp_path, "lag", 2, "group_bucket", 1) / "notes.txt").write_text("somebody's")
     untouched = names_in(today)
 
-    found = run(spark, tmp_path)
+    found = run_compaction(spark, tmp_path)
 
     assert found.problems == []
     ends, lag = found.tables
@@ -86,7 +66,7 @@ def test_each_past_days_files_become_one_with_all_their_columns_sorted(
     rows = [tuple(row[key] for key in keys) for row in file.read().to_pylist()]
     assert rows == sorted(rows)
 
-    again = run(spark, tmp_path)
+    again = run_compaction(spark, tmp_path)
     assert [table.files_before for table in again.tables] == [0, 0]
 
 
@@ -99,7 +79,7 @@ def test_large_ones_become_several_in_order_and_compacting_again_changes_nothing
     write_file(folder(tmp_path, "lag", 0, "group_bucket", 1), 9, TODAY)
     before, size = rows_in(tmp_path), sum(path.stat().st_size for path in place.iterdir())
 
-    (table,) = run(spark, tmp_path, target_bytes=size // 3).tables
+    (table,) = run_compaction(spark, tmp_path, target_bytes=size // 3).tables
 
     names = names_in(place)
     assert 1 < table.files_after == len(names) <= 4
@@ -111,7 +91,7 @@ def test_large_ones_become_several_in_order_and_compacting_again_changes_nothing
     ]
     assert groups == sorted(groups)
     while table.files_before:  # what came out smaller than half the target
-        (table,) = run(spark, tmp_path, target_bytes=size // 3).tables
+        (table,) = run_compaction(spark, tmp_path, target_bytes=size // 3).tables
     assert rows_in(tmp_path) == before
 
 
@@ -128,116 +108,49 @@ def test_the_newest_batch_and_what_appears_meanwhile_stay_as_they_are(
         return write(*arguments)
 
     monkeypatch.setattr(job, "_write", meanwhile)
-    (table,) = run(spark, tmp_path).tables
+    (table,) = run_compaction(spark, tmp_path).tables
     assert table.files_before == 3
     assert names_in(place) == ["batch-0000000003.parquet", "batch-0000000005.parquet", MADE]
+
+
+def test_a_batch_that_the_history_writes_again_finds_what_it_wrote(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    writer = TableWriter(spark, str(tmp_path))
+    start = datetime.combine(TODAY - timedelta(days=1), time(), UTC)
+
+    def write(batch: int) -> None:
+        rows = [
+            (start + timedelta(minutes=batch), f"group-{number}", "orders", number, 7, True)
+            for number in range(40)
+        ]
+        shape = StructType(LAG.columns.fields[:6])
+        filled = spark.createDataFrame(rows, shape).select(
+            "*", *(F.lit(None).cast(one.dataType).alias(one.name) for one in LAG.columns.fields[6:])
+        )
+        writer.write(LAG, batch, writer.filed(LAG, filled))
+
+    for batch in range(3):
+        write(batch)
+    (table,) = run_compaction(spark, tmp_path).tables
+    assert (table.files_before, table.files_after) == (2 * BUCKETS, BUCKETS)
+    write(2)
+    write(3)
+    run_compaction(spark, tmp_path)
+    write(3)
+    found = spark.read.schema(LAG.stored).parquet(writer.path(LAG))
+    minutes = found.groupBy(F.minute("as_of").alias("minute")).count().collect()
+    assert sorted(minutes) == [(batch, 40) for batch in range(4)]
+    bucket = found.where(F.col("group") == "group-7").select("group_bucket").distinct().collect()
+    assert [row.group_bucket for row in bucket] == [zlib.crc32(b"group-7") % BUCKETS]
 
 
 def test_a_dry_run_tells_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     write_history(tmp_path)
     everything = sorted(tmp_path.rglob("*"))
-    (table,) = run(spark, tmp_path, dry_run=True).tables
+    (table,) = run_compaction(spark, tmp_path, dry_run=True).tables
     assert (table.files_before, table.files_after, table.bytes_after) == (2 * 2 * BATCHES, 4, None)
     assert sorted(tmp_path.rglob("*")) == everything
-
-
-class Killed(BaseException):
-    """Ends a run at once, as a kill does: nothing is tidied up."""
-
-
-class Mortal(SizedFiles):
-    """Files whose driver is killed before the change of a certain number."""
-
-    left = 0
-
-    def _change(self) -> None:
-        if Mortal.left == 0:
-            raise Killed
-        Mortal.left -= 1
-
-    def put(self, source: str, target: str) -> bool:
-        self._change()
-        return super().put(source, target)
-
-    def delete(self, path: str) -> None:
-        self._change()
-        super().delete(path)
-
-    def write(self, path: str, content: bytes) -> None:
-        self._change()
-        super().write(path, content)
-
-
-def test_killed_at_any_change_the_next_run_leaves_each_row_exactly_once(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_history(tmp_path / "whole")
-    before = rows_in(tmp_path / "whole")
-    kills = 0
-    while True:
-        root = tmp_path / str(kills)
-        shutil.copytree(tmp_path / "whole", root)
-        with monkeypatch.context() as patched:
-            patched.setattr(job, "SizedFiles", Mortal)
-            Mortal.left = kills
-            try:
-                run(spark, root)
-                break
-            except Killed:
-                kills += 1
-        seen = rows_in(root)
-        assert seen.keys() == before.keys(), f"killed before change {kills}"
-        run(spark, root)
-        assert rows_in(root) == before, f"killed before change {kills}"
-        assert is_tidy(root)
-        assert names_in(folder(root, "lag", 2, "group_bucket", 1)) == [MADE]
-        shutil.rmtree(root)
-    assert kills >= 9  # two journals, each moved into place, a new file, three old ones, tidying
-
-
-def test_killed_while_it_ends_what_another_left_it_is_ended_by_the_third(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_history(tmp_path / "whole")
-    before = rows_in(tmp_path / "whole")
-    for first in (4, 6):
-        for second in range(6):
-            root = tmp_path / f"{first}-{second}"
-            shutil.copytree(tmp_path / "whole", root)
-            for left in (first, second):
-                with monkeypatch.context() as patched:
-                    patched.setattr(job, "SizedFiles", Mortal)
-                    Mortal.left = left
-                    with pytest.raises(Killed):
-                        run(spark, root)
-                assert rows_in(root).keys() == before.keys()
-            run(spark, root)
-            assert rows_in(root) == before
-            assert is_tidy(root)
-
-
-def test_killed_while_spark_writes_it_is_undone_and_done_again(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = small_history(tmp_path)
-    before, write = rows_in(tmp_path), job._write
-
-    def killed(*arguments: Any) -> Any:
-        (made,) = write(*arguments)
-        half = Path(arguments[-1]) / made.staged
-        half.write_bytes(half.read_bytes()[:100])
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(job, "_write", killed)
-        with pytest.raises(Killed):
-            run(spark, tmp_path)
-    assert not is_tidy(tmp_path)
-    assert rows_in(tmp_path) == before
-    run(spark, tmp_path)
-    assert rows_in(tmp_path) == before
-    assert is_tidy(tmp_path)
-    assert names_in(place) == [MADE]
 
 
 @pytest.mark.parametrize("harm", ["footer", "pages", "empty", "type"])
@@ -262,7 +175,7 @@ def test_a_file_that_cannot_be_read_is_named_and_its_folder_left_alone(
             pyarrow.parquet.write_table(table, broken)
     everything = sorted(place.rglob("*"))
 
-    found = run(spark, tmp_path)
+    found = run_compaction(spark, tmp_path)
 
     (problem,) = found.problems
     assert problem.startswith("can't compact lag/date=2026-11-20/group_bucket=1: ")
@@ -285,71 +198,11 @@ def test_where_rows_would_be_missing_nothing_changes(
         return found if "_staging" not in paths[0] else found.where(F.col("log_offset") != 1_003)
 
     monkeypatch.setattr(job, "_read", losing)
-    (problem,) = run(spark, tmp_path).problems
+    (problem,) = run_compaction(spark, tmp_path).problems
     whole = 3 * ROWS
     assert problem.endswith(f"group_bucket=1: {whole - 1} of {whole} rows would be left")
     assert sorted(place.rglob("*")) == everything
     assert is_tidy(tmp_path)
-
-
-def test_what_another_run_left_and_nobody_understands_keeps_its_folder_from_being_touched(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    place = small_history(tmp_path)
-    journals = tmp_path / "_compactions"
-    journals.mkdir()
-    everything = sorted(place.rglob("*"))
-    for content, words in (
-        (b"{", r"can't read .*old\.json"),
-        (b'{"schema":2,"folder":"","files":{}}', "later release"),
-    ):
-        (journals / f"{JOURNAL}.old.json").write_bytes(content)
-        found = run(spark, tmp_path)
-        (problem,) = found.problems
-        assert re.match(rf"can't end the compaction {JOURNAL}: .*{words}", problem)
-        assert found.tables[0].files_before == 0
-        assert sorted(place.rglob("*")) == everything
-
-
-def journal(root: Path, new: dict[str, int]) -> None:
-    """Write what a run leaves that was killed once new files were whole."""
-    journals, sizes = root / "_compactions", {}
-    place = folder(root, "lag", 2, "group_bucket", 1)
-    for batch in (1, 2, 4):
-        path = place / f"batch-{batch:010}.parquet"
-        sizes[path.name] = path.stat().st_size if path.exists() else 1
-    old = {"schema": 1, "folder": str(place.relative_to(root)), "files": sizes}
-    files = [{"staged": f"part-{name}", "name": name, "bytes": size} for name, size in new.items()]
-    journals.mkdir(exist_ok=True)
-    (journals / f"{JOURNAL}.old.json").write_text(json.dumps(old))
-    (journals / f"{JOURNAL}.new.json").write_text(json.dumps({"schema": 1, "files": files}))
-
-
-def test_where_a_new_file_is_nowhere_the_old_ones_stay_and_others_of_it_go(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    place = small_history(tmp_path)
-    before = rows_in(tmp_path)
-    shutil.copyfile(place / "batch-0000000001.parquet", place / MADE)
-    lost = MADE.replace("000.parquet", "001.parquet")
-    journal(tmp_path, {MADE: (place / MADE).stat().st_size, lost: 77})
-    assert run(spark, tmp_path).problems == []
-    assert rows_in(tmp_path) == before
-    assert names_in(place) == [MADE]
-    assert is_tidy(tmp_path)
-
-
-def test_where_old_and_new_files_are_gone_nothing_is_deleted(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    place = small_history(tmp_path)
-    (place / "batch-0000000002.parquet").unlink()
-    shutil.copyfile(place / "batch-0000000001.parquet", place / MADE)
-    everything = sorted(place.rglob("*"))
-    journal(tmp_path, {MADE: 99})
-    (problem,) = run(spark, tmp_path).problems
-    assert "batch-0000000002.parquet is gone, and what was to replace it isn't whole" in problem
-    assert sorted(place.rglob("*")) == everything
 
 
 @pytest.mark.parametrize(
@@ -367,6 +220,5 @@ def test_what_is_no_history_is_said_in_one_line(
         write_file(folder(tmp_path, name, 2, "group_bucket", 1), 1, TODAY)
     (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
     output = root if "://" in root else str(tmp_path / root)
-    options = CompactOptions(output, TODAY, tables)
     with pytest.raises(CaughtupError, match=words):
-        compact(spark, options, silent)
+        run_compaction(spark, output, tables=tables)
