@@ -32,6 +32,7 @@ class ClientHashOrder:
         self._spread = [(code ^ (code & _WORD) >> 16) & _WORD for code in self._codes]
         self.everyone: Sequence[int] = range(len(process_ids)) if everyone is None else everyone
         self._orders: dict[int, list[int]] = {}
+        self._buckets: dict[int, list[int]] = {}
         self._uncrowded_from = self._least_table_without_crowds()
         self._may_crowd = self._crowds(self.everyone, grown_table(0), most_excluded)
 
@@ -60,8 +61,11 @@ class ClientHashOrder:
 
     def _by_bucket(self, places: Sequence[int], table: int) -> list[int]:
         """Go through buckets that were never crowded, each as it was filled."""
-        spread, mask = self._spread, table - 1
-        return sorted(places, key=lambda place: spread[place] & mask)
+        buckets = self._buckets.get(table)
+        if buckets is None:
+            mask = table - 1
+            buckets = self._buckets[table] = [spread & mask for spread in self._spread]
+        return sorted(places, key=buckets.__getitem__)
 
     def _crowds(self, places: Sequence[int], table: int, excluded: int = 0) -> bool:
         """Look whether a bucket can get crowded at any size that the table has while it grows.

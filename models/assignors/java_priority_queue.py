@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from itertools import chain
 from operator import lt
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Keys(Protocol[T_contra]):
+    """What has a key for each element: a list for places in it, a dictionary for anything."""
+
+    def __getitem__(self, element: T_contra, /) -> Any:
+        """Give an element's key."""
 
 
 class JavaPriorityQueue(Generic[T]):
     """A binary heap that moves its elements exactly as Java's does.
 
     ``heapq`` sifts differently, so that equal elements would come out in another order, and so
-    would elements whose key changed while they were queued: Kafka's assignors have both. ``key``
-    is read anew at every comparison, as Java's comparators are.
+    would elements whose key changed while they were queued: Kafka's assignors have both. ``keys``
+    are read anew at every comparison, as by Java's comparators.
 
     Source: java.util.PriorityQueue of Java 8 to 25 (siftUp, siftDown and removeAt).
     """
 
-    __slots__ = ("_heap", "_key")
+    __slots__ = ("_heap", "_keys")
 
-    def __init__(self, key: Callable[[T], Any]) -> None:
+    def __init__(self, keys: Keys[T]) -> None:
         self._heap: list[T] = []
-        self._key = key
+        self._keys = keys
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -33,6 +41,11 @@ class JavaPriorityQueue(Generic[T]):
         """Add an element."""
         self._heap.append(element)
         self._sift_up(len(self._heap) - 1, element)
+
+    def offer_all(self, elements: Iterable[T]) -> None:
+        """Add elements, one after the other."""
+        for element in elements:
+            self.offer(element)
 
     def poll(self) -> T:
         """Take out the head. Raises IndexError when there is none."""
@@ -49,10 +62,11 @@ class JavaPriorityQueue(Generic[T]):
 
         Without ties, a heap that took no harm gives it sorted, so it needn't be taken apart.
         """
-        keys = list(map(self._key, self._heap))
+        key = self._keys.__getitem__
+        keys = list(map(key, self._heap))
         parents = chain.from_iterable(zip(keys, keys, strict=True))
-        drained = sorted(self._heap, key=self._key)
-        ranks = list(map(self._key, drained))
+        drained = sorted(self._heap, key=key)
+        ranks = list(map(key, drained))
         if all(map(lt, parents, keys[1:])) and all(map(lt, ranks, ranks[1:])):
             self._heap.clear()
             return drained
@@ -70,33 +84,31 @@ class JavaPriorityQueue(Generic[T]):
             self._sift_up(place, last)
 
     def _sift_up(self, place: int, element: T) -> None:
-        heap, key = self._heap, self._key
-        own = key(element)
+        heap, keys = self._heap, self._keys
+        own = keys[element]
         while place > 0:
             parent = (place - 1) >> 1
             above = heap[parent]
-            if not own < key(above):
+            if not own < keys[above]:
                 break
             heap[place] = above
             place = parent
         heap[place] = element
 
     def _sift_down(self, place: int, element: T) -> None:
-        heap, key = self._heap, self._key
-        size = len(heap)
-        inner = size >> 1
-        own = key(element)
-        while place < inner:
-            child = 2 * place + 1
+        heap, keys = self._heap, self._keys
+        last = len(heap) - 1
+        own = keys[element]
+        child = 2 * place + 1
+        while child <= last:
             below = heap[child]
-            least = key(below)
-            right = child + 1
-            if right < size:
-                other = key(heap[right])
-                if other < least:
-                    child, below, least = right, heap[right], other
+            least = keys[below]
+            if child < last and (other := keys[heap[child + 1]]) < least:
+                child += 1
+                below, least = heap[child], other
             if not least < own:
                 break
             heap[place] = below
             place = child
+            child = 2 * place + 1
         heap[place] = element

@@ -100,7 +100,6 @@ def _in_turn(waiting: Sequence[_Copy], catch_up: CatchUp) -> Iterator[_Copy]:
     offered = sorted(waiting, key=lambda copy: number[copy[0]])
     offered.sort(key=lambda copy: copy[1])
     turns = [turn[task] for task, _ in offered]
-    queue = JavaPriorityQueue[int](turns.__getitem__)
-    for index in range(len(offered)):
-        queue.offer(index)
+    queue = JavaPriorityQueue[int](turns)
+    queue.offer_all(range(len(offered)))
     return (offered[queue.poll()] for _ in range(len(offered)))

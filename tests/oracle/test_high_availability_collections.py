@@ -20,7 +20,7 @@ def test_equal_elements_leave_the_queue_in_javas_order(
     jvm: Any, offered: list[str], removed: list[str]
 ) -> None:
     theirs = jvm.java.util.PriorityQueue(11, jvm.java.lang.String.CASE_INSENSITIVE_ORDER)
-    ours = JavaPriorityQueue[str](str.lower)
+    ours = JavaPriorityQueue[str]({letter: letter.lower() for letter in "aAbBcCdD"})
     for letter in offered:
         theirs.offer(letter)
         ours.offer(letter)

@@ -155,7 +155,7 @@ def test_the_least_loaded_eligible_client_is_taken_and_the_others_stay() -> None
 def test_a_queue_whose_keys_stand_still_hands_out_the_least(
     numbers: list[int], data: st.DataObject
 ) -> None:
-    queue = JavaPriorityQueue[int](lambda number: number)
+    queue = JavaPriorityQueue[int]({number: number for number in numbers})
     left = list(numbers)
     for number in numbers:
         queue.offer(number)
@@ -170,7 +170,7 @@ def test_a_queue_whose_keys_stand_still_hands_out_the_least(
 def test_a_queue_is_drained_as_polls_would_empty_it_harmed_or_not(
     keys: list[int], data: st.DataObject
 ) -> None:
-    drained, polled = (JavaPriorityQueue[int](keys.__getitem__) for _ in range(2))
+    drained, polled = (JavaPriorityQueue[int](keys) for _ in range(2))
     for element in range(len(keys)):
         drained.offer(element)
         polled.offer(element)
@@ -181,7 +181,7 @@ def test_a_queue_is_drained_as_polls_would_empty_it_harmed_or_not(
 
 
 def test_taking_from_an_empty_queue_or_what_is_not_there_is_an_error() -> None:
-    queue = JavaPriorityQueue[int](lambda number: number)
+    queue = JavaPriorityQueue[int]([])
     with pytest.raises(IndexError):
         queue.poll()
     with pytest.raises(ValueError, match="not in list"):
