@@ -32,7 +32,8 @@ COMMIT_COLUMNS = pa.schema(
         pa.field("metadata", pa.string()),
         pa.field("commit_time_ms", pa.int64(), nullable=False),
         pa.field("expire_time_ms", pa.int64()),
-        pa.field("topic_id", pa.binary(16)),
+        # 16 bytes; not of Arrow's fixed size, which Spark doesn't take.
+        pa.field("topic_id", pa.binary()),
         pa.field("log_partition", pa.int32(), nullable=False),
         pa.field("log_offset", pa.int64(), nullable=False),
         pa.field("record_time_ms", pa.int64(), nullable=False),
@@ -102,7 +103,7 @@ def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
         metadata if present.all() else pc.if_else(pa.array(present), metadata, None),
         pa.array(time),
         pa.array(fields["expire"], mask=fields["expire"] == -1),
-        _fixed_bytes(fields["topic_id"]),
+        _topic_ids(fields["topic_id"]),
         batch.column("partition").cast(pa.int32()),
         batch.column("offset").cast(pa.int64()),
         pa.array(record_time),
@@ -168,10 +169,11 @@ def _read_topic_id(values: ColumnReader) -> NDArray[np.void]:
     return topic_id
 
 
-def _fixed_bytes(items: NDArray[np.void]) -> pa.FixedSizeBinaryArray:
+def _topic_ids(items: NDArray[np.void]) -> pa.BinaryArray:
     """Make a column of them, null where there are only zeroes."""
     halves = items.view(np.int64).reshape(-1, 2)
     known = np.packbits((halves[:, 0] | halves[:, 1]) != 0, bitorder="little")
-    return pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(_TOPIC_ID_BYTES), len(items), [pa.py_buffer(known), pa.py_buffer(items)]
+    bounds = np.arange(len(items) + 1, dtype=np.int32) * _TOPIC_ID_BYTES
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(items), [pa.py_buffer(each) for each in (known, bounds, items)]
     )

@@ -66,6 +66,10 @@ def test_only_what_is_not_plain_is_decoded_one_by_one(careful_rows):
 
 
 V4 = wire.offset_commit(COMMIT, 4)
+# Read with a length of two bytes, of which it has three, this ends in another time and no topic id.
+LONG = COMMIT._replace(
+    metadata="m" * 16_387 + "\0", commit_timestamp_ms=NOW_MS - NOW_MS % 256, topic_id=None
+)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,7 @@ V4 = wire.offset_commit(COMMIT, 4)
         wire.offset_commit(COMMIT, 4, {9: b"later"}),
         wire.offset_commit(COMMIT._replace(topic_id=None), 4, {9: b"0123456789abcdef"}),
         wire.offset_commit(COMMIT._replace(topic_id=None), 4, {9: b"a", 10: b"b"}),
-        wire.offset_commit(COMMIT._replace(metadata="m" * 20_000), 4),
+        wire.offset_commit(LONG, 4),
         V4.replace(wire.uvarint(5) + b"seen", b"\x85\x00seen"),
         V4.replace(wire.uvarint(5) + b"seen", b"\x85\x80\x00seen"),
     ],
