@@ -45,6 +45,20 @@ async def test_copies_are_cells_that_say_role_lag_and_why_the_task_moves(page: P
         assert page.errors == []
 
 
+async def test_it_says_who_measured_the_pace_of_copies_and_that_spark_is_silent(page: Page) -> None:
+    measured = application() | {"rates": {"spark": 2, "own": 1}}
+    silent = application() | {"rates": {"own": 3, "silent_since_ms": now_ms() - 120_000}}
+    async with serving(state(applications=[measured])) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('2 measured by Spark, 1 by their own positions')")
+        assert "nothing from Spark any more" not in await page.evaluate(TEXT)
+        server.state = state(applications=[silent])
+        server.push()
+        await page.until(f"{TEXT}.includes('3 by their own positions')")
+        assert "nothing from Spark any more: the last came 2 min" in await page.evaluate(TEXT)
+        assert page.errors == []
+
+
 async def test_every_movement_is_told_and_equal_ones_share_a_row(page: Page) -> None:
     told = application(tasks=5)
     swap = {"from": A, "to": B, "kind": "swap", "reason": "the active belongs there", "lag": 800}
