@@ -262,8 +262,9 @@ def test_check_names_everything_that_is_missing(
         "missing: READ on the topic caughtup-task-positions",
         "missing: READ on the topic caughtup-catch-up-rates",
         "missing: READ on the topic caughtup-application-states",
+        "missing: READ on the topic caughtup-pipeline-progress",
     ]
-    assert checked.message.endswith("(and 10 more)")
+    assert checked.message.endswith("(and 11 more)")
 
 
 def test_a_user_who_may_do_nothing_is_told_what_to_allow(
