@@ -85,8 +85,21 @@ def one_line(error: Exception) -> str:
         while cause.getCause() is not None:
             cause = cause.getCause()
         text = cause.getMessage() or cause.toString()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = _raised(text) or [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+def _raised(text: str) -> list[str]:
+    """Give the lines that follow the last frame of a Python traceback; none where there is none."""
+    lines = text.splitlines()
+    frames = [number for number, line in enumerate(lines) if line.startswith('  File "')]
+    if not frames:
+        return []
+    said = [line for line in lines[frames[-1] + 1 :] if line and not line[0].isspace()]
+    # What py4j raises says in its second line what the JVM did.
+    if len(said) > 1 and said[0].startswith("py4j."):
+        said = said[1:]
+    return [line.removeprefix(": ").strip() for line in said]
 
 
 def _use_java(java_home: Path | None) -> None:
