@@ -35,17 +35,21 @@ def test_no_java_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         ("\n  \n first", "first"),
         ("", "ValueError"),
         (
-            "Raised. Message: Traceback (most recent call last):\n"
-            '  File "a.py", line 1, in f\n    f()\nKeyError: 1\n'
-            "During handling of the above exception, another exception occurred:\n"
-            'Traceback (most recent call last):\n  File "b.py", line 2, in g\n    g()\n    ^^^\n'
-            "ValueError: the disk is full\nin two lines\n\tat org.apache.spark.X(X.scala:1)\n",
+            (
+                "Raised. Message: Traceback (most recent call last):\n"
+                '  File "a.py", line 1, in f\n    f()\nKeyError: 1\n'
+                "During handling of the above exception, another exception occurred:\n"
+                'Traceback (most recent call last):\n  File "b.py", line 2, in g\n    g()\n    ^^^\n'
+                "ValueError: the disk is full\nin two lines\n\tat org.apache.spark.X(X.scala:1)\n"
+            ),
             "ValueError: the disk is full",
         ),
         (
-            'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\n'
-            "py4j.protocol.Py4JJavaError: An error occurred while calling o1.count.\n"
-            ": java.io.IOException: No space left on device\n\tat java.base/x\n",
+            (
+                'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\n'
+                "py4j.protocol.Py4JJavaError: An error occurred while calling o1.count.\n"
+                ": java.io.IOException: No space left on device\n\tat java.base/x\n"
+            ),
             "java.io.IOException: No space left on device",
         ),
     ],
