@@ -62,6 +62,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 Event = Reported | Ended
 
+_LARGEST_PARTITION = 2**31 - 1
 _Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -74,7 +75,7 @@ class _PositionRecord(msgspec.Struct):
 class _EndOffsetsRecord(msgspec.Struct):
     schema: int
     topic: str
-    partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+    partition: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_PARTITION)]
     end_offset: _Offset
     as_of_ms: _Offset
 
@@ -152,7 +153,8 @@ def _reported(record: KafkaRecord) -> Reported | None:
 def _ended(record: KafkaRecord) -> Ended:
     if record.value is None:
         topic, dash, partition = (record.key or b"").decode().rpartition("-")
-        if not (topic and dash and partition.isascii() and partition.isdigit()):
+        digits = partition.isascii() and partition.isdigit()
+        if not (topic and dash and digits and int(partition) <= _LARGEST_PARTITION):
             raise ValueError(f"{record.key!r} is not a topic-partition such as orders-3")
         return Ended(topic, int(partition), record.offset, record.timestamp_ms, None)
     ends = _decode_ends(record.value)
