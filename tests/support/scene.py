@@ -22,6 +22,7 @@ from caughtup.demo.topics import create_topics
 from caughtup.models.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
+from caughtup.pipelines.progress_records import encode_progress
 from caughtup.pipelines.rate_records import partition_key, rates_value
 from caughtup.pipelines.rate_state import Rates
 from tests.support import wire
@@ -39,6 +40,8 @@ PAYMENTS = "payments"
 AUDIT = "payments-audit"
 #: Groups on one topic: one reads more slowly than is written, one went back.
 LEDGER, SLOW, REPLAY = "ledger", "ledger-slow", "ledger-replay"
+#: A stream of the data pipeline.
+STREAM = "history"
 CONTROLLER = 1
 _OFFSETS_PARTITIONS = 4
 _THROTTLE_BYTES = 100_000
@@ -85,6 +88,7 @@ class Scene(ClosedOnExit):
         self._groups_that_do_not_keep_up()
         self._unreadable_record()
         self._catch_up_rate()
+        self._stream()
         self._reassignments()
         self._third_instance()
         while not self._stands_still():
@@ -169,6 +173,16 @@ class Scene(ClosedOnExit):
         value = rates_value({"topic": partition.topic, "partition": 0}, rates, trigger_seconds=10)
         producer.produce("caughtup-catch-up-rates", value, partition_key(partition))
         assert producer.flush(30) == 0
+
+    def _stream(self) -> None:
+        """Tell of a stream what a job on Spark would tell."""
+        batch = {"batch": 2, "batch_seconds": 4.5, "rows": 900, "rows_per_second": 200.0}
+        known = {"offsets_behind": 70, "quarantined": 1, "state_rows": 12}
+        record = encode_progress("running", {"trigger_seconds": 600.0, **batch, **known})
+        producer = Producer(self.stage.cluster.client_config())
+        producer.produce("caughtup-pipeline-progress", record, STREAM.encode())
+        assert producer.flush(30) == 0
+        self._wait("the stream to be shown", lambda: self.stage.page()["streams"])
 
     def _reassignments(self) -> None:
         """Move a partition to its end, and another one so slowly that it stays on its way."""
