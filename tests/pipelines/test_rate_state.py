@@ -1,8 +1,7 @@
-"""Rates of a slot, against all samples worked through anew, and how what is known is forgotten."""
+"""Rates of a slot, against all samples worked through anew."""
 
 from __future__ import annotations
 
-import json
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -13,56 +12,18 @@ from hypothesis import strategies as st
 
 from caughtup.models.catch_up_rates import FEWEST_SAMPLES
 from caughtup.pipelines.rate_records import Ended, Event, Reported
-from caughtup.pipelines.rate_slots import FORGOTTEN_MS, Output, Slot, SlotState
 from caughtup.pipelines.rate_state import BUCKETS, LOOK_HOLDS_MS
-
-START = 1_800_000_000_000
-SECOND = 1_000
-MINUTE = 60 * SECOND
-CHANGELOG = "orders-counts-changelog"
-OTHER = "orders-sums-changelog"
-COPY = ["orders", "a", "0_1"]
-WINDOWS = (60, 300, 900)
-
-
-def ended(at_ms: int, end: int | None, topic: str = CHANGELOG, offset: int = 0) -> Ended:
-    return Ended(topic, 1, offset or at_ms, at_ms, end)
-
-
-def reported(at_ms: int, lags: dict[str, int] | None, offset: int = 0) -> Reported:
-    return Reported(*COPY, 1, offset or at_ms, at_ms, lags)
-
-
-class Job:
-    """One slot, its state packed and unpacked between batches; what was written last, by key."""
-
-    def __init__(self) -> None:
-        self.saved: bytes | None = None
-        self.written: dict[str, Any] = {}
-
-    def take(self, *events: Event, before_ms: int = 0) -> list[Output]:
-        slot = self._slot()
-        return self._keep(slot, list(slot.take(events, before_ms)))
-
-    def forget(self, before_ms: int) -> list[Output]:
-        slot = self._slot()
-        return self._keep(slot, list(slot.forget(before_ms)))
-
-    def rate(self, key: list[Any], seconds: int = 60) -> dict[str, Any]:
-        windows = {each["seconds"]: each for each in self.written[json.dumps(key)]["windows"]}
-        found: dict[str, Any] = windows[seconds]
-        return found
-
-    def _slot(self) -> Slot:
-        state = msgspec.msgpack.decode(self.saved, type=SlotState) if self.saved else SlotState()
-        return Slot(state, 10)
-
-    def _keep(self, slot: Slot, written: list[Output]) -> list[Output]:
-        self.saved = None if slot.state is None else msgspec.msgpack.encode(slot.state)
-        for key, value in written:
-            self.written[json.dumps(json.loads(key))] = value and json.loads(value)
-        return written
-
+from tests.support.rate_job import (
+    CHANGELOG,
+    COPY,
+    OTHER,
+    SECOND,
+    START,
+    WINDOWS,
+    Job,
+    ended,
+    reported,
+)
 
 # What the job should say, from all samples at once and as plainly as possible.
 
@@ -184,91 +145,3 @@ def copy_windows(seen: list[Event]) -> dict[int, tuple[dict[int, int], dict[int,
             {at: end for at, (_, end) in these.items()},
         )
     return windows
-
-
-def minute_of_reports(job: Job, begin_ms: int, lag: int = 1_000) -> None:
-    """A log that grows by 10 a second, and a copy that stays behind it by as much."""
-    for step in range(0, 61, 5):
-        at_ms = begin_ms + step * SECOND
-        job.take(ended(at_ms, 100_000 + (at_ms - START) // 100), reported(at_ms, {CHANGELOG: lag}))
-
-
-def test_a_copy_that_started_over_has_no_rate_from_before() -> None:
-    job = Job()
-    minute_of_reports(job, START)
-    assert job.rate(COPY)["position_per_second"] == 10
-    minute_of_reports(job, START + MINUTE, lag=99_000)
-    windows = [job.rate(COPY, seconds) for seconds in WINDOWS]
-    assert [window["samples"] for window in windows] == [12, 5, 2]
-    assert windows[0]["position_per_second"] == 10
-
-
-def test_a_log_that_was_made_anew_has_no_growth_from_before() -> None:
-    job = Job()
-    minute_of_reports(job, START)
-    job.take(ended(START + 2 * MINUTE, 5))
-    assert job.rate([CHANGELOG, 1], 900)["end_samples"] == 1
-
-
-def test_an_active_that_runs_and_a_copy_that_is_gone_are_withdrawn_once() -> None:
-    job = Job()
-    minute_of_reports(job, START)
-    key = msgspec.json.encode(COPY)
-    assert job.take(reported(START + 2 * MINUTE, None)) == [Output(key, None)]
-    assert job.take(reported(START + 3 * MINUTE, None)) == []
-
-
-def test_an_incomplete_picture_has_no_rate() -> None:
-    job = Job()
-    assert job.take(reported(START, {CHANGELOG: 5})) == []  # nobody told where the log ends
-    job.take(ended(START + MINUTE, 50))
-    assert job.take(reported(START + MINUTE, {CHANGELOG: 5, OTHER: 1})) == []
-    too_late = START + MINUTE + LOOK_HOLDS_MS + 1
-    assert job.take(reported(too_late, {CHANGELOG: 5})) == []  # nobody looks any more
-
-
-def test_what_does_not_change_is_written_once_a_minute() -> None:
-    job = Job()
-    written = []
-    for second in range(0, 2_000, 45):
-        at_ms = START + second * SECOND
-        out = job.take(ended(at_ms, 70), reported(at_ms, {CHANGELOG: 7}))
-        written.append((second, sum(json.loads(key) == COPY for key, _ in out)))
-    late = [second for second, count in written if count and second > 1_000]
-    assert {after - before for before, after in pairwise(late)} == {90}
-
-
-def test_only_changelogs_are_followed_and_those_that_a_report_names() -> None:
-    job = Job()
-    assert job.take(ended(START, 10, "payments")) == []
-    written = job.take(ended(START, 10, "payments"), reported(START, {"payments": 3}))
-    assert [json.loads(key) for key, _ in written] == [["payments", 1], COPY]
-
-
-def test_what_has_no_news_is_forgotten_by_the_slots_own_time_and_by_the_streams() -> None:
-    job = Job()
-    minute_of_reports(job, START)
-    newest = START + MINUTE
-    assert job.forget(newest) == []
-    (gone,) = job.take(ended(newest + 1, 101_000), before_ms=newest + 1)[:1]
-    assert gone == Output(msgspec.json.encode(COPY), None)
-    far = ended(newest + FORGOTTEN_MS + 2, 5, OTHER)
-    assert Output(msgspec.json.encode([CHANGELOG, 1]), None) in job.take(far)
-    assert [json.loads(key) for key, _ in job.forget(far.at_ms + 1)] == [[OTHER, 1]]
-    assert job.saved is None
-
-
-def test_the_state_is_bounded_however_often_somebody_reports() -> None:
-    job = Job()
-    size = 0
-    for minute in range(40):
-        events = [
-            event
-            for tick in range(600)
-            for at_ms in [START + minute * MINUTE + tick * 100]
-            for event in (ended(at_ms, at_ms - START), reported(at_ms, {CHANGELOG: 100}))
-        ]
-        job.take(*events)
-        assert job.saved is not None
-        size = max(size, len(job.saved))
-    assert size < 3 * (BUCKETS + 2) * 2 * 20
