@@ -15,8 +15,9 @@ STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
 _TRIGGERS = 3
 #: A stream that takes what there is and ends has no trigger: its one batch may be long.
 _ONCE_SECONDS = 600.0
-#: Starting Spark's workers and planning a first batch takes as long as several short triggers.
 _LEAST_SECONDS = 60.0
+#: The first batch starts Spark's workers, and may hold all that came while no stream ran.
+_FIRST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,12 @@ class StreamProgress:
         """Say from when on (ms) silence means that something is wrong.
 
         Three triggers after it was last heard, or three times the last batch where that took
-        longer than a trigger; never less than a minute.
+        longer than a trigger; never less than a minute, nor than ten before the first batch.
         """
         trigger = _ONCE_SECONDS if self.trigger_seconds is None else self.trigger_seconds
         usual = max(trigger, self.batch_seconds or 0.0)
-        return self.heard_ms + 1000 * max(_TRIGGERS * usual, _LEAST_SECONDS)
+        least = _FIRST_SECONDS if self.batch is None else _LEAST_SECONDS
+        return self.heard_ms + 1000 * max(_TRIGGERS * usual, least)
 
     def status(self, now_ms: int) -> Status:
         """Say how the stream fares at a moment (ms)."""

@@ -17,7 +17,7 @@ from caughtup.models.pipeline_progress import (
 )
 
 HEARD = 1_000_000
-RUNNING = StreamProgress("running", HEARD, trigger_seconds=100.0, batch_seconds=4.0)
+RUNNING = StreamProgress("running", HEARD, trigger_seconds=100.0, batch=7, batch_seconds=4.0)
 
 seconds = st.none() | st.floats(0, 1e6)
 
@@ -39,6 +39,13 @@ def test_a_stream_is_late_after_three_triggers_or_three_of_its_batches(
     told = replace(RUNNING, trigger_seconds=trigger, batch_seconds=batch)
     assert told.status(HEARD + 1000 * limit) == "running"
     assert told.status(HEARD + 1000 * limit + 1) == "late"
+
+
+@pytest.mark.parametrize(("trigger", "limit"), [(10.0, 600), (100.0, 600), (1000.0, 3000)])
+def test_the_first_batch_may_take_ten_minutes(trigger: float, limit: int) -> None:
+    begun = StreamProgress("running", HEARD, trigger)
+    assert begun.status(HEARD + 1000 * limit) == "running"
+    assert begun.status(HEARD + 1000 * limit + 1) == "late"
 
 
 @pytest.mark.parametrize("state", ["stopped", "failed"])
