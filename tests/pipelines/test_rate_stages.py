@@ -13,6 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.pipelines.rate_stages import rate_records
 
+#: A busy machine starts Spark and its workers slowly.
+pytestmark = pytest.mark.timeout(600)
 RECORD = "topic string, partition int, offset bigint, timestamp_ms bigint, key binary, value binary"
 POSITIONS, ENDS = "positions", "ends"
 CHANGELOG = "orders-counts-changelog"
