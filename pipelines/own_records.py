@@ -63,7 +63,7 @@ def decode_own(table: str, records: Iterable[Record]) -> tuple[list[Row], list[U
         try:
             fields = decode(record)
             text = None if record.value is None else record.value.decode()
-        except (DecodeError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except (DecodeError, msgspec.MsgspecError, ValueError, RecursionError) as error:
             undecodable.append(Undecodable(record, " ".join(str(error).split())))
             continue
         missing = (None,) * (len(names) - len(fields) - 3)

@@ -279,6 +279,7 @@ def test_a_record_of_another_release_or_broken_says_so_in_one_line_and_loses_not
     [
         ("end_offsets", None, None, "not a topic-partition"),
         ("end_offsets", b"orders-2147483648", None, "no topic has a partition 2147483648"),
+        ("end_offsets", b"orders-" + b"9" * 5_000, None, "digits"),
         ("reassignments", b"orders", None, "not a topic-partition"),
         ("decisions", None, None, "neither a key nor a value"),
         ("decisions", b"\xff", None, "utf-8"),
