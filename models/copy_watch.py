@@ -37,15 +37,12 @@ class CopyWatch:
         self.probing: Probing | None = None
         self.history = ProbingHistory()
         self._table = WarmupTable(parameters)
+        self._rates: Mapping[CopyKey, CatchUpRate] = {}
         self._rated: frozenset[CopyKey] = frozenset()
 
     def take_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
-        """Take the rates from outside that there are now: copies without go by their own."""
-        for copy in self._rated - rates.keys():
-            self._table.take_rate(copy, None)
-        for copy, rate in rates.items():
-            self._table.take_rate(copy, rate)
-        self._rated = frozenset(rates)
+        """Take the rates from outside that there are now, for when copies are judged next."""
+        self._rates = rates
 
     def rate_sources(self) -> Counter[str]:
         """Count the copies whose pace is known by where it is from, as ``SOURCES`` names it."""
@@ -161,6 +158,11 @@ class CopyWatch:
         self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
 
     def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[CopyKey]:
+        for copy in self._rated - self._rates.keys():  # these go by their own again
+            self._table.take_rate(copy, None)
+        for copy, rate in self._rates.items():
+            self._table.take_rate(copy, rate)
+        self._rated = frozenset(self._rates)
         copies = {}
         for assessment in self._table.assess(now_ms):
             copies[assessment.copy] = assessment

@@ -129,6 +129,17 @@ def test_a_recommendation_says_whose_rates_it_counts_on(source: str) -> None:
     assert record["inputs"]["rates"] == source
 
 
+def test_a_rate_counts_for_copies_that_are_judged_for_the_first_time() -> None:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *WARMING))
+    list(state.decide(START_MS + 1_000))
+    now_ms = START_MS + 40_000
+    list_ends(state, ENDS, at_ms=now_ms)
+    apply_record(state, KEY, written(2_000, now_ms))
+    assert watch(state, now_ms)["rates"] == "spark"
+
+
 def test_a_recommendation_before_any_pace_is_known_names_no_rates() -> None:
     state = cluster_state()
     known_ends(state)

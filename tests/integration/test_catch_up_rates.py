@@ -24,7 +24,7 @@ from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from tests.support.following import read_topic
-from tests.support.service import Service, wait_for
+from tests.support.service import Service, caughtup, wait_for
 
 PARTITIONS = 2
 ORDERS = 8_000
@@ -181,6 +181,15 @@ def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_
         minute = newest["windows"][0]
         assert minute["position_per_second"] == pytest.approx(PER_SECOND, rel=0.1)
         assert minute["end_offset_per_second"] == 0
+
+        # Without the service the same is to be had from the topic.
+        shown = caughtup(
+            "lag", name, "--format", "json", "--config", service.settings_file, directory=tmp_path
+        )
+        lines = [line for line in shown.lines if line["kind"] == "task"]
+        copy = {field: measured[field] for field in ("task", "process")}
+        (line,) = (line for line in lines if copy.items() <= line.items())
+        assert (line["role"], line["rates"]) == ("warmup", "spark"), line
 
         job.kill()
         wait_for("its own rate", lambda: warm_up().get("rates") == "own", SECONDS)
