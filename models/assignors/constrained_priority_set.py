@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from math import lcm
+from typing import Any
 
 from caughtup.models.assignors.client_state import ClientState
 from caughtup.models.assignors.java_hash_order import ClientHashOrder
-from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
+from caughtup.models.assignors.java_number_queue import JavaNumberQueue
 
 #: Loads of whole numbers compare faster than floating point; beyond this they aren't small any more.
 _MOST_SHARES = 1 << 30
@@ -32,42 +33,46 @@ class ConstrainedPrioritySet:
             for client in clients
         ]
         self._ranks = [self._rank(place) for place in range(len(clients))]
+        self._places = {rank: place for place, rank in enumerate(self._ranks)}
         self._order = ClientHashOrder([client.process_id for client in clients], 0)
-        self._queue = JavaPriorityQueue[int](self._ranks)
-        self._queued: set[int] = set()
-        for place in range(len(clients)):
-            self._offer(place)
+        self._queue = JavaNumberQueue[Any]()
+        self._queue.offer_all(self._ranks)
+        self._queued = set(range(len(clients)))
 
     def poll(self, eligible: AbstractSet[int]) -> int | None:
         """Take out the least loaded client that is eligible; None when none is."""
         if eligible.isdisjoint(self._queued):
-            self._turn_over()
+            self._offer_all([self._places[rank] for rank in self._queue.drain()])
             return None
-        queue = self._queue
+        places, poll = self._places, self._queue.poll
         passed_over: list[int] = []
-        while (place := queue.poll()) not in eligible:
+        while (place := places[poll()]) not in eligible:
             passed_over.append(place)
         self._queued.remove(place)
         if passed_over:
-            queue.offer_all(self._order.of(passed_over))
+            self._offer_all(passed_over)
         return place
 
-    def _turn_over(self) -> None:
-        """Take out all the clients, of whom none is eligible, and queue them again."""
-        self._queue.offer_all(self._order.of(self._queue.drain()))
+    def _offer_all(self, places: Sequence[int]) -> None:
+        """Queue again clients that were taken out in this order."""
+        self._queue.offer_all(map(self._ranks.__getitem__, self._order.of(places)))
 
     def offer_changed(self, source: int, destination: int) -> None:
         """Queue again, in this order, two clients whose loads have changed."""
-        for place in (source, destination):
-            self._ranks[place] = self._rank(place)
-        self._offer(source)
-        self._offer(destination)
-
-    def _offer(self, place: int) -> None:
-        if place in self._queued:
-            self._queue.remove(place)
-        self._queued.add(place)
-        self._queue.offer(place)
+        both = source, destination
+        for place in both:
+            before, rank = self._ranks[place], self._rank(place)
+            if rank != before:
+                if place in self._queued:
+                    self._queue.change(before, rank)
+                del self._places[before]
+                self._ranks[place] = rank
+                self._places[rank] = place
+        for place in both:
+            if place in self._queued:
+                self._queue.remove(self._ranks[place])
+            self._queued.add(place)
+            self._queue.offer(self._ranks[place])
 
     def _rank(self, place: int) -> int | tuple[float, int]:
         client, weight = self._clients[place], self._weights[place]

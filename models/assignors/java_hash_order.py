@@ -55,7 +55,9 @@ class ClientHashOrder:
         return [place for place in order if place not in excluded]
 
     def _walk(self, places: Sequence[int], table: int) -> list[int]:
-        if not self._crowds(places, table):
+        # Asked for once a poll: most sets are far too small to crowd anything.
+        small = len(places) < _CROWDED or table >= self._uncrowded_from
+        if small or not self._crowds(places, table):
             return self._by_bucket(places, max(table, grown_table(len(places))))
         return list(JavaHashMap[int](self._codes.__getitem__, table, places))
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
-from operator import lt
 from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -56,21 +54,6 @@ class JavaPriorityQueue(Generic[T]):
         head = heap[0]
         self._sift_down(0, last)
         return head
-
-    def drain(self) -> list[T]:
-        """Take out everything, in the order in which polls would give it.
-
-        Without ties, a heap that took no harm gives it sorted, so it needn't be taken apart.
-        """
-        key = self._keys.__getitem__
-        keys = list(map(key, self._heap))
-        parents = chain.from_iterable(zip(keys, keys, strict=True))
-        drained = sorted(self._heap, key=key)
-        ranks = list(map(key, drained))
-        if all(map(lt, parents, keys[1:])) and all(map(lt, ranks, ranks[1:])):
-            self._heap.clear()
-            return drained
-        return [self.poll() for _ in range(len(self._heap))]
 
     def remove(self, element: T) -> None:
         """Take out an element, wherever it is. Raises ValueError when it isn't there."""

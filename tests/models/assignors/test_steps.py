@@ -11,6 +11,7 @@ from caughtup.models.assignors.catch_up import UNBOUNDED, CatchUp, is_caught_up
 from caughtup.models.assignors.client_state import ClientState
 from caughtup.models.assignors.constrained_priority_set import ConstrainedPrioritySet
 from caughtup.models.assignors.default_standby import assign_default_standbys
+from caughtup.models.assignors.java_number_queue import JavaNumberQueue
 from caughtup.models.assignors.java_priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.scenario import Client
 from caughtup.models.ids import TaskId
@@ -166,18 +167,36 @@ def test_a_queue_whose_keys_stand_still_hands_out_the_least(
 
 
 @settings(print_blob=True)
-@given(st.lists(st.integers(0, 30), max_size=40), st.data())
-def test_a_queue_is_drained_as_polls_would_empty_it_harmed_or_not(
-    keys: list[int], data: st.DataObject
+@given(st.permutations(range(24)), st.lists(st.integers(0, 10_000), max_size=60))
+def test_a_queue_of_numbers_is_the_same_heap_as_javas_harmed_or_not(
+    ranks: list[int], steps: list[int]
 ) -> None:
-    drained, polled = (JavaPriorityQueue[int](keys) for _ in range(2))
-    for element in range(len(keys)):
-        drained.offer(element)
-        polled.offer(element)
-    for element in data.draw(st.lists(st.sampled_from(range(len(keys))))) if keys else []:
-        keys[element] = data.draw(st.integers(0, 30))
-    assert drained.drain() == [polled.poll() for _ in range(len(keys))]
-    assert not len(drained)
+    keys = [rank * 100 for rank in ranks]  # of places, which the general queue holds
+    general, numbers = JavaPriorityQueue[int](keys), JavaNumberQueue[int]()
+    general.offer_all(range(len(keys)))
+    numbers.offer_all(keys)
+    left = set(range(len(keys)))
+    for step in steps:
+        place, kind = step % len(keys), step // 2_500
+        if place not in left:
+            general.offer(place)
+            numbers.offer(keys[place])
+            left.add(place)
+        elif kind == 0:
+            polled = general.poll()
+            assert numbers.poll() == keys[polled]
+            left.remove(polled)
+        elif kind == 1:
+            general.remove(place)
+            numbers.remove(keys[place])
+            left.remove(place)
+        else:
+            changed = step * 100 + place  # no other place's key ever
+            numbers.change(keys[place], changed)
+            keys[place] = changed
+    polls = [keys[general.poll()] for _ in range(len(left))]
+    assert numbers.drain() == polls
+    assert not len(numbers)
 
 
 def test_taking_from_an_empty_queue_or_what_is_not_there_is_an_error() -> None:
