@@ -176,7 +176,8 @@ def _write(
     else:
         placed = old.repartition(work.most)
     ordered = placed.sortWithinPartitions(*keys) if keys else placed
-    ordered.write.option("compression", "zstd").parquet(staging)
+    # Executors of a killed driver may go on for a moment, and leave something there.
+    ordered.write.mode("overwrite").option("compression", "zstd").parquet(staging)
     rows = old.count()
     staged = {
         name: size for name, size in files.sizes(staging).items() if name.endswith(".parquet")

@@ -92,8 +92,9 @@ def test_killed_while_it_ends_what_another_left_it_is_ended_by_the_third(
             assert is_tidy(root)
 
 
+@pytest.mark.parametrize("undone_before", [False, True])
 def test_killed_while_spark_writes_it_is_undone_and_done_again(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undone_before: bool
 ) -> None:
     place = small_history(tmp_path)
     before, write = rows_in(tmp_path), job._write
@@ -110,6 +111,9 @@ def test_killed_while_spark_writes_it_is_undone_and_done_again(
             run_compaction(spark, tmp_path)
     assert not is_tidy(tmp_path)
     assert rows_in(tmp_path) == before
+    if undone_before:  # and a killed driver's executors went on writing
+        for journal in (tmp_path / "_compactions").iterdir():
+            journal.unlink()
     run_compaction(spark, tmp_path)
     assert rows_in(tmp_path) == before
     assert is_tidy(tmp_path)
