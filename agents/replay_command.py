@@ -47,6 +47,12 @@ from caughtup.models.replay_settings import Setting, replay_settings
     help="high_availability or minimal_movement. May be repeated. [default: high_availability]",
 )
 @click.option(
+    "--bytes-per-offset",
+    type=click.IntRange(1, 1 << 30),
+    metavar="BYTES",
+    help="What an offset of the changelogs weighs, to estimate the bytes copied.",
+)
+@click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     metavar="FILE",
@@ -67,6 +73,7 @@ def replay(
     groups: tuple[str, ...],
     what: tuple[str, ...],
     assignors: tuple[str, ...],
+    bytes_per_offset: int | None,
     report: Path | None,
     output: str | None,
     master: str | None,
@@ -86,7 +93,7 @@ def replay(
         raise UserError(f"there are no generations of {missing[0]} at {source}")
     if not rows:
         raise UserError(f"there are no generations at {source}")
-    found = parts(rows, settings, by_group=bool(groups))
+    found = parts(rows, settings, by_group=bool(groups), bytes_per_offset=bytes_per_offset)
     _print(found, form)
     if report is not None:
         _write(report, write_report(source, found))

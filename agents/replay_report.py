@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from caughtup.agents.replay_plots import MEASURES, bars, timeline
-from caughtup.agents.replay_tables import COLUMNS, Part, notes
+from caughtup.agents.replay_tables import Part, columns, notes
 
 #: More dots than these hide each other, and make a page of megabytes.
 _MOST_DOTS = 2_000
@@ -49,10 +49,11 @@ def report(source: str, parts: Sequence[Part]) -> str:
 def _section(part: Part) -> Iterator[str]:
     groups = len({row.group for row in part.rows})
     yield f"<section><h2>{escape(part.group) if part.group else f'{groups:,} groups'}</h2>"
+    shown = columns(part)
     yield "<div><table><thead><tr><th>setting</th>"
-    yield "".join(f"<th>{escape(name)}</th>" for name in COLUMNS) + "</tr></thead><tbody>"
+    yield "".join(f"<th>{escape(name)}</th>" for name in shown) + "</tr></thead><tbody>"
     for one in part.summaries:
-        cells = "".join(f"<td>{escape(written(one))}</td>" for written in COLUMNS.values())
+        cells = "".join(f"<td>{escape(written(one))}</td>" for written in shown.values())
         kind = ' class="recorded"' if one.recorded else ""
         yield f"<tr{kind}><td>{escape(one.setting)}</td>{cells}</tr>"
     yield "</tbody></table></div>"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 from rich.table import Table
 
+from caughtup.agents.reassignment_rows import size
 from caughtup.models.durations import duration
 from caughtup.models.replay import RECORDED, ReplayRow
 from caughtup.models.replay_settings import Setting
@@ -15,11 +17,19 @@ from caughtup.models.replay_summary import Summary, summarise
 
 
 class Part(NamedTuple):
-    """What is summed up together: one group, or all of them under the name ""."""
+    """What is summed up together: one group, or all of them under the name "".
+
+    ``bytes_per_offset`` is what somebody takes an offset of a changelog to weigh, None if nobody.
+    """
 
     group: str
     summaries: list[Summary]
     rows: list[ReplayRow]
+    bytes_per_offset: int | None = None
+
+    def bytes_copied(self, one: Summary) -> int | None:
+        """Estimate the bytes that a setting copies; None where nobody said what offsets weigh."""
+        return self.bytes_per_offset and one.offsets_copied * self.bytes_per_offset
 
 
 #: Heading → what stands below it.
@@ -38,8 +48,29 @@ COLUMNS: dict[str, Callable[[Summary], str]] = {
 }
 
 
+def columns(part: Part) -> dict[str, Callable[[Summary], str]]:
+    """Give the columns of a part: bytes only where they can be estimated."""
+    found = {}
+    for name, written in COLUMNS.items():
+        found[name] = written
+        if name == "offsets copied" and part.bytes_per_offset is not None:
+            found["bytes copied"] = partial(_bytes_copied, part)
+    return found
+
+
+def _bytes_copied(part: Part, one: Summary) -> str:
+    count = part.bytes_copied(one)
+    if count is None or not one.changes:
+        return ""
+    return f"{'≥ ' * bool(one.offsets_unknown)}about {size(count)}"
+
+
 def parts(
-    rows: Sequence[ReplayRow], settings: Sequence[Setting | None], *, by_group: bool
+    rows: Sequence[ReplayRow],
+    settings: Sequence[Setting | None],
+    *,
+    by_group: bool,
+    bytes_per_offset: int | None = None,
 ) -> list[Part]:
     """Sum rows up, settings in the order in which they were asked for."""
     order = [RECORDED if setting is None else str(setting) for setting in settings]
@@ -48,7 +79,7 @@ def parts(
     for name in names:
         own = [row for row in rows if not by_group or row.group == name]
         summaries = sorted(summarise(own, by_group=False), key=lambda one: order.index(one.setting))
-        found.append(Part(name, summaries, own))
+        found.append(Part(name, summaries, own, bytes_per_offset))
     return found
 
 
@@ -58,10 +89,11 @@ def table(part: Part) -> Table:
     title = part.group or f"{groups:,} groups"
     found = Table(title=f"Replay of {title}", title_justify="left")
     found.add_column("setting")
-    for name in COLUMNS:
+    shown = columns(part)
+    for name in shown:
         found.add_column(name, justify="right")
     for one in part.summaries:
-        found.add_row(one.setting, *(written(one) for written in COLUMNS.values()))
+        found.add_row(one.setting, *(written(one) for written in shown.values()))
     return found
 
 
@@ -71,6 +103,9 @@ def lines(part: Part) -> Iterator[dict[str, Any]]:
         line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}
         if one.offsets_unknown:
             del line["offsets_copied"]
+        elif part.bytes_per_offset is not None:
+            line["bytes_copied"] = part.bytes_copied(one)
+            line["bytes_per_offset"] = part.bytes_per_offset
         yield {"group": part.group or None, **line}
 
 
@@ -87,6 +122,11 @@ def notes(part: Part) -> Iterator[str]:
         yield (
             "Where no pace of copies was seen, every copy is taken to be caught up by the next "
             "rebalance."
+        )
+    if part.bytes_per_offset is not None:
+        yield (
+            f"Bytes are an estimate: offsets times the {part.bytes_per_offset:,} bytes that each "
+            "was said to weigh."
         )
     if doubtful := max((one.doubtful for one in part.summaries), default=0):
         yield (

@@ -44,7 +44,16 @@ def test_a_group_is_replayed_into_lines_a_page_and_a_table(tmp_path: Path) -> No
     result = replay(
         *("--from", str(source), "--group", "orders", "--format", "json"),
         *("--what", "max.warmup.replicas=2,8", "--assignor", "high_availability"),
-        *("--assignor", "minimal_movement", "--report", str(page), "--output", str(table)),
+        *(
+            "--bytes-per-offset",
+            "50",
+            "--assignor",
+            "minimal_movement",
+            "--report",
+            str(page),
+            "--output",
+            str(table),
+        ),
     )
     assert result.exit_code == 0, result.output
     lines = {line["setting"]: line for line in map(json.loads, result.stdout.splitlines())}
@@ -61,6 +70,7 @@ def test_a_group_is_replayed_into_lines_a_page_and_a_table(tmp_path: Path) -> No
     assert (recorded["recorded"], recorded["estimated"]) == (True, False)
     for name in ("copies_built", "offsets_copied", "rebalances", "seconds", "cold_hand_overs"):
         assert recorded[name] == kafkas[name], name
+    assert all(line["bytes_copied"] == 50 * line["offsets_copied"] for line in lines.values())
     assert (kafkas["copies_built"], ours["copies_built"]) == (36, 12)
     written = pyarrow.parquet.read_table(table, columns=["group", "setting"]).to_pylist()
     assert len(written) == 7 * len(orders)

@@ -11,7 +11,7 @@ from caughtup.agents.bench_changes import Change, Variety
 from caughtup.agents.bench_histories import generated_history
 from caughtup.agents.replay_plots import MEASURES, bars, timeline
 from caughtup.agents.replay_report import report
-from caughtup.agents.replay_tables import COLUMNS, Part, notes, parts
+from caughtup.agents.replay_tables import COLUMNS, Part, columns, lines, notes, parts, table
 from caughtup.models.replay import RECORDED, replay_group
 from caughtup.models.replay_settings import Setting, replay_settings
 
@@ -91,6 +91,31 @@ def test_a_change_is_a_dot_as_high_as_its_hours() -> None:
     ordered = sorted(dots, key=lambda name: dots[name], reverse=True)
     assert [hours[name] for name in ordered] == sorted(hours.values())
     assert min(dots.values()) == 10, "the longest is at the top"
+
+
+def test_bytes_are_told_where_somebody_says_what_an_offset_weighs_and_only_there() -> None:
+    plain = part()
+    assert "bytes copied" not in columns(plain)
+    assert all("bytes_copied" not in line for line in lines(plain))
+    assert "Bytes" not in " ".join(notes(plain))
+    weighed = plain._replace(bytes_per_offset=120)
+    for one, line in zip(weighed.summaries, lines(weighed), strict=True):
+        assert line["bytes_copied"] == 120 * one.offsets_copied > 0
+        assert line["bytes_per_offset"] == 120
+    assert "times the 120 bytes that each was said to weigh" in " ".join(notes(weighed))
+    assert [column.header for column in table(weighed).columns][3:5] == [
+        "offsets copied",
+        "bytes copied",
+    ]
+    first, *_ = weighed.summaries
+    known = replace(first, offsets_copied=5_000_000)
+    written = columns(weighed)["bytes copied"]
+    assert written(known) == "about 600 MB"
+    assert written(replace(known, offsets_unknown=1)) == "≥ about 600 MB"
+    assert written(replace(known, changes=0)) == ""
+    page = Page(report("the table", [weighed]))
+    assert "bytes copied" in page.texts
+    assert written(first) in page.texts
 
 
 def test_what_is_not_certain_is_said() -> None:
