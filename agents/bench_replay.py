@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -21,9 +21,14 @@ from caughtup.agents.bench_histories import generated_history, write_histories
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.agents.spark import start_spark
+from caughtup.models.assignors import decide
+from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay_recorded import RecordedGeneration
 from caughtup.models.replay_settings import replay_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Of a hundred groups: many small ones, some of a hundred tasks, one of four hundred.
 _MIX = (
@@ -33,6 +38,8 @@ _MIX = (
 )
 #: Generations recorded of each group: the change, and the rebalance after it.
 _GENERATIONS = 2
+#: Decisions that are compared with what the models decide here, in this process.
+_CHECKED = 200
 #: Groups written at once.
 _GROUPS_A_FILE = 500
 _SETTINGS = (
@@ -66,6 +73,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
 
     Timed is all from reading the table to writing the decisions, in a Spark that is warm; the
     load that the machine had before is told beside it, and the CPU time of all that Spark runs.
+    A few hundred of the decisions are then compared with what `caughtup assign` says here.
     """
     figures: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp(prefix="caughtup-bench-replay-"))
@@ -89,7 +97,13 @@ def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
     """Lay the figures out for a person; the speed-up is over the first of them."""
     first = figures[0]
     title = f"{first['groups']:,} groups under {first['settings']} settings"
-    table = Table(title=title, caption="Generated groups; load: runnable processes just before.")
+    checked = sum(one["checked"] for one in figures)
+    identical = sum(one["identical"] for one in figures)
+    caption = (
+        "Generated groups; load: runnable processes just before. "
+        f"{identical:,} of {checked:,} decisions drawn are what `caughtup assign` says."
+    )
+    table = Table(title=title, caption=caption)
     for name in ("threads", "seconds", "CPU s", "groups a second", "decisions", "speed-up", "load"):
         table.add_column(name, justify="right")
     for one in figures:
@@ -145,6 +159,7 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
         rows = write_rows(replayed(spark, table, _SETTINGS), str(directory / f"replay-{threads}"))
         seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
         decisions = rows.where("decision IS NOT NULL").count()
+        checked, identical = _check(table, rows)
     finally:
         spark.stop()
     return {
@@ -156,8 +171,32 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
         "cpu_seconds": cpu,
         "groups_per_second": groups / seconds,
         "decisions": decisions,
+        "checked": checked,
+        "identical": identical,
         "load": load,
     }
+
+
+def _check(table: DataFrame, rows: DataFrame) -> tuple[int, int]:
+    """Compare decisions of a replay with those of ``caughtup assign``; count them, and the same.
+
+    Which are drawn depends on the groups' names alone, and is the same each time.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+
+    by_name = F.hash("group", "generation", "setting")
+    drawn = rows.orderBy(by_name, "group", "generation", "setting").limit(_CHECKED)
+    found = drawn.select("group", "generation", "setting", "decision").collect()
+    names = sorted({row["group"] for row in found})
+    recorded = table.where(F.col("group").isin(names)).select("group", "generation", "scenario")
+    scenarios = {(row["group"], row["generation"]): row["scenario"] for row in recorded.collect()}
+    settings = {str(setting): setting for setting in _SETTINGS}
+    identical = 0
+    for row in found:
+        scenario = msgspec.json.decode(scenarios[row["group"], row["generation"]])
+        decision = decide(parse_scenario(settings[row["setting"]].of(scenario))).to_dict()
+        identical += msgspec.json.decode(row["decision"] or "null") == decision
+    return len(found), identical
 
 
 def _cpu_seconds() -> float:

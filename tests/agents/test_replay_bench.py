@@ -7,6 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from caughtup.agents.bench_replay import replay_table
 from caughtup.agents.cli import main
 
 
@@ -20,3 +21,21 @@ def test_every_group_is_decided_under_every_setting() -> None:
     assert figures["decisions"] == figures["generations"] * figures["settings"]
     assert figures["groups_per_second"] == pytest.approx(5 / figures["seconds"])
     assert figures["cpu_seconds"] > 0
+    assert figures["checked"] == figures["identical"] == figures["decisions"]
+
+
+def test_the_table_says_how_many_decisions_are_not_what_assign_says() -> None:
+    figures = {
+        "threads": 1,
+        "groups": 5,
+        "settings": 4,
+        "seconds": 2.0,
+        "cpu_seconds": 2.0,
+        "groups_per_second": 2.5,
+        "decisions": 40,
+        "load": 0.5,
+        "checked": 40,
+        "identical": 39,
+    }
+    caption = replay_table([figures]).caption
+    assert "39 of 40 decisions drawn" in str(caption)
