@@ -18,6 +18,7 @@ from rich.table import Table
 from caughtup.agents.bench_assign import assign
 from caughtup.agents.bench_fleet import fleet
 from caughtup.agents.bench_follow import follow
+from caughtup.agents.bench_history import history
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_reassignments import reassignments
@@ -48,6 +49,7 @@ for command in (
     movement,
     offsets,
     reassignments,
+    history,
     replay,
     scrape,
     stalls,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Any
 
 import click
 
+from caughtup.agents.compact_command import compact
 from caughtup.agents.errors import UserError
 from caughtup.agents.generations_command import generations, kafka_properties
 from caughtup.agents.options import connection_options, settings_of
+from caughtup.agents.rates_command import rates
 from caughtup.agents.run_command import set_up_logging
 from caughtup.agents.settings import Settings
-from caughtup.agents.spark import start_spark
+from caughtup.agents.spark import start_spark, stop_on_signals
 from caughtup.agents.topics import (
     END_OFFSETS,
     MOVEMENTS,
+    PIPELINE_PROGRESS,
     REASSIGNMENTS,
     RECOMMENDATIONS,
     topic_name,
@@ -37,7 +38,8 @@ def pipeline() -> None:
     """Run jobs on Spark: the history of a cluster, and what is made of it."""
 
 
-pipeline.add_command(generations)
+for command in (compact, generations, rates):
+    pipeline.add_command(command)
 
 
 @pipeline.command()
@@ -108,17 +110,10 @@ def _history(
         {table: topic_name(settings, name) for table, name in _TOPICS.items()},
         settings.parameters(),
         records_per_batch,
+        topic_name(settings, PIPELINE_PROGRESS),
     )
     spark = start_spark("caughtup history", master)
     try:
-        write_history(spark, options, _stop_on_signals().is_set)
+        write_history(spark, options, stop_on_signals().is_set)
     finally:
         spark.stop()
-
-
-def _stop_on_signals() -> threading.Event:
-    """Stop in order on SIGINT and SIGTERM. Called after Spark's start, which takes SIGINT."""
-    stop = threading.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: stop.set())
-    return stop

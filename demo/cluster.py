@@ -79,6 +79,11 @@ class EmbeddedCluster(ClosedOnExit):
         }
 
     @property
+    def pids(self) -> frozenset[int]:
+        """The process ids of the nodes that run."""
+        return frozenset(process.pid for process in self._running.values())
+
+    @property
     def processes(self) -> Processes:
         """The cluster's processes; others that are to end with it can be started there."""
         if self._processes is None:

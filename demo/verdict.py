@@ -90,5 +90,5 @@ def _history_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
 
 def _table(stage: Stage) -> pyarrow.dataset.Dataset:
     return pyarrow.dataset.dataset(
-        stage.history, format="parquet", partitioning="hive", exclude_invalid_files=True
+        stage.history / "lag", format="parquet", partitioning="hive", exclude_invalid_files=True
     )

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from caughtup.models.wire.consumer_offsets import OFFSET_COMMIT_TYPES
 from caughtup.pipelines.column_reader import ColumnReader, Rows
-from caughtup.pipelines.commit_records import LATEST_MS, decode_commit_records
+from caughtup.pipelines.commit_records import decode_commit_records
+from caughtup.pipelines.schema import LATEST_MS
 
 #: One row a commit. Partition and offset in the log tell where its record stands in
 #: ``__consumer_offsets``; times are ms since the epoch. ``present`` is False for a tombstone, which

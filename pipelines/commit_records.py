@@ -9,10 +9,7 @@ import pyarrow as pa
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
-
-#: The end of the year 9999. A time beyond it overflows Spark's timestamps, which would end the
-#: job, and again each time that it starts.
-LATEST_MS = 253_402_300_799_999
+from caughtup.pipelines.schema import LATEST_MS
 
 
 class CommitRecords(NamedTuple):

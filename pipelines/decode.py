@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-import numpy
 import pyarrow
 import pyarrow.compute
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import GroupKey, decode_key
 from caughtup.pipelines.commit_columns import COMMIT_COLUMNS, decode_commit_columns
 from caughtup.pipelines.schema import OFFSETS_TOPIC
@@ -36,14 +34,7 @@ _RAW = pyarrow.schema(
     ]
 )
 DECODED_COLUMNS = pyarrow.schema(
-    [
-        *_RAW,
-        # Spark knows no columns of a fixed number of bytes.
-        *(
-            pyarrow.field(one.name, pyarrow.binary() if one.name == "topic_id" else one.type)
-            for one in COMMIT_COLUMNS
-        ),
-    ]
+    [*_RAW, *(pyarrow.field(one.name, one.type) for one in COMMIT_COLUMNS)]
 )
 DECODED = from_arrow_schema(DECODED_COLUMNS)
 
@@ -70,29 +61,18 @@ def decode_offsets_batch(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordB
     found = decode_commit_columns(batch)
     if found.commits.num_rows:
         yield _rows(COMMIT, found.commits)
-    groups, broken = _groups(batch, found.others)
+    keys = batch.column("key").take(pyarrow.array(found.others)).to_pylist()
+    groups = [
+        row
+        for row, key in zip(found.others.tolist(), keys, strict=True)
+        if isinstance(decode_key(key), GroupKey)
+    ]
     if groups:
         yield _as_they_are(batch.take(pyarrow.array(groups)), GROUP)
-    broken.update(found.undecodable)
-    if broken:
-        rows = sorted(broken)
-        whys = pyarrow.array([broken[row] for row in rows], pyarrow.string())
-        yield _as_they_are(batch.take(pyarrow.array(rows)), QUARANTINE, whys)
-
-
-def _groups(batch: pyarrow.RecordBatch, rows: numpy.ndarray) -> tuple[list[int], dict[int, str]]:
-    """Find the classic groups' metadata among other records, and keys that can't be read."""
-    groups, broken = [], {}
-    keys = batch.column("key").take(pyarrow.array(rows)).to_pylist()
-    for row, key in zip(rows.tolist(), keys, strict=True):
-        try:
-            if key is None:
-                raise DecodeError("no_key", "a record without a key")
-            if isinstance(decode_key(key), GroupKey):
-                groups.append(row)
-        except DecodeError as error:
-            broken[row] = " ".join(str(error).split())
-    return groups, broken
+    if found.undecodable:
+        rows, whys = zip(*found.undecodable, strict=True)
+        why = pyarrow.array(whys, pyarrow.string())
+        yield _as_they_are(batch.take(pyarrow.array(rows)), QUARANTINE, why)
 
 
 def _as_they_are(

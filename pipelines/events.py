@@ -9,15 +9,12 @@ import msgspec
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
-from caughtup.pipelines.schema import OFFSETS_TOPIC
+from caughtup.pipelines.schema import LATEST_MS, OFFSETS_TOPIC
 
 COMMIT = "commit"
 END_OFFSET = "end_offset"
 #: The ``schema`` of the end-offset records that this reads.
 SCHEMA = 1
-#: The end of the year 9999. A time beyond it overflows Spark's timestamps, which would end the
-#: job, and again each time that it starts.
-_LATEST_MS = 253_402_300_799_999
 
 
 class Record(NamedTuple):
@@ -102,7 +99,7 @@ def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
             continue
         if event is None:
             continue
-        if not 0 <= event.time_ms <= _LATEST_MS:
+        if not 0 <= event.time_ms <= LATEST_MS:
             yield Undecodable(record, f"bad_time: {event.time_ms} ms is no time since 1970")
         else:
             yield event

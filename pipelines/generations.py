@@ -74,7 +74,7 @@ def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
         _log.warning("there is no topic %s: no lag of any copy is known", options.end_offsets_topic)
     try:
         offsets, ends = (
-            None if topic in missing else _records(spark, topic, source) for topic in topics
+            None if topic in missing else read_topic(spark, topic, source) for topic in topics
         )
         assert offsets is not None
         packs = [] if ends is None else end_offset_packs(ends)
@@ -169,7 +169,8 @@ def _warn_of_unread(found: DataFrame) -> None:
         )
 
 
-def _records(spark: SparkSession, topic: str, source: Mapping[str, str]) -> DataFrame:
+def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> DataFrame:
+    """Read what a topic has now: the columns of caughtup.pipelines.events.Record."""
     reader = (
         spark.read.format("kafka")
         .options(**source)

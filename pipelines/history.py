@@ -26,6 +26,7 @@ from caughtup.pipelines.kafka_options import source_options
 from caughtup.pipelines.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
 from caughtup.pipelines.session import one_line
 from caughtup.pipelines.sources import missing_topics, record_stream
+from caughtup.pipelines.stream_progress import report_progress
 from caughtup.pipelines.table_writer import TableWriter
 
 _POLL_SECONDS = 1
@@ -41,7 +42,8 @@ class HistoryOptions:
     ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
     means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds
     client properties, in any client's spelling. ``topics`` are the service's own, by table.
-    ``parameters`` is what the settings say of applications, by group.
+    ``parameters`` is what the settings say of applications, by group. ``progress_topic`` is told
+    of each batch.
     """
 
     bootstrap_servers: str
@@ -52,6 +54,7 @@ class HistoryOptions:
     topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
     records_per_batch: int = RECORDS_PER_BATCH
+    progress_topic: str = "caughtup-pipeline-progress"
 
 
 def history(
@@ -73,7 +76,8 @@ class History:
         self._options = options
         self._output = options.output.rstrip("/")
         self._checkpoint = options.checkpoint.rstrip("/")
-        source = source_options(options.bootstrap_servers, options.kafka)
+        source = self._source = source_options(options.bootstrap_servers, options.kafka)
+        self._spark = spark
         topics = (schema.OFFSETS_TOPIC, *sorted(options.topics.values()))
         self._records = record_stream(spark, topics, source, options.records_per_batch)
         for topic in missing_topics(spark, topics, source):
@@ -91,11 +95,17 @@ class History:
             options.parameters,
         )
         self._failure: CaughtupError | None = None
-        self.quarantined = 0
+        self._quarantined = 0
 
     def run(self, stop_requested: Callable[[], bool]) -> None:
         """Write batches until ``stop_requested``; never leave the stream running."""
-        query = self._start()
+        options = self._options
+        with report_progress(
+            self._spark, self._source, options.progress_topic, options.trigger_seconds
+        ) as self._reporter:
+            self._follow(self._start(), stop_requested)
+
+    def _follow(self, query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
         try:
             while not query.awaitTermination(_POLL_SECONDS):
                 if stop_requested():
@@ -135,7 +145,8 @@ class History:
             self._failure = error
             raise
         if taken.quarantined:
-            self.quarantined += taken.quarantined
+            self._quarantined += taken.quarantined
+            self._reporter.note(quarantined=self._quarantined)
             _log.warning(
                 "%d records can't be decoded or are gone, such as %s; the table quarantine has "
                 "them",

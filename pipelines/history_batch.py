@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +20,13 @@ from caughtup.pipelines.lag_rows import LAST_COMMITS, LAST_ENDS, lag_rows, last_
 from caughtup.pipelines.lost_ranges import LostRange
 from caughtup.pipelines.own_rows import END_OFFSETS, own_rows, own_table
 from caughtup.pipelines.table_writer import TableWriter
-from caughtup.pipelines.tables import COMMITS, LAG
+from caughtup.pipelines.tables import COMMITS, LAG, timestamp
 from caughtup.pipelines.tables import QUARANTINE as QUARANTINED
 
 #: What is remembered between batches.
 REMEMBERED = {"commits": LAST_COMMITS, "ends": LAST_ENDS, "groups": GROUP_RECORDS}
+#: Pieces that a batch is decoded in, for each of Spark's cores.
+_TASKS_A_CORE = 3
 _GROUP_RECORD = ("log_partition AS partition", "log_offset AS offset")
 _GROUP_RECORD += ("record_time_ms AS timestamp_ms", "key", "value", "false AS told")
 
@@ -50,12 +52,12 @@ class HistoryBatches:
     def take(self, batch: int, records: DataFrame, lost: Sequence[LostRange]) -> Taken:
         """Write what a batch says, and leave what the next one needs."""
         with ExitStack() as kept:
-            found = _kept(kept, decoded(records, self.kinds))
+            found = _kept(kept, decoded(self._few(records), self.kinds))
             counts = {row["kind"]: row["count"] for row in found.groupBy("kind").count().collect()}
             before = self.state.before(batch)
             changed: dict[str, DataFrame] = {}
             own = {
-                name: _kept(kept, own_rows(found, name))
+                name: _kept(kept, own_rows(self._few(found), name))
                 for name in sorted(set(self.kinds.values()))
                 if counts.get(name)
             }
@@ -75,17 +77,21 @@ class HistoryBatches:
             if changed:
                 looks = own.get(END_OFFSETS)
                 self._write_lag(batch, commits, looks, before)
-            if groups := self._generations(batch, found, before, ends):
+            if groups := self._generations(batch, found, counts.get(GROUP, 0), before, ends):
                 changed["groups"] = groups
             taken = self._quarantine(batch, found, counts, own, lost)
             self.state.leave(batch, changed)
             return taken
 
+    def _few(self, records: DataFrame) -> DataFrame:
+        """Take many small partitions together: each one costs Python a start."""
+        return records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
+
     def _write_commits(self, batch: int, commits: DataFrame) -> None:
         rows = (
-            commits.withColumn("commit_timestamp", F.timestamp_millis("commit_time_ms"))
-            .withColumn("expire_timestamp", F.timestamp_millis("expire_time_ms"))
-            .withColumn("record_timestamp", F.timestamp_millis("record_time_ms"))
+            commits.withColumn("commit_timestamp", timestamp("commit_time_ms"))
+            .withColumn("expire_timestamp", timestamp("expire_time_ms"))
+            .withColumn("record_timestamp", timestamp("record_time_ms"))
         )
         self.writer.write(COMMITS, batch, self.writer.filed(COMMITS, rows))
 
@@ -95,12 +101,20 @@ class HistoryBatches:
         if looks is None:
             looks = own_rows(commits.limit(0), END_OFFSETS)
         good = looks.where("why IS NULL")
-        rows = lag_rows(commits, good, before["commits"], before["ends"])
-        self.writer.write(LAG, batch, self.writer.filed(LAG, rows))
+        together = partial(self.writer.together, LAG)
+        rows = lag_rows(commits, good, before["commits"], before["ends"], together)
+        self.writer.write(LAG, batch, rows)
 
     def _generations(
-        self, batch: int, found: DataFrame, before: dict[str, DataFrame], ends: DataFrame
+        self,
+        batch: int,
+        found: DataFrame,
+        count: int,
+        before: dict[str, DataFrame],
+        ends: DataFrame,
     ) -> DataFrame | None:
+        if not count and before["groups"].where("NOT told").isEmpty():
+            return None
         records = found.where(F.col("kind") == GROUP).selectExpr(*_GROUP_RECORD)
         stream = GenerationStream(self.spark, self.parameters)
         looks = own_table(END_OFFSETS)
@@ -131,10 +145,10 @@ class HistoryBatches:
         if counts.get(QUARANTINE):
             broken.append(found.where(F.col("kind") == QUARANTINE))
         records = [
-            rows.selectExpr(
+            rows.withColumn("record_timestamp", timestamp("record_time_ms")).selectExpr(
                 *("current_timestamp() AS seen", "log_topic AS topic", "log_partition"),
                 *("log_offset", "CAST(NULL AS bigint) AS until_offset"),
-                *("timestamp_millis(record_time_ms) AS record_timestamp", "key", "value", "why"),
+                *("record_timestamp", "key", "value", "why"),
             )
             for rows in broken
         ]

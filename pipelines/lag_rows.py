@@ -12,12 +12,14 @@ end offsets the time decides, and at the same time end offsets go first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.types import IntegerType, LongType, StringType
 
 from caughtup.models.lag import CLOCK_ALLOWANCE_MS
-from caughtup.pipelines.tables import columns
+from caughtup.pipelines.tables import GROUP_BUCKET, columns
 
 #: The last commit of a group on a partition, and the last look at a partition's log.
 LAST_COMMITS = columns(
@@ -40,30 +42,39 @@ _ENDS = ("start_offset", "last_stable_offset", "end_offset", "readable_end_offse
 _FROM_STATE = -1
 _PARTITION = ("topic", "partition")
 _GROUP_PARTITION = ("group", "topic", "partition")
+#: Rows of a place are together already, and each window stays within one.
+_PLACED = ("place", GROUP_BUCKET, *_GROUP_PARTITION)
 
 
 def lag_rows(
-    commits: DataFrame, ends: DataFrame, known_commits: DataFrame, known_ends: DataFrame
+    commits: DataFrame,
+    ends: DataFrame,
+    known_commits: DataFrame,
+    known_ends: DataFrame,
+    together: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
-    """Give the rows that a batch makes, of the columns of tables.LAG.
+    """Give the rows that a batch makes, of the columns of tables.LAG and the folders' own.
 
     ``commits`` has group, topic, partition, present, committed, commit_time_ms and log_offset;
     ``ends`` topic, partition, present, what LAST_ENDS has, and log_offset. What was known before
-    is of LAST_COMMITS and LAST_ENDS.
+    is of LAST_COMMITS and LAST_ENDS. ``together`` brings the rows of a bucket together, by a
+    column ``place`` that it adds, so that they needn't be dealt out anew to be written.
     """
     looks = _looks(ends, known_ends)
-    made = _commits(commits, known_commits)
+    made = _commits(commits, known_commits, together)
     of_groups = made.select(*_GROUP_PARTITION).distinct().join(looks, list(_PARTITION))
-    happened = of_groups.withColumn("is_commit", F.lit(False)).unionByName(
-        made.withColumn("is_commit", F.lit(True)), allowMissingColumns=True
+    happened = together(
+        of_groups.withColumn("is_commit", F.lit(False)).unionByName(
+            made.withColumn("is_commit", F.lit(True)), allowMissingColumns=True
+        )
     )
-    order = Window.partitionBy(*_GROUP_PARTITION).orderBy("at_ms", "is_commit", "log_offset")
+    order = Window.partitionBy(*_PLACED).orderBy("at_ms", "is_commit", "log_offset")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
     look = F.when(~F.col("is_commit"), F.struct("there", *_ENDS, "as_of_ms", "changed"))
     commit = F.when(F.col("is_commit"), F.struct("present", "committed", "commit_time_ms"))
     seen = happened.select(
-        *(*_GROUP_PARTITION, "is_commit", "log_offset", "commit_time_ms", "as_of_ms", "changed"),
+        *(*_PLACED[1:], "is_commit", "log_offset", "commit_time_ms", "as_of_ms", "changed"),
         F.last(look, ignorenulls=True).over(so_far).alias("ends"),
         F.last(commit, ignorenulls=True).over(so_far).alias("commit"),
         F.last(commit, ignorenulls=True).over(before).alias("earlier"),
@@ -86,20 +97,23 @@ def last_ends(ends: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def _newest(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    values = [name for name in rows.columns if name not in key]
-    last = F.max_by(F.struct(*values), "log_offset").alias("last")
-    return rows.groupBy(*key).agg(last).select(*key, "last.*").where("present")
+    # One by one: an aggregate of a struct would be sorted for, one of numbers is hashed.
+    values = [name for name in rows.columns if name not in (*key, "log_offset")]
+    last = [F.max_by(name, "log_offset").alias(name) for name in values]
+    return rows.groupBy(*key).agg(*last).where("present")
 
 
 def _present(known: DataFrame) -> DataFrame:
     return known.withColumn("present", F.lit(True)).withColumn("log_offset", F.lit(_FROM_STATE))
 
 
-def _commits(commits: DataFrame, known: DataFrame) -> DataFrame:
+def _commits(
+    commits: DataFrame, known: DataFrame, together: Callable[[DataFrame], DataFrame]
+) -> DataFrame:
     own = commits.select(*_GROUP_PARTITION, "present", "committed", "commit_time_ms", "log_offset")
-    log = Window.partitionBy(*_GROUP_PARTITION).orderBy("log_offset")
+    log = Window.partitionBy(*_PLACED).orderBy("log_offset")
     at_ms = F.max(_event_time("commit_time_ms")).over(log)
-    return own.unionByName(_present(known)).withColumn("at_ms", at_ms)
+    return together(own.unionByName(_present(known))).withColumn("at_ms", at_ms)
 
 
 def _event_time(name: str) -> Column:
@@ -173,4 +187,6 @@ def _measured(rows: DataFrame) -> DataFrame:
         F.greatest(readable - position, F.lit(0)).alias("lag"),
         F.greatest(end - position, F.lit(0)).alias("lag_committed_view"),
         F.when(F.col("is_commit"), "commit").otherwise("end_offset").alias("source"),
+        F.to_date(F.timestamp_millis(as_of_ms)).alias("date"),
+        GROUP_BUCKET,
     )

@@ -15,7 +15,6 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.partition_movements import KIND as PARTITION
 from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.reassignment_look import PartitionLook
-from caughtup.pipelines.commit_records import LATEST_MS
 from caughtup.pipelines.events import Event, Record, Undecodable, decode_events
 from caughtup.pipelines.own_formats import (
     ClusterLook,
@@ -27,6 +26,7 @@ from caughtup.pipelines.own_formats import (
     TaskMovement,
 )
 from caughtup.pipelines.own_schema import KINDS
+from caughtup.pipelines.schema import LATEST_MS
 
 
 class _Numbered(Protocol):

@@ -16,6 +16,10 @@ OWN_TOPICS = {
     "reassignments": "caughtup-reassignments",
 }
 
+#: The end of the year 9999, in ms. A time beyond it overflows Spark's timestamps, which would end
+#: the job, and again each time that it starts.
+LATEST_MS = 253_402_300_799_999
+
 #: Parts of a day in a table. A batch writes at most one file to each, so at the default trigger
 #: of ten minutes a day of a table is at most 576 files, and one group's day 144 of them.
 BUCKETS = 4

@@ -24,6 +24,8 @@ _SETTINGS = {
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
     # A Java timestamp of the record's; without it, INT96 columns that other readers deprecate.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A batch's rows go to the folders of a few days: without a sort by folder first.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOCAL_SETTINGS = {

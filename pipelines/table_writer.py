@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 
 from caughtup.pipelines.files import Files
@@ -34,19 +34,22 @@ class TableWriter:
         return f"{self.root}/{table.name}"
 
     def filed(self, table: Table, rows: DataFrame) -> DataFrame:
-        """Add the columns that become folders, and bring each bucket's rows together."""
-        return (
-            rows.withColumn("date", F.to_date(table.time))
-            .withColumn(table.bucket, bucket_column(table.bucket_by))
-            .repartition(BUCKETS, self.place(table.bucket))
-            # Neighbours compress well, and a query for one group skips the pages of others.
-            .sortWithinPartitions("date", *table.bucket_by, table.time)
-        )
+        """Add the columns that become folders; bring each bucket's rows together, and in order.
 
-    def place(self, column: str) -> Column:
-        """Give what Spark is to partition by for each bucket to have a task of its own."""
+        Neighbours compress well, and a query for one group skips the pages of others.
+        """
+        return self.together(
+            table, rows.withColumn("date", F.to_date(table.time))
+        ).sortWithinPartitions("date", *table.bucket_by, table.time)
+
+    def together(self, table: Table, rows: DataFrame) -> DataFrame:
+        """Bring each bucket's rows to a task of its own, by a column ``place``."""
         places = F.array(*(F.lit(place) for place in self._places))
-        return F.element_at(places, F.col(column) + 1)
+        return (
+            rows.withColumn(table.bucket, bucket_column(table.bucket_by))
+            .withColumn("place", F.element_at(places, F.col(table.bucket) + 1))
+            .repartition(BUCKETS, "place")
+        )
 
     def write(self, table: Table, batch: int, rows: DataFrame) -> None:
         """Put a batch's rows, filed and with the table's columns, into their folders."""

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from caughtup.pipelines.schema import BUCKETS
+from caughtup.pipelines.schema import BUCKETS, LATEST_MS
 
 #: Grows with the tables' columns; a history of a later release than ours is not ours to write.
 SCHEMA = 2
@@ -38,6 +38,15 @@ def bucket_column(names: Sequence[str]) -> Column:
     """Do what ``schema.bucket`` does, for the first of some columns that has a name, and "" otherwise."""
     name = F.coalesce(*names, F.lit(""))
     return F.pmod(F.crc32(name), F.lit(BUCKETS)).cast("int")
+
+
+def timestamp(name: str) -> Column:
+    """Make a timestamp of a column of ms since the epoch; null of what is beyond the year 9999.
+
+    Brokers write -1 where there is none, and what an absurd retention makes of an expiry
+    overflows Spark's timestamps, which would end the job.
+    """
+    return F.when(F.col(name).between(0, LATEST_MS), F.timestamp_millis(name))
 
 
 def columns(**types: DataType) -> StructType:

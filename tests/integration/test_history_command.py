@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pyarrow.parquet
 from confluent_kafka import Consumer, Producer
@@ -27,13 +26,15 @@ from confluent_kafka.admin import (
 )
 
 from caughtup.demo.broker_config import Security, Tls
+from caughtup.pipelines.schema import OWN_TOPICS
 from tests.integration.conftest import MakeCluster
 
 COMMAND = [sys.executable, "-m", "caughtup.agents", "pipeline", "history"]
 #: All that the job's user may do.
+TOPICS = tuple(OWN_TOPICS.values())
 RIGHTS = (
+    *((ResourceType.TOPIC, topic, ResourcePatternType.LITERAL) for topic in TOPICS),
     (ResourceType.TOPIC, "__consumer_offsets", ResourcePatternType.LITERAL),
-    (ResourceType.TOPIC, "caughtup-end-offsets", ResourcePatternType.LITERAL),
     (ResourceType.GROUP, "caughtup-history", ResourcePatternType.PREFIXED),
 )
 
@@ -54,15 +55,9 @@ def running(arguments: list[str], log: Path, directory: Path) -> Iterator[subpro
 
 
 def rows(table: Path) -> list[tuple[str, int, int]]:
-    """Read the files that Spark has written whole, as its readers do: those in the table's log."""
-    written = {
-        urlsplit(json.loads(line)["path"]).path
-        for log in table.glob("_spark_metadata/[0-9]*")
-        for line in log.read_text().splitlines()[1:]
-    }
-    found = [
-        row for path in sorted(written) for row in pyarrow.parquet.read_table(path).to_pylist()
-    ]
+    """Read the table of lag as any tool would."""
+    files = sorted(table.glob("lag/date=*/group_bucket=*/*.parquet"))
+    found = [row for path in files for row in pyarrow.parquet.read_table(path).to_pylist()]
     return sorted((row["group"], row["committed"], row["lag"]) for row in found)
 
 
@@ -87,7 +82,7 @@ def test_a_user_with_few_rights_writes_history_until_told_to_stop(
     cluster = make_cluster(security=Security("sasl_ssl", users=users, authorizer=True, tls=tls))
     client = {**cluster.client_config("admin"), "log_level": 0}
     admin = AdminClient(client)
-    for topic in ("orders", "caughtup-end-offsets"):
+    for topic in ("orders", *TOPICS):
         admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
     rights = [
         AclBinding(

@@ -1,0 +1,201 @@
+"""``caughtup bench history``: the rate of the history job beside Spark's own read of the log."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from confluent_kafka import Producer
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.bench_offsets import OFFSETS_PARTITIONS
+from caughtup.agents.bench_usage import PeakMemory, cpu_seconds
+from caughtup.agents.errors import UserError
+from caughtup.agents.options import format_option
+from caughtup.agents.progress import Progress
+from caughtup.agents.spark import start_spark
+from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from caughtup.demo.stage import Stage
+
+_ENDS_TOPIC = "generated-end-offsets"
+_MEGABYTE = 1 << 20
+
+
+@click.command(short_help="The rate of the history job on Spark.")
+@click.option(
+    "--records",
+    type=click.IntRange(min=1),
+    multiple=True,
+    default=(1_000_000, 4_000_000),
+    show_default=True,
+    help="How many commits. May be repeated.",
+)
+@click.option(
+    "--groups", type=click.IntRange(min=1), default=500, show_default=True, help="Of how many."
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Partitions that each group commits.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    multiple=True,
+    default=(1, 2),
+    show_default=True,
+    help="Spark's threads. May be repeated.",
+)
+@format_option
+def history(
+    records: tuple[int, ...], groups: int, partitions: int, threads: tuple[int, ...], output: str
+) -> None:
+    """Measure how many commits a second the history takes, from a log to its tables.
+
+    Writes generated offset commits to an embedded broker. Spark reads them, with its Kafka source
+    and to nowhere; then the history job takes them from a new checkpoint, with every commit in
+    two tables, commits and lag. Spark is warm for both; the load before is told beside them.
+    """
+    try:
+        from caughtup.demo.stage import Stage
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+    figures: list[dict[str, Any]] = []
+    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
+    try:
+        for count in records:
+            with Stage(nodes=1, broker_properties=properties) as stage:
+                stage.start_cluster()
+                written = _write(stage, count, groups, partitions)
+                for number in threads:
+                    figures.append(_measure(stage, number, written, groups * partitions))
+                    if output == "json":
+                        click.echo(msgspec.json.encode(figures[-1]).decode())
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    if output == "table":
+        Console().print(history_table(figures))
+
+
+def history_table(figures: Sequence[dict[str, Any]]) -> Table:
+    """Lay the figures out for a person."""
+    table = Table(
+        title="The history job, and Spark reading the same records to nowhere",
+        caption="Generated commits. Memory: resident at most, of the JVM and Python's workers.",
+    )
+    for name in (
+        *("records", "threads", "records/s", "raw records/s", "ratio", "CPU s/million"),
+        *("raw CPU s/million", "JVM MB", "Python MB", "rows", "files", "MB", "load"),
+    ):
+        table.add_column(name, justify="right")
+    for one in figures:
+        table.add_row(
+            f"{one['records']:,}",
+            f"{one['threads']}",
+            f"{one['records_per_second']:,.0f}",
+            f"{one['raw_records_per_second']:,.0f}",
+            f"{one['ratio']:.2f}",
+            f"{one['cpu_seconds_per_million']:,.1f}",
+            f"{one['raw_cpu_seconds_per_million']:,.1f}",
+            f"{one['peak_bytes'].get('java', 0) / _MEGABYTE:,.0f}",
+            f"{sum(v for k, v in one['peak_bytes'].items() if k != 'java') / _MEGABYTE:,.0f}",
+            f"{one['rows']['commits']:,} + {one['rows']['lag']:,}",
+            f"{one['files']:,}",
+            f"{one['bytes'] / _MEGABYTE:,.0f}",
+            f"{one['load']:.1f}",
+        )
+    return table
+
+
+def _write(stage: Stage, count: int, groups: int, partitions: int) -> int:
+    from caughtup.demo.offset_commits import TOPIC, write_commits
+    from caughtup.demo.topics import create_topics
+
+    with Progress().task("writing commits", count) as advance:
+        written = write_commits(
+            stage.cluster,
+            count,
+            groups=groups,
+            partitions=partitions,
+            offsets_partitions=OFFSETS_PARTITIONS,
+            advance=advance,
+        )
+    create_topics(stage.cluster, {_ENDS_TOPIC: 1}, {"cleanup.policy": "compact"})
+    ends = {"schema": 1, "topic": TOPIC, "start_offset": 0, "as_of_ms": 1}
+    ends |= {"last_stable_offset": count, "end_offset": count}
+    producer = Producer(stage.cluster.client_config())
+    for partition in range(partitions):
+        value = msgspec.json.encode({**ends, "partition": partition})
+        producer.produce(_ENDS_TOPIC, value, f"{TOPIC}-{partition}".encode())
+    producer.flush()
+    return written
+
+
+def _measure(stage: Stage, threads: int, records: int, group_partitions: int) -> dict[str, Any]:
+    spark = start_spark("caughtup bench history", f"local[{threads}]")
+    from caughtup.pipelines.history import HistoryOptions
+    from caughtup.pipelines.history import history as write_history
+
+    directory = stage.processes.directory / f"history-{threads}"
+    broker = stage.cluster.pids
+    options = HistoryOptions(
+        stage.cluster.bootstrap_servers,
+        str(directory / "tables"),
+        str(directory / "checkpoint"),
+        None,
+        topics={"end_offsets": _ENDS_TOPIC},
+    )
+    try:
+        raw = _raw(spark, stage.cluster.bootstrap_servers)
+        raw.count()  # warms it
+        load = os.getloadavg()[0]
+        raw_cpu, began = cpu_seconds(broker), time.perf_counter()
+        raw.write.format("noop").mode("overwrite").save()
+        raw_seconds, raw_cpu = time.perf_counter() - began, cpu_seconds(broker) - raw_cpu
+        with PeakMemory(broker) as memory:
+            cpu, began = cpu_seconds(broker), time.perf_counter()
+            write_history(spark, options, lambda: False)
+            seconds, cpu = time.perf_counter() - began, cpu_seconds(broker) - cpu
+        rows = {
+            name: spark.read.parquet(f"{options.output}/{name}").count()
+            for name in ("commits", "lag")
+        }
+    finally:
+        spark.stop()
+    files = [path for path in Path(options.output).rglob("*.parquet") if path.is_file()]
+    return {
+        "records": records,
+        "group_partitions": group_partitions,
+        "threads": threads,
+        "seconds": seconds,
+        "records_per_second": records / seconds,
+        "raw_records_per_second": records / raw_seconds,
+        "ratio": raw_seconds / seconds,
+        "cpu_seconds_per_million": cpu / records * 1e6,
+        "raw_cpu_seconds_per_million": raw_cpu / records * 1e6,
+        "peak_bytes": memory.peaks,
+        "rows": rows,
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+        "load": load,
+    }
+
+
+def _raw(spark: SparkSession, servers: str) -> DataFrame:
+    from caughtup.pipelines.generations import read_topic
+    from caughtup.pipelines.kafka_options import source_options
+    from caughtup.pipelines.schema import OFFSETS_TOPIC
+
+    return read_topic(spark, OFFSETS_TOPIC, source_options(servers, {}))
