@@ -6,13 +6,14 @@ Nothing of it ever was: every name says so. The same shape gives the same events
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from caughtup.demo.fleet_story import Step, Story, StoryMember, make_story, position
+from caughtup.demo.fleet_story import Step, Story, StoryMember, make_story
 
 #: When every fleet begins, in ms since the epoch, unless its shape says otherwise.
 START_MS = 1_790_000_000_000
@@ -103,6 +104,12 @@ def fleet_events(shape: FleetShape) -> Iterator[Event]:
     return heapq.merge(*groups, key=attrgetter("at_ms"))
 
 
+def log_end(shape: FleetShape, topic: str, partition: int, after_ms: int) -> int:
+    """Give the log end offset of a partition that the fleet reads, so long after its begin."""
+    start, per_second = _paces(shape.seed, topic, shape.partitions)[partition]
+    return start + per_second * after_ms // 1000
+
+
 def _group_events(shape: FleetShape, number: int) -> Iterator[Event]:
     story = _story(shape, number % shape.makes)
     kind = "streams" if story.streams else "consumers"
@@ -112,13 +119,19 @@ def _group_events(shape: FleetShape, number: int) -> Iterator[Event]:
     steps = iter(enumerate(story.steps, 1))
     upcoming = next(steps, None)
     serving = False
+    paces = _paces(shape.seed, topic, shape.partitions)
+    behind = random.Random(f"{shape.seed} {group.name}").random
     for after_ms in range(shape.interval_ms, shape.span_ms + 1, shape.interval_ms):
         while upcoming is not None and upcoming[1].after_ms <= after_ms:
             yield _generation(begin, group, *upcoming)
             serving = bool(upcoming[1].members)
             upcoming = next(steps, None)
         if serving:
-            offsets = {p: position(p, after_ms) for p in range(shape.partitions)}
+            # Up to a second's records behind the end, so that no commit goes back.
+            offsets = {
+                partition: start + per_second * after_ms // 1000 - int(per_second * behind())
+                for partition, (start, per_second) in enumerate(paces)
+            }
             yield Committed(begin + after_ms, group, offsets)
     if story.deleted_after_ms is not None:
         yield Deleted(begin + story.deleted_after_ms, group, range(shape.partitions))
@@ -129,6 +142,13 @@ def _generation(begin: int, group: Group, number: int, step: Step) -> Generation
     return Generation(
         begin + step.after_ms, group, number, step.members, None if due is None else begin + due
     )
+
+
+@cache
+def _paces(seed: int, topic: str, partitions: int) -> tuple[tuple[int, int], ...]:
+    """Give each partition's offset at the begin, and how many records a second it gets."""
+    rng = random.Random(f"{seed} {topic}")
+    return tuple((rng.randrange(10_000, 10**9), rng.randint(5, 500)) for _ in range(partitions))
 
 
 @cache

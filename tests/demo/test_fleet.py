@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.demo.fleet import Committed, Deleted, FleetShape, Generation, fleet_events
+from caughtup.demo.fleet import Committed, Deleted, FleetShape, Generation, fleet_events, log_end
 from caughtup.demo.fleet_records import fleet_records
 from caughtup.demo.fleet_story import RUNNING, make_story
 from caughtup.demo.offset_commits import RawRecord, offsets_partition
@@ -138,6 +138,19 @@ def test_any_story_goes_forward_and_ends_empty_if_it_is_deleted(
     assert (story.deleted_after_ms is not None) == bool(deleted)
     assert all(step.members for step in story.steps[:-1])
     assert bool(story.steps[-1].members) == (not deleted)
+
+
+def test_commits_never_go_back_and_never_pass_the_end_of_the_log() -> None:
+    last: dict[tuple[str, int], int] = {}
+    for event in fleet_events(replace(SHAPE, interval_ms=1_000, span_ms=30_000)):
+        if isinstance(event, Committed):
+            after_ms = event.at_ms - SHAPE.start_ms  # a group begins a little later
+            for partition, offset in event.offsets.items():
+                key = event.group.name, partition
+                assert last.get(key, 0) <= offset
+                assert offset <= log_end(SHAPE, event.group.topic, partition, after_ms)
+                last[key] = offset
+    assert len(set(last.values())) > len(last) * 9 // 10, "groups stand where others do"
 
 
 @pytest.mark.parametrize("interval_ms", [60_000, 1_800_000])
