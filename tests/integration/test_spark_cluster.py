@@ -21,7 +21,7 @@ from caughtup.agents.bench_changes import Change, Variety
 from caughtup.agents.bench_histories import generated_history, write_histories
 from tests.integration.conftest import MakeCluster
 from tests.support.service import commit
-from tests.support.spark_cluster import WORKERS, SparkCluster
+from tests.support.spark_cluster import LOCAL_CLUSTER, WORKERS, SparkCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
@@ -136,8 +136,9 @@ def test_executors_write_history_with_nothing_of_caughtup_but_the_wheel(
     assert len(busy(spark_cluster.executors()[before:], wheel)) == WORKERS
 
 
+@pytest.mark.parametrize("master", [None, LOCAL_CLUSTER], ids=["standalone", "local-cluster"])
 def test_a_replay_on_the_cluster_says_what_it_says_here(
-    spark_cluster: SparkCluster, wheel: Path, program: Path, tmp_path: Path
+    spark_cluster: SparkCluster, wheel: Path, program: Path, tmp_path: Path, master: str | None
 ) -> None:
     histories = [
         generated_history(f"group-{seed}", Change(3, 4, 12), Variety(0, False, False, False), seed)
@@ -147,7 +148,7 @@ def test_a_replay_on_the_cluster_says_what_it_says_here(
     table = (tmp_path / "generations").as_uri()
     asked = ["replay", "--from", table, "--what", "max.warmup.replicas=2,4", "--format", "json"]
     before = len(spark_cluster.executors())
-    there = spark_cluster.submit("--py-files", wheel, program, *asked)
+    there = spark_cluster.submit("--py-files", wheel, program, *asked, master=master)
     assert there.returncode == 0, there.stdout
     here = subprocess.run(
         [sys.executable, "-m", "caughtup.agents", *asked, "--master", "local[1]"],

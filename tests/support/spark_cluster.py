@@ -20,7 +20,9 @@ from tests.support.service import wait_for
 
 WORKERS = 2
 SECONDS = 240.0
-_HOME = pyspark_jars().parent
+#: The same again, within the driver's own process but for the executors.
+LOCAL_CLUSTER = f"local-cluster[{WORKERS},1,1024]"
+_SPARK = pyspark_jars().parent
 #: What the jobs import on executors; the rest of what caughtup depends on is the driver's.
 _ON_EXECUTORS = ("msgspec", "numpy", "pandas", "pyarrow")
 
@@ -36,6 +38,7 @@ class SparkCluster(ClosedOnExit):
         self._directory = directory
         self.driver_python = make_python(directory / "driver", site_packages())
         self.worker_python = make_python(directory / "worker", packages(directory / "packages"))
+        self._home = linked(_SPARK, directory / "home")
         self._processes = Processes()
         (port,) = free_ports(1)
         self.master = f"spark://127.0.0.1:{port}"
@@ -49,7 +52,7 @@ class SparkCluster(ClosedOnExit):
     def _start(self, name: str, program: str, *arguments: str) -> None:
         process = self._processes.start(
             name,
-            [_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{program}", *arguments],
+            [self._home / "bin" / "spark-class", f"org.apache.spark.deploy.{program}", *arguments],
             self.environment,
         )
         wait_for(f"{name} to be up", lambda: is_up(process), SECONDS)
@@ -62,20 +65,22 @@ class SparkCluster(ClosedOnExit):
             "PYSPARK_DRIVER_PYTHON": str(self.driver_python),
             "PYSPARK_PYTHON": str(self.worker_python),
             "PYTHONPATH": "",
-            "SPARK_HOME": str(_HOME),
+            "SPARK_HOME": str(self._home),
             "SPARK_LOCAL_DIRS": str(self._directory / "local"),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
 
-    def submit(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run spark-submit with arguments that come after those of this cluster."""
+    def submit(
+        self, *arguments: str | Path, master: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run spark-submit with arguments that come after those of this cluster, or of another."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_", "PYTHON"))}
         at = self._directory / "submitted"
         at.mkdir(exist_ok=True)
         return subprocess.run(
             [
-                str(_HOME / "bin" / "spark-submit"),
-                *("--master", self.master, "--executor-memory", "512m"),
+                str(self._home / "bin" / "spark-submit"),
+                *("--master", master or self.master, "--executor-memory", "512m"),
                 # Where the packages are kept between two runs of the tests.
                 *("--conf", f"spark.jars.ivy={cache_directory() / 'spark-submit.ivy'}"),
                 *map(str, arguments),
@@ -90,7 +95,10 @@ class SparkCluster(ClosedOnExit):
 
     def executors(self) -> list[Path]:
         """Give the working directories of all executors there ever were, by when they began."""
-        found = (self._directory / "work").glob("*/app-*/*/")
+        found = [
+            *(self._directory / "work").glob("*/app-*/*/"),
+            *(self._home / "work").glob("app-*/*/"),  # a local cluster's
+        ]
         return sorted(found, key=lambda path: path.stat().st_ctime_ns)
 
     def close(self) -> None:
@@ -103,6 +111,14 @@ def is_up(process: Process) -> bool:
     said = process.output()
     assert process.exit_code is None, said
     return bool(re.search(r"I have been elected leader|Successfully registered with master", said))
+
+
+def linked(directory: Path, into: Path) -> Path:
+    """Make a directory that has all that another has, and into which programs may write."""
+    into.mkdir(parents=True)
+    for each in sorted(directory.iterdir()):
+        (into / each.name).symlink_to(each)
+    return into
 
 
 def site_packages() -> Path:
