@@ -113,7 +113,7 @@ class History:
         except StreamingQueryException as error:
             if stop_requested():  # what makes us stop may have reached Spark's workers first
                 return
-            raise self._failed(error) from error
+            raise self._failure or _failed(error) from error
         finally:
             query.stop()
             self._first_offsets.close()
@@ -132,18 +132,26 @@ class History:
         try:
             return writer.start()
         except PySparkException as error:
-            raise self._failed(error) from error
+            raise _failed(error) from error
 
     def _take(self, records: DataFrame, batch: int) -> None:
         try:
-            before = batch_offsets(self._files, self._checkpoint, batch - 1)
-            until = batch_offsets(self._files, self._checkpoint, batch)
-            first = self._first_offsets.ask(before)
-            lost = lost_ranges(before, until, first, "deleted before it was read")
-            taken = self._batches.take(batch, records, lost)
-        except CaughtupError as error:  # Spark would hand on no more than its text
+            self._write(records, batch)
+        except CaughtupError as error:
             self._failure = error
-            raise
+        except Exception as error:  # noqa: BLE001 (whatever it is, somebody is to be told)
+            self._failure = _failed(error)
+        if self._failure is not None:
+            # Spark makes a text of what is raised here and searches it, with all its traces: for a
+            # long one its stack doesn't suffice. What it was is told by whoever waits for the end.
+            raise RuntimeError(self._failure.code) from None
+
+    def _write(self, records: DataFrame, batch: int) -> None:
+        before = batch_offsets(self._files, self._checkpoint, batch - 1)
+        until = batch_offsets(self._files, self._checkpoint, batch)
+        first = self._first_offsets.ask(before)
+        lost = lost_ranges(before, until, first, "deleted before it was read")
+        taken = self._batches.take(batch, records, lost)
         if taken.quarantined:
             self._quarantined += taken.quarantined
             self._reporter.note(quarantined=self._quarantined)
@@ -154,7 +162,6 @@ class History:
                 taken.sample,
             )
 
-    def _failed(self, error: Exception) -> CaughtupError:
-        if self._failure is not None:
-            return self._failure
-        return CaughtupError("history_failed", f"the history ended: {one_line(error)}")
+
+def _failed(error: Exception) -> CaughtupError:
+    return CaughtupError("history_failed", f"the history ended: {one_line(error)}")

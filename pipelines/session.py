@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -54,6 +55,8 @@ def spark_session(
         _use_java(java_home)
         if master is None:
             master = LOCAL
+    # What a callback raises is told in one line by whoever waits for its stream.
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     # Without it, workers run the first python3 on the PATH, which has neither Arrow nor caughtup.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(application)

@@ -1,0 +1,202 @@
+"""What keeps a history whole over kills: names of files, states of batches, whose tables they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+from caughtup.pipelines.files import Files
+from caughtup.pipelines.history_state import HistoryState
+from caughtup.pipelines.identity import check_identity
+from caughtup.pipelines.lost_ranges import LostRange, batch_offsets, lost_ranges
+from caughtup.pipelines.schema import bucket
+from caughtup.pipelines.table_writer import TableWriter
+from caughtup.pipelines.tables import LAG, columns
+
+NOON_MS = 1_795_262_400_000
+ORDERS = TopicPartition("orders", 0)
+
+
+@pytest.fixture(scope="module")
+def files(spark: SparkSession) -> Files:
+    return Files(spark)
+
+
+def lag(spark: SparkSession, *committed: int, group: str = "billing") -> DataFrame:
+    rows = [(group, number) for number in committed]
+    frame = spark.createDataFrame(rows, "group string, committed bigint")
+    frame = frame.selectExpr("*", f"timestamp_millis({NOON_MS}) AS as_of")
+    known = {"group", "committed", "as_of"}
+    return frame.selectExpr(
+        "*",
+        *(
+            f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}"
+            for field in LAG.columns
+            if field.name not in known
+        ),
+    )
+
+
+def written(spark: SparkSession, root: Path) -> list[int]:
+    table = spark.read.schema(LAG.stored).parquet(str(root / "lag"))
+    return sorted(row["committed"] for row in table.collect())
+
+
+def test_a_batch_that_is_done_again_adds_what_is_missing_and_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    writer = TableWriter(spark, str(tmp_path))
+    both = lag(spark, 1, 2).unionByName(lag(spark, 3, group="shipping"))
+    assert bucket("billing") != bucket("shipping")
+    writer.write(LAG, 7, writer.filed(LAG, both))
+    (first, second) = sorted(tmp_path.glob("lag/date=*/group_bucket=*/*.parquet"))
+    assert {first.name, second.name} == {"batch-0000000007.parquet"}
+    kept = first.read_bytes()
+
+    second.unlink()  # as a kill between the two would have it
+    writer.write(LAG, 7, writer.filed(LAG, both))
+
+    assert written(spark, tmp_path) == [1, 2, 3]
+    assert first.read_bytes() == kept
+    assert list((tmp_path / "_staging").iterdir()) == []
+
+
+def test_what_a_killed_driver_left_aside_is_written_over(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    aside = tmp_path / "_staging" / "lag-7" / "date=2026-11-21" / "group_bucket=0"
+    aside.mkdir(parents=True)
+    (aside / "part-0.parquet").write_bytes(b"half of a file")
+    writer = TableWriter(spark, str(tmp_path))
+    writer.write(LAG, 7, writer.filed(LAG, lag(spark, 1)))
+    assert written(spark, tmp_path) == [1]
+
+
+SHAPES = {"numbers": columns(n=LAG.columns["lag"].dataType)}
+
+
+def numbers(spark: SparkSession, *found: int) -> DataFrame:
+    return spark.createDataFrame([(n,) for n in found], SHAPES["numbers"])
+
+
+def remembered(state: HistoryState, batch: int) -> list[int]:
+    return sorted(row["n"] for row in state.before(batch)["numbers"].collect())
+
+
+def test_a_batch_finds_what_the_one_before_it_left(spark: SparkSession, tmp_path: Path) -> None:
+    state = HistoryState(spark, str(tmp_path), SHAPES)
+    assert remembered(state, 0) == []
+    state.leave(0, {"numbers": numbers(spark, 1, 2)})
+    state.leave(1, {})
+    assert remembered(state, 1) == remembered(state, 2) == [1, 2]
+    state.leave(2, {"numbers": numbers(spark, 3)})
+    state.leave(2, {"numbers": numbers(spark, 4)})  # done again: what was left first stays
+    assert remembered(state, 3) == [3]
+
+
+def test_only_the_last_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    state = HistoryState(spark, str(tmp_path), SHAPES)
+    for batch in range(8):
+        state.leave(batch, {"numbers": numbers(spark, batch)} if batch != 1 else {})
+    names = sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("."))
+    assert names == [
+        *(f"numbers-{batch:010}" for batch in (5, 6, 7)),
+        *(f"state-{batch:010}.json" for batch in (5, 6, 7)),
+    ]
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_text("{half")])
+def test_a_state_that_is_missing_or_broken_is_named(
+    spark: SparkSession, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    state = HistoryState(spark, str(tmp_path), SHAPES)
+    state.leave(0, {"numbers": numbers(spark, 1)})
+    spoil(tmp_path / "state-0000000000.json")
+    (tmp_path / ".state-0000000000.json.crc").unlink()
+    with pytest.raises(CaughtupError, match="state of batch 0") as caught:
+        state.before(1)
+    assert caught.value.code == "bad_checkpoint"
+
+
+def test_tables_and_their_checkpoint_are_known_to_belong_together(
+    files: Files, tmp_path: Path
+) -> None:
+    output, checkpoint = str(tmp_path / "out"), str(tmp_path / "check")
+    for _ in range(2):
+        check_identity(files, output, checkpoint)
+    with pytest.raises(CaughtupError, match="written with another checkpoint") as caught:
+        check_identity(files, output, str(tmp_path / "another"))
+    assert caught.value.code == "bad_output"
+
+
+def test_a_kill_between_the_two_marks_is_made_good(files: Files, tmp_path: Path) -> None:
+    output, checkpoint = str(tmp_path / "out"), str(tmp_path / "check")
+    check_identity(files, output, checkpoint)
+    mark = tmp_path / "out" / "_caughtup.json"
+    before = mark.read_text()
+    mark.unlink()
+    check_identity(files, output, checkpoint)
+    assert mark.read_text() == before
+
+
+@pytest.mark.parametrize("name", ["date=2026-11-20", "_spark_metadata"])
+def test_a_table_of_an_older_release_is_left_alone(files: Files, tmp_path: Path, name: str) -> None:
+    (tmp_path / "out" / name).mkdir(parents=True)
+    with pytest.raises(CaughtupError, match="older release"):
+        check_identity(files, str(tmp_path / "out"), str(tmp_path / "check"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+
+
+def test_tables_of_a_later_release_and_other_checkpoints_are_refused(
+    files: Files, tmp_path: Path
+) -> None:
+    output, checkpoint = tmp_path / "out", tmp_path / "check"
+    check_identity(files, str(output), str(checkpoint))
+    for mark in (output, checkpoint):
+        path = mark / "_caughtup.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
+        (mark / "._caughtup.json.crc").unlink()
+    with pytest.raises(CaughtupError, match="schema 99"):
+        check_identity(files, str(output), str(checkpoint))
+    foreign = tmp_path / "foreign"
+    (foreign / "offsets").mkdir(parents=True)
+    (foreign / "offsets" / "0").write_text("v1\n{}\n{}")
+    with pytest.raises(CaughtupError, match="no checkpoint of this release"):
+        check_identity(files, str(tmp_path / "new"), str(foreign))
+
+
+def test_a_batchs_offsets_are_read_from_sparks_checkpoint(files: Files, tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "3").write_text('v1\n{"batchWatermarkMs":0}\n{"orders":{"0":7}}')
+    (tmp_path / "offsets" / "4").write_text("v2\nanother format")
+    assert batch_offsets(files, str(tmp_path), 3) == {ORDERS: 7}
+    assert batch_offsets(files, str(tmp_path), -1) == {}
+    with pytest.raises(CaughtupError, match="offsets/4"):
+        batch_offsets(files, str(tmp_path), 4)
+
+
+@pytest.mark.parametrize(
+    ("until", "first", "expected"),
+    [
+        (9, 5, []),
+        (9, 0, []),
+        (9, 7, [(5, 7, "gone")]),
+        (9, 20, [(5, 9, "gone")]),
+        (3, 0, [(0, 3, "the log ended at 5 and then at 3: the topic was made anew")]),
+        (0, 0, []),
+        (None, None, [(5, 5, "the topic was deleted")]),
+    ],
+)
+def test_ranges_that_no_batch_can_have(
+    until: int | None, first: int | None, expected: list[tuple[int, int, str]]
+) -> None:
+    ends = {} if until is None else {ORDERS: until}
+    firsts = {} if first is None else {ORDERS: first}
+    found = lost_ranges({ORDERS: 5}, ends, firsts, "gone")
+    assert found == [LostRange(ORDERS, *one) for one in expected]
