@@ -21,14 +21,14 @@ from caughtup.agents.bench_changes import Change, Variety
 from caughtup.agents.bench_histories import generated_history, write_histories
 from tests.integration.conftest import MakeCluster
 from tests.support.service import commit
-from tests.support.spark_cluster import LOCAL_CLUSTER, WORKERS, SparkCluster
+from tests.support.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKERS, SparkCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 GROUPS = ("billing", "orders", "shipping")
 
 #: Several JVMs start, one after the other, on a machine that does other things, too.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1_200)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_a_replay_on_the_cluster_says_what_it_says_here(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=SECONDS,
         check=False,
     )
     assert here.returncode == 0, here.stderr
