@@ -34,6 +34,7 @@ _OFFSETS_PARTITIONS = 50
 #: A member's connection each, and each waits for the others: more takes hours.
 _MOST_BY_PROTOCOL = 1_000
 _ENCODED_AT_ONCE = 10_000
+_COUNTED = ("records", "bytes", "commits", "group_records", "tombstones", "others", "errors")
 _POSITIVE = click.IntRange(min=1)
 _PERCENT = click.IntRange(0, 100)
 
@@ -85,6 +86,13 @@ _PERCENT = click.IntRange(0, 100)
     metavar="DIR",
     help="Keep the raw records here as Parquet; by codecs no broker is started then.",
 )
+@click.option(
+    "--looks",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seconds between looks at end offsets, which a broker gets by codecs; 0 for none.",
+)
 @click.option("--hold", is_flag=True, help="Keep the broker until Ctrl-C, and say where it is.")
 @format_option
 def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: int) -> None:
@@ -112,10 +120,12 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
         raise UserError("--interval is longer than all of --minutes: nothing would be committed")
     if way == "protocol" and shape.groups > _MOST_BY_PROTOCOL:
         raise UserError(f"--by protocol plays {_MOST_BY_PROTOCOL:,} groups at most")
+    if options["looks"] and (way == "protocol" or directory is not None):
+        raise UserError("--looks: only a broker that is written to by codecs gets them")
     if hold and way == "codecs" and directory is not None:
         raise UserError("--hold: there is no broker with --output by codecs")
     try:
-        figures = _figures(shape, way, directory, hold)
+        figures = _figures(shape, way, directory, hold, options["looks"] * 1000)
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
     except CaughtupError as error:
@@ -132,20 +142,14 @@ def fleet_table(figures: dict[str, Any]) -> Table:
     table.add_column()
     table.add_column(justify="right")
     for name, value in figures.items():
-        if isinstance(value, float):
-            table.add_row(name.replace("_", " "), f"{value:,.1f}")
-        elif isinstance(value, int):
-            table.add_row(name.replace("_", " "), f"{value:,}")
+        if not isinstance(value, str):
+            table.add_row(name.replace("_", " "), f"{round(value, 1):,}")
     return table
 
 
 def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
     """Count what raw records are, by what their bytes say; each batch is decoded at once."""
-    found: Counter[str] = Counter(
-        dict.fromkeys(
-            ("records", "bytes", "commits", "group_records", "tombstones", "others", "errors"), 0
-        )
-    )
+    found: Counter[str] = Counter(dict.fromkeys(_COUNTED, 0))
     for batch in batches:
         rows = list(batch)
         keys, values = [row.key for row in rows], [row.value for row in rows]
@@ -160,7 +164,9 @@ def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
     return dict(found)
 
 
-def _figures(shape: FleetShape, way: str, directory: Path | None, hold: bool) -> dict[str, Any]:
+def _figures(
+    shape: FleetShape, way: str, directory: Path | None, hold: bool, looks_ms: int
+) -> dict[str, Any]:
     from caughtup.demo.cluster import EmbeddedCluster
     from caughtup.demo.raw_records import RawRecordFiles, read_back
 
@@ -171,7 +177,7 @@ def _figures(shape: FleetShape, way: str, directory: Path | None, hold: bool) ->
             properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
             cluster = stack.enter_context(EmbeddedCluster(broker_properties=properties))
             began = time.perf_counter()
-            _write(cluster, shape, way)
+            _write(cluster, shape, way, looks_ms)
         written = time.perf_counter() - began
         batches = _encoded(shape) if cluster is None else read_back(cluster)
         if directory is None:
@@ -201,8 +207,9 @@ def _kept(files: RawRecordFiles, batches: Iterable[list[RawRecord]]) -> Iterator
         yield batch
 
 
-def _write(cluster: EmbeddedCluster, shape: FleetShape, way: str) -> None:
+def _write(cluster: EmbeddedCluster, shape: FleetShape, way: str, looks_ms: int) -> None:
     from caughtup.demo.fleet import fleet_events, fleet_topics
+    from caughtup.demo.fleet_ends import write_looks
     from caughtup.demo.fleet_protocol import play_fleet
     from caughtup.demo.offset_commits import make_offsets_topic, write_records
     from caughtup.demo.topics import create_topics
@@ -214,6 +221,8 @@ def _write(cluster: EmbeddedCluster, shape: FleetShape, way: str) -> None:
         return
     make_offsets_topic(cluster)
     write_records(cluster, chain.from_iterable(_encoded(shape)))
+    if looks_ms:
+        write_looks(cluster, shape, looks_ms)
 
 
 def _encoded(shape: FleetShape) -> Iterator[list[RawRecord]]:

@@ -103,8 +103,8 @@ class RawRecordFiles:
         return self._writer
 
 
-def read_back(cluster: EmbeddedCluster) -> Iterator[list[RawRecord]]:
-    """Read all that ``__consumer_offsets`` has now, some thousands of records at a time.
+def read_back(cluster: EmbeddedCluster, topic: str = OFFSETS_TOPIC) -> Iterator[list[RawRecord]]:
+    """Read all that a topic has now, some thousands of records at a time.
 
     Raises CaughtupError ``read_failed``.
     """
@@ -118,9 +118,8 @@ def read_back(cluster: EmbeddedCluster) -> Iterator[list[RawRecord]]:
         }
     )
     try:
-        topic = consumer.list_topics(OFFSETS_TOPIC, timeout=_SECONDS).topics[OFFSETS_TOPIC]
-        left = set(topic.partitions)
-        consumer.assign([TopicPartition(OFFSETS_TOPIC, number, 0) for number in sorted(left)])
+        left = set(consumer.list_topics(topic, timeout=_SECONDS).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, number, 0) for number in sorted(left)])
         deadline = time.monotonic() + _SECONDS
         while left:
             records = []
@@ -136,9 +135,9 @@ def read_back(cluster: EmbeddedCluster) -> Iterator[list[RawRecord]]:
                 deadline = time.monotonic() + _SECONDS
                 yield records
             elif time.monotonic() > deadline:
-                raise CaughtupError("read_failed", f"{OFFSETS_TOPIC} has an end that never comes")
+                raise CaughtupError("read_failed", f"{topic} has an end that never comes")
     except KafkaException as error:
-        raise CaughtupError("read_failed", f"{OFFSETS_TOPIC}: {error.args[0].str()}") from error
+        raise CaughtupError("read_failed", f"{topic}: {error.args[0].str()}") from error
     finally:
         consumer.close()
 

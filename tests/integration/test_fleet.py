@@ -17,13 +17,17 @@ import pytest
 from click.testing import CliRunner
 
 from caughtup.agents.cli import main
-from caughtup.demo.fleet import FleetShape, fleet_events, fleet_topics
+from caughtup.agents.end_offsets import apply_record
+from caughtup.demo.fleet import FleetShape, fleet_events, fleet_topics, log_end
+from caughtup.demo.fleet_ends import END_OFFSETS_TOPIC, write_looks
 from caughtup.demo.fleet_protocol import play_fleet
 from caughtup.demo.fleet_records import fleet_records
 from caughtup.demo.offset_commits import RawRecord, make_offsets_topic, write_records
 from caughtup.demo.raw_records import read_back
 from caughtup.demo.topics import create_topics
 from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state import ClusterState
 from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
@@ -113,6 +117,24 @@ def test_encoded_records_come_back_from_a_broker_as_they_were(make_cluster: Make
     write_records(cluster, encoded)
     back = list(chain.from_iterable(read_back(cluster)))
     assert sorted(back, key=lambda record: record[:2]) == sorted(encoded, key=lambda r: r[:2])
+
+
+def test_looks_at_ends_are_what_the_service_reads(
+    make_cluster: MakeCluster,
+) -> None:
+    cluster = make_cluster()
+    write_looks(cluster, SHAPE, 600_000)
+    state = ClusterState("generated", {})
+    records = list(chain.from_iterable(read_back(cluster, END_OFFSETS_TOPIC)))
+    assert len(records) == SHAPE.partitions * 3
+    for record in records:
+        apply_record(state, record.key, record.value)
+    for topic, count in fleet_topics(SHAPE).items():
+        for number in range(count):
+            history = state.ends.history(TopicPartition(topic, number))
+            assert history is not None
+            assert history.latest.end_offset == log_end(SHAPE, topic, number, SHAPE.span_ms)
+            assert history.latest.as_of_ms == SHAPE.start_ms + SHAPE.span_ms
 
 
 def test_a_coordinator_that_refuses_is_named_in_one_line(make_cluster: MakeCluster) -> None:
