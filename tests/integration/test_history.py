@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,24 +10,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from confluent_kafka import Consumer, IsolationLevel, Producer
 from confluent_kafka import TopicPartition as Position
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.jars import ensure_spark_jars
+from caughtup.demo.topics import create_topics
 from caughtup.models.errors import CaughtupError
 from caughtup.models.lag import EndOffsets, partition_lag
-from caughtup.models.wire.batch import decode_batch
-from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.pipelines.history import History, HistoryOptions, history
-from caughtup.pipelines.schema import OFFSETS_TOPIC, bucket
+from caughtup.pipelines.history import History, HistoryOptions
+from caughtup.pipelines.own_rows import own_table
+from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.session import spark_session
-from caughtup.pipelines.tables import LAG
 from tests.integration.conftest import MakeTopic
-
-Row = dict[str, Any]
+from tests.support.watched import Row, Watched
 
 
 @pytest.fixture(scope="module")
@@ -36,127 +32,6 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("caughtup history test", jars=ensure_spark_jars())
     yield session
     session.stop()
-
-
-class Watched:
-    """A topic of the cluster, its end offsets as they are published, and a history of both."""
-
-    def __init__(
-        self, cluster: EmbeddedCluster, topic: str, end_offsets: str, spark: SparkSession, at: Path
-    ) -> None:
-        self.client = {**cluster.client_config(), "log_level": 0}
-        self.topic = topic
-        self.group = f"group-{uuid.uuid4().hex[:8]}"
-        self.spark = spark
-        self.end_offsets = end_offsets
-        self.ends: dict[int, EndOffsets] = {}
-        self.options = HistoryOptions(
-            cluster.bootstrap_servers,
-            str(at / "table"),
-            str(at / "checkpoint"),
-            trigger_seconds=None,
-            topics={"end_offsets": end_offsets},
-        )
-
-    def produce(self, partition: int, count: int) -> None:
-        self._send([(self.topic, partition, None, b"value")] * count)
-
-    def commit(self, partition: int, offset: int) -> None:
-        consumer = Consumer({**self.client, "group.id": self.group, "enable.auto.commit": False})
-        consumer.commit(offsets=[Position(self.topic, partition, offset)], asynchronous=False)
-        consumer.close()
-
-    def commit_in_transaction(self, partition: int, offset: int, *, abort: bool) -> None:
-        producer = Producer({**self.client, "transactional.id": uuid.uuid4().hex})
-        consumer = Consumer({**self.client, "group.id": self.group})
-        producer.init_transactions(30)
-        producer.begin_transaction()
-        producer.produce(self.topic, b"transactional", partition=partition)
-        producer.send_offsets_to_transaction(
-            [Position(self.topic, partition, offset)], consumer.consumer_group_metadata(), 30
-        )
-        if abort:
-            producer.abort_transaction(30)
-        else:
-            producer.commit_transaction(30)
-        consumer.close()
-
-    def publish_end_offsets(self) -> None:
-        """Ask the cluster for the end offsets and publish them as the service does."""
-        records = []
-        for partition in (0, 1):
-            start, stable, end = (
-                self._offset(partition, spec, isolation)
-                for spec, isolation in (
-                    (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
-                    (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
-                    (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
-                )
-            )
-            ends = EndOffsets(start, stable, end, time.time_ns() // 1_000_000)
-            self.ends[partition] = ends
-            value = {
-                "schema": 1,
-                "topic": self.topic,
-                "partition": partition,
-                "start_offset": ends.start_offset,
-                "last_stable_offset": ends.last_stable_offset,
-                "end_offset": ends.end_offset,
-                "as_of_ms": ends.as_of_ms,
-            }
-            key = f"{self.topic}-{partition}".encode()
-            records.append((self.end_offsets, 0, key, json.dumps(value).encode()))
-        self._send(records)
-
-    def publish_garbage(self) -> None:
-        self._send([(self.end_offsets, 0, b"garbage", b"{not json")])
-
-    def delete_group(self) -> None:
-        admin = AdminClient(self.client)
-        admin.delete_consumer_groups([self.group])[self.group].result(30)
-
-    def run(self) -> list[Row]:
-        """Take what there is, and give the table's rows of the group in the order they happened."""
-        history(self.spark, self.options, lambda: False)
-        path = Path(self.options.output, "lag")
-        if not path.exists():
-            return []
-        table = self.spark.read.schema(LAG.stored).parquet(str(path))
-        rows = table.where(table["group"] == self.group).selectExpr(
-            "*", "unix_millis(as_of) AS as_of_ms", "unix_millis(commit_timestamp) AS committed_ms"
-        )
-        return [row.asDict() for row in rows.orderBy("as_of", "partition").collect()]
-
-    def commits(self, isolation: str) -> list[tuple[OffsetKey, OffsetCommit | None]]:
-        """Read all of __consumer_offsets directly; give the group's commits, each decoded."""
-        settings = {**self.client, "group.id": "reader", "enable.auto.commit": False}
-        consumer = Consumer(
-            {**settings, "isolation.level": isolation, "enable.partition.eof": True}
-        )
-        partitions = consumer.list_topics(OFFSETS_TOPIC, 30).topics[OFFSETS_TOPIC].partitions
-        consumer.assign([Position(OFFSETS_TOPIC, partition, 0) for partition in partitions])
-        reading, found, deadline = set(partitions), [], time.monotonic() + 60
-        while reading:
-            assert time.monotonic() < deadline, f"no end of {reading}"
-            for message in consumer.consume(1000, timeout=1):
-                if message.error() is not None:
-                    reading.discard(message.partition())
-                    continue
-                changes = decode_batch([(message.key(), message.value())]).commits
-                found.extend(item for item in changes.items() if item[0].group == self.group)
-        consumer.close()
-        return found
-
-    def _offset(self, partition: int, spec: OffsetSpec, isolation: IsolationLevel) -> int:
-        asked = Position(self.topic, partition)
-        admin = AdminClient(self.client)
-        return admin.list_offsets({asked: spec}, isolation_level=isolation)[asked].result(30).offset
-
-    def _send(self, records: list[tuple[str, int, bytes | None, bytes]]) -> None:
-        producer = Producer(self.client)
-        for topic, partition, key, value in records:
-            producer.produce(topic, value, key, partition)
-        assert producer.flush(30) == 0
 
 
 @pytest.fixture
@@ -206,7 +81,7 @@ def test_the_table_says_what_the_models_say_of_the_same_records(watched: Watched
         row, ends = last[partition], watched.ends[partition]
         assert commit is not None
         lag = partition_lag(commit.offset, ends, commit.commit_timestamp_ms)
-        assert (row["committed"], row["committed_ms"]) == (
+        assert (row["committed"], row["commit_timestamp_ms"]) == (
             commit.offset,
             commit.commit_timestamp_ms,
         )
@@ -264,6 +139,69 @@ def test_what_cannot_be_decoded_is_counted_and_shown(
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith("2 records can't be decoded or are gone, such as ")
     assert watched.end_offsets in line
+
+
+def test_what_cannot_be_decoded_is_kept_whole(watched: Watched) -> None:
+    watched.publish_end_offsets()
+    watched.publish_garbage()
+    watched.run()
+    (row,) = watched.quarantined()
+    assert (row["topic"], row["log_partition"]) == (watched.end_offsets, 0)
+    assert (row["key"], row["value"]) == (b"garbage", b"{not json")
+    assert row["log_offset"] == 2, "after the looks at two partitions"
+    assert row["why"]
+    assert row["until_offset"] is None
+
+
+def test_what_is_gone_before_it_is_read_is_noted_with_its_range(
+    watched: Watched, make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = {"cleanup.policy": "compact,delete"}
+    watched.end_offsets = make_topic("end-offsets", config=policy)
+    watched.options = replace(watched.options, topics={"end_offsets": watched.end_offsets})
+    watched.publish_end_offsets()
+    watched.run()
+    watched.publish_end_offsets()
+    admin = AdminClient(watched.client)
+    upto = Position(watched.end_offsets, 0, 3)
+    admin.delete_records([upto])[Position(watched.end_offsets, 0)].result(30)
+    watched.run()
+
+    (row,) = watched.quarantined()
+    assert (row["log_offset"], row["until_offset"]) == (2, 3)
+    assert (row["key"], row["why"]) == (None, "deleted before it was read")
+    assert f"such as {watched.end_offsets}-0 offset 2: deleted before it was read" in caplog.text
+    read = watched.rows(own_table("end_offsets"), "log_offset")
+    assert [one["log_offset"] for one in read] == [0, 1, 3]
+
+
+def test_a_topic_that_is_made_anew_is_read_on_and_noted(
+    watched: Watched, cluster: EmbeddedCluster
+) -> None:
+    for _ in range(3):
+        watched.publish_end_offsets()
+    watched.run()
+    admin = AdminClient(watched.client)
+    admin.delete_topics([watched.end_offsets])[watched.end_offsets].result(30)
+    wait_until_gone(admin, watched.end_offsets)
+    create_topics(cluster, {watched.end_offsets: 1}, {"cleanup.policy": "compact"})
+    watched.publish_end_offsets()
+    watched.run()
+    watched.publish_end_offsets()
+    watched.run()
+
+    (row,) = watched.quarantined()
+    assert (row["log_offset"], row["until_offset"]) == (0, 2)
+    assert row["why"] == "the log ended at 6 and then at 2: the topic was made anew"
+    read = watched.rows(own_table("end_offsets"), "as_of", "log_offset")
+    assert [one["log_offset"] for one in read] == [0, 1, 2, 3, 4, 5, 2, 3]
+
+
+def wait_until_gone(admin: AdminClient, topic: str) -> None:
+    deadline = time.monotonic() + 60
+    while topic in admin.list_topics(timeout=30).topics:
+        assert time.monotonic() < deadline, f"{topic} is still there"
+        time.sleep(0.2)
 
 
 def test_a_topic_that_is_not_there_yet_is_said_and_not_created(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +28,8 @@ from confluent_kafka.admin import (
 )
 
 from caughtup.demo.broker_config import Security, Tls
+from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.topics import create_topics
 from caughtup.pipelines.schema import OWN_TOPICS
 from tests.integration.conftest import MakeCluster
 
@@ -39,12 +43,22 @@ RIGHTS = (
 )
 
 
+#: What a file may have while the disk is full, and commits that need more than that.
+FILE_BYTES, COMMITS, METADATA_BYTES = 300_000, 300, 4_000
+
+
 @contextmanager
-def running(arguments: list[str], log: Path, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    arguments: list[str], log: Path, directory: Path, before: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*COMMAND, *arguments], stderr=output, stdout=output, cwd=directory, env=environment
+            [*before, *COMMAND, *arguments],
+            stderr=output,
+            stdout=output,
+            cwd=directory,
+            env=environment,
         )
         try:
             yield process
@@ -133,6 +147,35 @@ def wait_for(
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, f"{rows(table)}\n{log.read_text()}"
         time.sleep(0.2)
+
+
+def test_a_full_disk_ends_it_in_one_line_and_the_next_start_goes_on(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """A limit on the size of files is what the job can be given; a disk says the same later."""
+    group = f"group-{uuid.uuid4().hex[:8]}"
+    consumer = Consumer({**cluster.client_config(), "group.id": group, "log_level": 0})
+    create_topics(cluster, {group: 1})
+    for offset in range(COMMITS):
+        noise = secrets.token_hex(METADATA_BYTES // 2)
+        position = Position(group, 0, offset, metadata=noise)
+        consumer.commit(offsets=[position], asynchronous=False)
+    consumer.close()
+    tables, log = tmp_path / "tables", tmp_path / "log"
+    arguments = ["--bootstrap-servers", cluster.bootstrap_servers, "--once"]
+    arguments += ["--output", str(tables), "--checkpoint", str(tmp_path / "checkpoint")]
+    limit = ["prlimit", f"--fsize={FILE_BYTES}"]
+    with running(arguments, log, tmp_path, limit) as process:
+        assert process.wait(240) == 1, log.read_text()
+    said = [line for line in log.read_text().splitlines() if line.startswith("caughtup: ")]
+    assert said == ["caughtup: the history ended: File too large"]
+
+    with running(arguments, log, tmp_path) as process:
+        assert process.wait(240) == 0, log.read_text()
+    files = sorted(tables.glob("commits/date=*/group_bucket=*/*.parquet"))
+    read = [row for path in files for row in pyarrow.parquet.read_table(path).to_pylist()]
+    ours = sorted(row["committed"] for row in read if row["group"] == group)
+    assert ours == list(range(COMMITS))
 
 
 def test_brokers_that_do_not_answer_are_said_in_one_line(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""A topic of a real cluster, its end offsets as the service publishes them, and its history."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, IsolationLevel, Producer
+from confluent_kafka import TopicPartition as Position
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from pyspark.sql import SparkSession
+
+from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.models.lag import EndOffsets
+from caughtup.models.wire.batch import decode_batch
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+from caughtup.pipelines.history import HistoryOptions, history
+from caughtup.pipelines.schema import OFFSETS_TOPIC
+from caughtup.pipelines.tables import LAG, QUARANTINE, Table
+
+Row = dict[str, Any]
+
+
+class Watched:
+    """A topic of the cluster, its end offsets as they are published, and a history of both."""
+
+    def __init__(
+        self, cluster: EmbeddedCluster, topic: str, end_offsets: str, spark: SparkSession, at: Path
+    ) -> None:
+        self.client = {**cluster.client_config(), "log_level": 0}
+        self.topic = topic
+        self.group = f"group-{uuid.uuid4().hex[:8]}"
+        self.spark = spark
+        self.end_offsets = end_offsets
+        self.ends: dict[int, EndOffsets] = {}
+        self.options = HistoryOptions(
+            cluster.bootstrap_servers,
+            str(at / "table"),
+            str(at / "checkpoint"),
+            trigger_seconds=None,
+            topics={"end_offsets": end_offsets},
+        )
+
+    def produce(self, partition: int, count: int) -> None:
+        self._send([(self.topic, partition, None, b"value")] * count)
+
+    def commit(self, partition: int, offset: int) -> None:
+        consumer = Consumer({**self.client, "group.id": self.group, "enable.auto.commit": False})
+        consumer.commit(offsets=[Position(self.topic, partition, offset)], asynchronous=False)
+        consumer.close()
+
+    def commit_in_transaction(self, partition: int, offset: int, *, abort: bool) -> None:
+        producer = Producer({**self.client, "transactional.id": uuid.uuid4().hex})
+        consumer = Consumer({**self.client, "group.id": self.group})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce(self.topic, b"transactional", partition=partition)
+        producer.send_offsets_to_transaction(
+            [Position(self.topic, partition, offset)], consumer.consumer_group_metadata(), 30
+        )
+        if abort:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+        consumer.close()
+
+    def publish_end_offsets(self) -> None:
+        """Ask the cluster for the end offsets and publish them as the service does."""
+        records = []
+        for partition in (0, 1):
+            start, stable, end = (
+                self._offset(partition, spec, isolation)
+                for spec, isolation in (
+                    (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
+                    (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+                    (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+                )
+            )
+            ends = EndOffsets(start, stable, end, time.time_ns() // 1_000_000)
+            self.ends[partition] = ends
+            value = {
+                "schema": 1,
+                "topic": self.topic,
+                "partition": partition,
+                "start_offset": ends.start_offset,
+                "last_stable_offset": ends.last_stable_offset,
+                "end_offset": ends.end_offset,
+                "as_of_ms": ends.as_of_ms,
+            }
+            key = f"{self.topic}-{partition}".encode()
+            records.append((self.end_offsets, 0, key, json.dumps(value).encode()))
+        self._send(records)
+
+    def publish_garbage(self) -> None:
+        self._send([(self.end_offsets, 0, b"garbage", b"{not json")])
+
+    def delete_group(self) -> None:
+        admin = AdminClient(self.client)
+        admin.delete_consumer_groups([self.group])[self.group].result(30)
+
+    def run(self) -> list[Row]:
+        """Take what there is, and give the table's rows of the group in the order they happened."""
+        history(self.spark, self.options, lambda: False)
+        return [row for row in self.rows(LAG, "as_of", "partition") if row["group"] == self.group]
+
+    def rows(self, table: Table, *order: str) -> list[Row]:
+        """Give a table's rows, each of its timestamps in ms, too."""
+        path = Path(self.options.output, table.name)
+        if not path.exists():
+            return []
+        times = [f.name for f in table.columns if f.dataType.typeName() == "timestamp"]
+        rows = self.spark.read.schema(table.stored).parquet(str(path))
+        rows = rows.selectExpr("*", *(f"unix_millis({name}) AS {name}_ms" for name in times))
+        return [row.asDict() for row in rows.orderBy(*order).collect()]
+
+    def quarantined(self) -> list[Row]:
+        """Give what no other table has, in the order of the log."""
+        return self.rows(QUARANTINE, "topic", "log_partition", "log_offset")
+
+    def commits(self, isolation: str) -> list[tuple[OffsetKey, OffsetCommit | None]]:
+        """Read all of __consumer_offsets directly; give the group's commits, each decoded."""
+        settings = {**self.client, "group.id": "reader", "enable.auto.commit": False}
+        consumer = Consumer(
+            {**settings, "isolation.level": isolation, "enable.partition.eof": True}
+        )
+        partitions = consumer.list_topics(OFFSETS_TOPIC, 30).topics[OFFSETS_TOPIC].partitions
+        consumer.assign([Position(OFFSETS_TOPIC, partition, 0) for partition in partitions])
+        reading, found, deadline = set(partitions), [], time.monotonic() + 60
+        while reading:
+            assert time.monotonic() < deadline, f"no end of {reading}"
+            for message in consumer.consume(1000, timeout=1):
+                if message.error() is not None:
+                    reading.discard(message.partition())
+                    continue
+                changes = decode_batch([(message.key(), message.value())]).commits
+                found.extend(item for item in changes.items() if item[0].group == self.group)
+        consumer.close()
+        return found
+
+    def _offset(self, partition: int, spec: OffsetSpec, isolation: IsolationLevel) -> int:
+        asked = Position(self.topic, partition)
+        admin = AdminClient(self.client)
+        return admin.list_offsets({asked: spec}, isolation_level=isolation)[asked].result(30).offset
+
+    def _send(self, records: list[tuple[str, int, bytes | None, bytes]]) -> None:
+        producer = Producer(self.client)
+        for topic, partition, key, value in records:
+            producer.produce(topic, value, key, partition)
+        assert producer.flush(30) == 0
