@@ -152,9 +152,9 @@ class History:
         first = self._first_offsets.ask(before)
         lost = lost_ranges(before, until, first, "deleted before it was read")
         taken = self._batches.take(batch, records, lost)
+        self._quarantined += taken.quarantined
+        self._reporter.note(quarantined=self._quarantined)
         if taken.quarantined:
-            self._quarantined += taken.quarantined
-            self._reporter.note(quarantined=self._quarantined)
             _log.warning(
                 "%d records can't be decoded or are gone, such as %s; the table quarantine has "
                 "them",

@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -72,7 +73,7 @@ def spark_session(
         builder = builder.config(name, settings[name])
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise CaughtupError("spark_failed", f"Spark doesn't start: {one_line(error)}") from error
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,13 +48,11 @@ FILE_BYTES, COMMITS, METADATA_BYTES = 300_000, 300, 4_000
 
 
 @contextmanager
-def running(
-    arguments: list[str], log: Path, directory: Path, before: Sequence[str] = ()
-) -> Iterator[subprocess.Popen[bytes]]:
+def running(arguments: list[str], log: Path, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*before, *COMMAND, *arguments],
+            [*COMMAND, *arguments],
             stderr=output,
             stdout=output,
             cwd=directory,
@@ -154,28 +152,45 @@ def test_a_full_disk_ends_it_in_one_line_and_the_next_start_goes_on(
 ) -> None:
     """A limit on the size of files is what the job can be given; a disk says the same later."""
     group = f"group-{uuid.uuid4().hex[:8]}"
-    consumer = Consumer({**cluster.client_config(), "group.id": group, "log_level": 0})
     create_topics(cluster, {group: 1})
-    for offset in range(COMMITS):
-        noise = secrets.token_hex(METADATA_BYTES // 2)
-        position = Position(group, 0, offset, metadata=noise)
-        consumer.commit(offsets=[position], asynchronous=False)
-    consumer.close()
+    consumer = Consumer({**cluster.client_config(), "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[Position(group, 0, 0)], asynchronous=False)
     tables, log = tmp_path / "tables", tmp_path / "log"
-    arguments = ["--bootstrap-servers", cluster.bootstrap_servers, "--once"]
+    arguments = ["--bootstrap-servers", cluster.bootstrap_servers]
     arguments += ["--output", str(tables), "--checkpoint", str(tmp_path / "checkpoint")]
-    limit = ["prlimit", f"--fsize={FILE_BYTES}"]
-    with running(arguments, log, tmp_path, limit) as process:
+    with running([*arguments, "--trigger-seconds", "1"], log, tmp_path) as process:
+        deadline = time.monotonic() + 240
+        while not committed(tables, group):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        for pid in java_below(process.pid):
+            subprocess.run(["prlimit", f"--pid={pid}", f"--fsize={FILE_BYTES}"], check=True)
+        for offset in range(1, COMMITS):
+            noise = secrets.token_hex(METADATA_BYTES // 2)
+            position = Position(group, 0, offset, metadata=noise)
+            consumer.commit(offsets=[position], asynchronous=False)
+        consumer.close()
         assert process.wait(240) == 1, log.read_text()
     said = [line for line in log.read_text().splitlines() if line.startswith("caughtup: ")]
     assert said == ["caughtup: the history ended: File too large"]
 
-    with running(arguments, log, tmp_path) as process:
+    with running([*arguments, "--once"], log, tmp_path) as process:
         assert process.wait(240) == 0, log.read_text()
+    assert committed(tables, group) == list(range(COMMITS))
+
+
+def committed(tables: Path, group: str) -> list[int]:
+    """Give what a group committed, as the table has it."""
     files = sorted(tables.glob("commits/date=*/group_bucket=*/*.parquet"))
     read = [row for path in files for row in pyarrow.parquet.read_table(path).to_pylist()]
-    ours = sorted(row["committed"] for row in read if row["group"] == group)
-    assert ours == list(range(COMMITS))
+    return sorted(row["committed"] for row in read if row["group"] == group)
+
+
+def java_below(pid: int) -> list[int]:
+    """Give a process's children that are JVMs."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(c) for c in children if Path(f"/proc/{c}/comm").read_text().strip() == "java"]
 
 
 def test_brokers_that_do_not_answer_are_said_in_one_line(tmp_path: Path) -> None:
