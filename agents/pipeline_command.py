@@ -59,7 +59,7 @@ for command in (compact, generations, rates):
 @click.option(
     "--records-per-batch",
     type=click.IntRange(min=1),
-    default=2_000_000,
+    default=1_000_000,
     show_default=True,
     help="How many records to take at once, at most.",
 )

@@ -32,7 +32,7 @@ from caughtup.pipelines.generation_rows import (
 from caughtup.pipelines.generation_schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.kafka_options import source_options
 from caughtup.pipelines.session import one_line
-from caughtup.pipelines.sources import missing_topics
+from caughtup.pipelines.sources import FETCHING, missing_topics
 
 #: A generation in the table is known by these.
 _IDENTITY = ("group", "generation", "as_of")
@@ -173,7 +173,7 @@ def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> Da
     """Read what a topic has now: the columns of caughtup.pipelines.events.Record."""
     reader = (
         spark.read.format("kafka")
-        .options(**source)
+        .options(**{**FETCHING, **source})
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
         .option("endingOffsets", "latest")

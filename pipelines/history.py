@@ -31,7 +31,7 @@ from caughtup.pipelines.table_writer import TableWriter
 
 _POLL_SECONDS = 1
 #: What a batch holds at most, which bounds the memory that it needs.
-RECORDS_PER_BATCH = 2_000_000
+RECORDS_PER_BATCH = 1_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -85,8 +85,9 @@ class History:
         self._files = Files(spark)
         for uri in (self._output, self._checkpoint):
             self._files.check_writable(uri)
-        check_identity(self._files, self._output, self._checkpoint)
         self._first_offsets = FirstOffsets(spark, source)
+        cluster = self._first_offsets.cluster_id()
+        check_identity(self._files, self._output, self._checkpoint, cluster)
         self._batches = HistoryBatches(
             spark,
             TableWriter(spark, self._output),

@@ -18,13 +18,14 @@ from caughtup.pipelines.generation_stream import GROUP_RECORDS, GenerationStream
 from caughtup.pipelines.history_state import HistoryState
 from caughtup.pipelines.lag_rows import LAST_COMMITS, LAST_ENDS, lag_rows, last_commits, last_ends
 from caughtup.pipelines.lost_ranges import LostRange
-from caughtup.pipelines.own_rows import END_OFFSETS, own_rows, own_table
+from caughtup.pipelines.own_rows import END_OFFSETS, own_rows, own_shape, own_table
 from caughtup.pipelines.table_writer import TableWriter
-from caughtup.pipelines.tables import COMMITS, LAG, timestamp
+from caughtup.pipelines.tables import COMMITS, LAG, empty, timestamp
 from caughtup.pipelines.tables import QUARANTINE as QUARANTINED
 
 #: What is remembered between batches.
 REMEMBERED = {"commits": LAST_COMMITS, "ends": LAST_ENDS, "groups": GROUP_RECORDS}
+_LOOKS = own_shape(END_OFFSETS)
 #: Pieces that a batch is decoded in, for each of Spark's cores.
 _TASKS_A_CORE = 3
 _GROUP_RECORD = ("log_partition AS partition", "log_offset AS offset")
@@ -68,7 +69,8 @@ class HistoryBatches:
             commits = found.where(F.col("kind") == COMMIT)
             if counts.get(COMMIT):
                 self._write_commits(batch, commits)
-                changed["commits"] = last_commits(commits, before["commits"])
+                last = last_commits(commits, before["commits"])
+                changed["commits"] = _kept(kept, last)
             ends = before["ends"]
             if END_OFFSETS in own:
                 ends = changed["ends"] = _kept(
@@ -76,7 +78,8 @@ class HistoryBatches:
                 )
             if changed:
                 looks = own.get(END_OFFSETS)
-                self._write_lag(batch, commits, looks, before)
+                left = changed.get("commits", before["commits"])
+                self._write_lag(batch, commits, looks, before, left)
             if groups := self._generations(batch, found, counts.get(GROUP, 0), before, ends):
                 changed["groups"] = groups
             taken = self._quarantine(batch, found, counts, own, lost)
@@ -96,13 +99,18 @@ class HistoryBatches:
         self.writer.write(COMMITS, batch, self.writer.filed(COMMITS, rows))
 
     def _write_lag(
-        self, batch: int, commits: DataFrame, looks: DataFrame | None, before: dict[str, DataFrame]
+        self,
+        batch: int,
+        commits: DataFrame,
+        looks: DataFrame | None,
+        before: dict[str, DataFrame],
+        left: DataFrame,
     ) -> None:
         if looks is None:
-            looks = own_rows(commits.limit(0), END_OFFSETS)
+            looks = empty(self.spark, _LOOKS)
         good = looks.where("why IS NULL")
         together = partial(self.writer.together, LAG)
-        rows = lag_rows(commits, good, before["commits"], before["ends"], together)
+        rows = lag_rows(commits, good, before["commits"], before["ends"], left, together)
         self.writer.write(LAG, batch, rows)
 
     def _generations(
@@ -124,7 +132,7 @@ class HistoryBatches:
         every = (
             table.parquet(path)
             if self.writer.files.exists(path)
-            else self.spark.createDataFrame([], looks.stored)
+            else empty(self.spark, looks.stored)
         )
         decided = stream.take(records, before["groups"], known, every)
         if decided is None:

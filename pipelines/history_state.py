@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.files import Files
+from caughtup.pipelines.tables import empty
 
 #: Batches whose states are kept: Spark does the last one again that it didn't note as done.
 _KEPT = 3
@@ -42,7 +43,7 @@ class HistoryState:
             if name in left:
                 frames[name] = reader.parquet(f"{self._directory}/{left[name]}")
             else:
-                frames[name] = self._spark.createDataFrame([], shape)
+                frames[name] = empty(self._spark, shape)
         return frames
 
     def leave(self, batch: int, changed: Mapping[str, DataFrame]) -> None:

@@ -1,4 +1,4 @@
-"""Which checkpoint a history's tables belong to.
+"""Which checkpoint and which cluster a history's tables belong to.
 
 A batch's files are known by its number, and another checkpoint counts from 0 again: written to
 the same tables it would find its files there already. So the two are told apart at the start.
@@ -20,12 +20,13 @@ _NAME = "_caughtup.json"
 
 class _Identity(msgspec.Struct):
     history: str
+    cluster: str
     schema: int
     buckets: int
 
 
-def check_identity(files: Files, output: str, checkpoint: str) -> None:
-    """Check that tables and checkpoint belong together, or mark new ones as doing so.
+def check_identity(files: Files, output: str, checkpoint: str, cluster: str) -> None:
+    """Check that tables, checkpoint and cluster belong together, or mark new ones as doing so.
 
     Raises CaughtupError ``bad_output`` or ``bad_checkpoint``.
     """
@@ -53,13 +54,19 @@ def check_identity(files: Files, output: str, checkpoint: str) -> None:
                 f"{output} is of schema {found.schema} with {found.buckets} buckets, and this "
                 f"release writes schema {SCHEMA} with {BUCKETS}: use the release that wrote it",
             )
+    if ours is not None and ours.cluster != cluster:
+        raise CaughtupError(
+            "bad_checkpoint",
+            f"{checkpoint} is of the cluster {ours.cluster}, and this is {cluster}: each has a "
+            "history of its own",
+        )
     if ours is None:
         if files.names(f"{checkpoint}/offsets"):
             raise CaughtupError(
                 "bad_checkpoint",
                 f"{checkpoint} is no checkpoint of this release's history: give another one",
             )
-        ours = _Identity(uuid.uuid4().hex, SCHEMA, BUCKETS)
+        ours = _Identity(uuid.uuid4().hex, cluster, SCHEMA, BUCKETS)
         files.write(here, msgspec.json.encode(ours))
     if tables is None:
         files.write(there, msgspec.json.encode(ours))

@@ -51,18 +51,21 @@ def lag_rows(
     ends: DataFrame,
     known_commits: DataFrame,
     known_ends: DataFrame,
+    left_commits: DataFrame,
     together: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
     """Give the rows that a batch makes, of the columns of tables.LAG and the folders' own.
 
     ``commits`` has group, topic, partition, present, committed, commit_time_ms and log_offset;
     ``ends`` topic, partition, present, what LAST_ENDS has, and log_offset. What was known before
-    is of LAST_COMMITS and LAST_ENDS. ``together`` brings the rows of a bucket together, by a
+    is of LAST_COMMITS and LAST_ENDS, and so is what ``last_commits`` left. ``together`` brings the rows of a bucket together, by a
     column ``place`` that it adds, so that they needn't be dealt out anew to be written.
     """
     looks = _looks(ends, known_ends)
     made = _commits(commits, known_commits, together)
-    of_groups = made.select(*_GROUP_PARTITION).distinct().join(looks, list(_PARTITION))
+    deleted = commits.where("NOT present")
+    readers = left_commits.select(*_GROUP_PARTITION).union(deleted.select(*_GROUP_PARTITION))
+    of_groups = readers.distinct().join(looks, list(_PARTITION))
     happened = together(
         of_groups.withColumn("is_commit", F.lit(False)).unionByName(
             made.withColumn("is_commit", F.lit(True)), allowMissingColumns=True

@@ -83,6 +83,13 @@ class FirstOffsets:
             properties.setProperty(name.removeprefix("kafka."), options[name])
         self._admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
 
+    def cluster_id(self) -> str:
+        """Give the cluster's id. Raises CaughtupError ``kafka_unreachable``."""
+        try:
+            return str(self._admin.describeCluster().clusterId().get())
+        except Py4JError as error:
+            raise CaughtupError("kafka_unreachable", f"no cluster id: {one_line(error)}") from error
+
     def ask(self, partitions: _Offsets) -> _Offsets:
         """Give the first offset of each partition that still is there.
 

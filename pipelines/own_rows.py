@@ -35,18 +35,22 @@ def own_table(name: str) -> Table:
     return Table(name, shape, "as_of", kind.bucket, kind.bucket_by)
 
 
+def own_shape(name: str) -> StructType:
+    """Give the columns of ``own_rows``."""
+    return StructType([*KINDS[name].columns.fields, *_BROKEN.fields])
+
+
 def own_rows(found: DataFrame, name: str) -> DataFrame:
     """Decode a topic's records: KINDS' columns, and of those that can't be, the record and why."""
-    shape = StructType([*KINDS[name].columns.fields, *_BROKEN.fields])
     records = found.where(F.col("kind") == name).select(
         *("log_topic", "log_partition", "log_offset", "record_time_ms", "key", "value")
     )
-    return records.mapInArrow(partial(_decode, name), shape)
+    return records.mapInArrow(partial(_decode, name), own_shape(name))
 
 
 def _decode(name: str, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     own = KINDS[name].columns.names
-    arrow = to_arrow_schema(StructType([*KINDS[name].columns.fields, *_BROKEN.fields]))
+    arrow = to_arrow_schema(own_shape(name))
     for batch in batches:
         columns = (column.to_pylist() for column in batch)
         records = map(Record._make, zip(*columns, strict=True))

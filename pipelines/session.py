@@ -26,6 +26,7 @@ _SETTINGS = {
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
     # A Java timestamp of the record's; without it, INT96 columns that other readers deprecate.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
     # A batch's rows go to the folders of a few days: without a sort by folder first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     "spark.ui.showConsoleProgress": "false",
@@ -35,6 +36,8 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"',
     "spark.ui.enabled": "false",
+    # Driver and executor in one: a batch of a million records, cached and sorted, fills 1 GB.
+    "spark.driver.memory": "2g",
 }
 
 

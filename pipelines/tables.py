@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.types import (
     BinaryType,
@@ -47,6 +47,12 @@ def timestamp(name: str) -> Column:
     overflows Spark's timestamps, which would end the job.
     """
     return F.when(F.col(name).between(0, LATEST_MS), F.timestamp_millis(name))
+
+
+def empty(spark: SparkSession, shape: StructType) -> DataFrame:
+    """Make a frame without rows. One of createDataFrame would start Python to make none."""
+    nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in shape)
+    return spark.range(0).select(*nothing)
 
 
 def columns(**types: DataType) -> StructType:

@@ -20,6 +20,7 @@ from caughtup.pipelines.table_writer import TableWriter
 from caughtup.pipelines.tables import LAG, columns
 
 NOON_MS = 1_795_262_400_000
+CLUSTER = "2VRiQaSTRTyA9bBbE_kRyQ"
 ORDERS = TopicPartition("orders", 0)
 
 
@@ -129,19 +130,26 @@ def test_tables_and_their_checkpoint_are_known_to_belong_together(
 ) -> None:
     output, checkpoint = str(tmp_path / "out"), str(tmp_path / "check")
     for _ in range(2):
-        check_identity(files, output, checkpoint)
+        check_identity(files, output, checkpoint, CLUSTER)
     with pytest.raises(CaughtupError, match="written with another checkpoint") as caught:
-        check_identity(files, output, str(tmp_path / "another"))
+        check_identity(files, output, str(tmp_path / "another"), CLUSTER)
     assert caught.value.code == "bad_output"
+
+
+def test_a_checkpoint_is_one_clusters(files: Files, tmp_path: Path) -> None:
+    output, checkpoint = str(tmp_path / "out"), str(tmp_path / "check")
+    check_identity(files, output, checkpoint, CLUSTER)
+    with pytest.raises(CaughtupError, match=f"of the cluster {CLUSTER}, and this is another"):
+        check_identity(files, output, checkpoint, "another")
 
 
 def test_a_kill_between_the_two_marks_is_made_good(files: Files, tmp_path: Path) -> None:
     output, checkpoint = str(tmp_path / "out"), str(tmp_path / "check")
-    check_identity(files, output, checkpoint)
+    check_identity(files, output, checkpoint, CLUSTER)
     mark = tmp_path / "out" / "_caughtup.json"
     before = mark.read_text()
     mark.unlink()
-    check_identity(files, output, checkpoint)
+    check_identity(files, output, checkpoint, CLUSTER)
     assert mark.read_text() == before
 
 
@@ -149,7 +157,7 @@ def test_a_kill_between_the_two_marks_is_made_good(files: Files, tmp_path: Path)
 def test_a_table_of_an_older_release_is_left_alone(files: Files, tmp_path: Path, name: str) -> None:
     (tmp_path / "out" / name).mkdir(parents=True)
     with pytest.raises(CaughtupError, match="older release"):
-        check_identity(files, str(tmp_path / "out"), str(tmp_path / "check"))
+        check_identity(files, str(tmp_path / "out"), str(tmp_path / "check"), CLUSTER)
     assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
 
 
@@ -157,18 +165,18 @@ def test_tables_of_a_later_release_and_other_checkpoints_are_refused(
     files: Files, tmp_path: Path
 ) -> None:
     output, checkpoint = tmp_path / "out", tmp_path / "check"
-    check_identity(files, str(output), str(checkpoint))
+    check_identity(files, str(output), str(checkpoint), CLUSTER)
     for mark in (output, checkpoint):
         path = mark / "_caughtup.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
         (mark / "._caughtup.json.crc").unlink()
     with pytest.raises(CaughtupError, match="schema 99"):
-        check_identity(files, str(output), str(checkpoint))
+        check_identity(files, str(output), str(checkpoint), CLUSTER)
     foreign = tmp_path / "foreign"
     (foreign / "offsets").mkdir(parents=True)
     (foreign / "offsets" / "0").write_text("v1\n{}\n{}")
     with pytest.raises(CaughtupError, match="no checkpoint of this release"):
-        check_identity(files, str(tmp_path / "new"), str(foreign))
+        check_identity(files, str(tmp_path / "new"), str(foreign), CLUSTER)
 
 
 def test_a_batchs_offsets_are_read_from_sparks_checkpoint(files: Files, tmp_path: Path) -> None:

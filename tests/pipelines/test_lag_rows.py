@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -56,15 +57,15 @@ class History:
     def take(self, events: Sequence[Event]) -> list[tuple[Any, ...]]:
         commits = self._frame([commit_row(e) for e in events if e.kind == COMMIT], COMMITS)
         ends = self._frame([look_row(e) for e in events if e.kind == END_OFFSET], ENDS)
-        rows = lag_rows(
-            commits, ends, self.commits, self.ends, lambda rows: self.writer.together(LAG, rows)
-        )
+        left = last_commits(commits, self.commits)
+        together = partial(self.writer.together, LAG)
+        rows = lag_rows(commits, ends, self.commits, self.ends, left, together)
         found = rows.selectExpr(
             *("unix_millis(as_of)", "group", "topic", "partition", "committed", "has_commit"),
             *("unix_millis(commit_timestamp)", "end_offset", "last_stable_offset"),
             *("start_offset", "lag", "lag_committed_view", "source", "group_bucket"),
         ).collect()
-        self.commits = self._kept(last_commits(commits, self.commits), LAST_COMMITS)
+        self.commits = self._kept(left, LAST_COMMITS)
         self.ends = self._kept(last_ends(ends, self.ends), LAST_ENDS)
         return [tuple(row) for row in found]
 
