@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+KILLS ?= 10
 SCENARIOS ?= 100000
 SEED ?= 1000000
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java prometheus demo follower test unsteady proof lint types check lock clean
+.PHONY: help install java prometheus demo follower test thorough unsteady proof lint types check lock clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -35,6 +36,9 @@ follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka S
 
 test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+
+thorough: java prometheus install  ## Tests that take minutes: Spark clusters, jobs killed KILLS=10 times
+	@CAUGHTUP_HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
 	@$(BIN)/pytest -m unsteady

@@ -136,6 +136,7 @@ def last_rates(
     return newest
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_is_killed(
     cluster: EmbeddedCluster, tmp_path: Path

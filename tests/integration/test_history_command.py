@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet
+import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import (
@@ -147,6 +148,7 @@ def wait_for(
         time.sleep(0.2)
 
 
+@pytest.mark.thorough
 def test_a_full_disk_ends_it_in_one_line_and_the_next_start_goes_on(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.support.service import Service, commit, wait_for
 #: Spark's start and first batch take long on a busy machine.
 SECONDS = 300.0
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]
 
 
 def test_the_page_says_how_the_history_gets_on_and_that_it_was_stopped(

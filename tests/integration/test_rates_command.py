@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AclBinding,
@@ -36,6 +37,7 @@ RIGHTS = (
 SECONDS = 150.0
 
 
+@pytest.mark.thorough
 def test_a_user_with_few_rights_measures_until_told_to_stop(
     make_cluster: MakeCluster, tls: Tls, tmp_path: Path
 ) -> None:

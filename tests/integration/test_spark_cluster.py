@@ -28,7 +28,7 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 GROUPS = ("billing", "orders", "shipping")
 
 #: Several JVMs start, one after the other, on a machine that does other things, too.
-pytestmark = pytest.mark.timeout(1_200)
+pytestmark = [pytest.mark.timeout(1_200), pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")
