@@ -38,9 +38,8 @@ class TableWriter:
 
         Neighbours compress well, and a query for one group skips the pages of others.
         """
-        return self.together(
-            table, rows.withColumn("date", F.to_date(table.time))
-        ).sortWithinPartitions("date", *table.bucket_by, table.time)
+        together = self.together(table, rows.withColumn("date", F.to_date(table.time)))
+        return together.sortWithinPartitions(table.order)
 
     def together(self, table: Table, rows: DataFrame) -> DataFrame:
         """Bring each bucket's rows to a task of its own, by a column ``place``."""

@@ -40,6 +40,18 @@ def bucket_column(names: Sequence[str]) -> Column:
     return F.pmod(F.crc32(name), F.lit(BUCKETS)).cast("int")
 
 
+def order_column(first: Sequence[str], then: Sequence[str] = ()) -> Column:
+    """Give a number that is the same for the same names, so that sorting by it groups them.
+
+    One whole number is sorted several times as fast as names are, in the order of the rows where
+    it is the same: those of a name of ``first`` stand together, and within it those of ``then``.
+    Names may share a number, and then stand mixed.
+    """
+    name = F.coalesce(*first, F.lit(""))
+    rest = F.pmod(F.xxhash64(*then), F.lit(1 << 31)) if then else F.lit(0)
+    return F.shiftleft(F.crc32(name), 31).bitwiseOR(rest)
+
+
 def timestamp(name: str) -> Column:
     """Make a timestamp of a column of ms since the epoch; null of what is beyond the year 9999.
 
@@ -63,8 +75,8 @@ def columns(**types: DataType) -> StructType:
 class Table(NamedTuple):
     """A table: its name, its own columns, its bucket's folder and the columns that decide it.
 
-    ``time`` is the column whose day a row is filed under; the rows of a file are in the order of
-    what decides the bucket, and of the time.
+    ``time`` is the column whose day a row is filed under. In a file the rows of a group stand
+    together, by topic and partition, in the order of their log (of a topic-partition, likewise).
     """
 
     name: str
@@ -72,6 +84,13 @@ class Table(NamedTuple):
     time: str
     bucket: str = GROUP_BUCKET
     bucket_by: tuple[str, ...] = ("group",)
+
+    @property
+    def order(self) -> Column:
+        """What the rows of a file are sorted by."""
+        names = ("topic", "partition")
+        then = [n for n in names if n in self.columns.names and n not in self.bucket_by]
+        return order_column(self.bucket_by, then)
 
     @property
     def stored(self) -> StructType:
