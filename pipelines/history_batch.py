@@ -80,7 +80,8 @@ class HistoryBatches:
                 looks = own.get(END_OFFSETS)
                 left = changed.get("commits", before["commits"])
                 self._write_lag(batch, commits, looks, before, left)
-            if groups := self._generations(batch, found, counts.get(GROUP, 0), before, ends):
+            groups = self._generations(batch, found, counts.get(GROUP, 0), before, ends)
+            if groups is not None:
                 changed["groups"] = groups
             taken = self._quarantine(batch, found, counts, own, lost)
             self.state.leave(batch, changed)
