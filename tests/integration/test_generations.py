@@ -51,6 +51,7 @@ def recommended(cluster: EmbeddedCluster, topic: str) -> dict[int, dict[str, Any
 
 
 @pytest.mark.timeout(1_200)
+@pytest.mark.thorough
 def test_what_spark_records_is_what_the_service_decided_from(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

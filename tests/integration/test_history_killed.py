@@ -72,7 +72,7 @@ class Job:
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         found = pyarrow.dataset.dataset(self.tables / table, partitioning="hive")
         table_of = found.to_table(columns=list(columns)).to_pylist()
-        return sorted(tuple(row[name] for name in columns) for row in table_of)
+        return [tuple(row[name] for name in columns) for row in table_of]
 
 
 def executors(driver: int) -> list[int]:
@@ -144,8 +144,8 @@ def test_each_committed_record_is_there_once_however_often_it_is_killed(
         if row[2].startswith(committing.prefix)
     ]
     assert len(ours) > 100, "the groups hardly committed"
-    assert ours == committing.committed()
-    assert job.rows("end_offsets", *where) == committing.looks()
+    assert sorted(ours) == committing.committed()
+    assert sorted(job.rows("end_offsets", *where)) == committing.looks()
     lag = job.rows("lag", "group", "as_of", "committed", "end_offset", "source")
     assert len(lag) == len(set(lag)), "a change of lag is there twice"
     told = {(group, committed) for group, _, committed, _, _ in lag}
