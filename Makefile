@@ -34,10 +34,10 @@ demo: java install  ## Embedded Kafka, a Streams application, the service, Spark
 follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka Streams applications
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
-test: java prometheus install  ## Every test, against real Kafka, Spark and Prometheus
+test: java prometheus install  ## The tests, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
-thorough: java prometheus install  ## Tests that take minutes: Spark clusters, jobs killed KILLS=10 times
+thorough: java prometheus install  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@CAUGHTUP_HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
