@@ -38,7 +38,7 @@ test: java prometheus install  ## The tests, against real Kafka, Spark and Prome
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 thorough: java prometheus install  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
-	@CAUGHTUP_HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
+	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
 	@$(BIN)/pytest -m unsteady

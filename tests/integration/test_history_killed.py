@@ -1,6 +1,6 @@
 """The history under SIGKILL: of its driver, and of Spark's executors in between.
 
-``CAUGHTUP_HISTORY_KILLS`` says how often, with ``make thorough``; each time the job is started again where it was.
+``HISTORY_KILLS`` says how often, with ``make thorough``; each time the job is started again where it was.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from caughtup.demo.topics import create_topics
 from tests.integration.conftest import MakeTopic
 from tests.support.committing import Committing
 
-KILLS = int(os.environ.get("CAUGHTUP_HISTORY_KILLS", "10"))
-SEED = int(os.environ.get("CAUGHTUP_HISTORY_SEED", str(time.time_ns() % 1_000_000)))
+KILLS = int(os.environ.get("HISTORY_KILLS", "10"))
+SEED = int(os.environ.get("HISTORY_SEED", str(time.time_ns() % 1_000_000)))
 #: Executors are processes of their own there.
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 _SECONDS = 240.0
@@ -113,7 +113,7 @@ def test_each_committed_record_is_there_once_however_often_it_is_killed(
     cluster: EmbeddedCluster, make_topic: MakeTopic, tmp_path: Path, kills: int
 ) -> None:
     random = Random(SEED)
-    print(f"CAUGHTUP_HISTORY_SEED={SEED} CAUGHTUP_HISTORY_KILLS={kills}")
+    print(f"HISTORY_SEED={SEED} HISTORY_KILLS={kills}")
     prefix = f"killed-{uuid.uuid4().hex[:8]}-"
     end_offsets = f"{prefix}end-offsets"
     create_topics(cluster, {end_offsets: 1})
