@@ -26,6 +26,8 @@ _SETTINGS = {
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
     # A Java timestamp of the record's; without it, INT96 columns that other readers deprecate.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A batch of the history has more plans than the hundred whose compiled code Spark keeps.
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.sql.parquet.compression.codec": "zstd",
     # A batch's rows go to the folders of a few days: without a sort by folder first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
