@@ -18,6 +18,7 @@ from rich.table import Table
 
 from caughtup.agents.bench_changes import CHANGES, Change, Variety
 from caughtup.agents.bench_histories import generated_history, write_histories
+from caughtup.agents.bench_usage import cpu_seconds
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.agents.spark import start_spark
@@ -153,11 +154,11 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
     try:
         few = recorded_generations(spark, source, [f"group-{n:06}" for n in range(min(groups, 8))])
         write_rows(replayed(spark, few, _SETTINGS), str(directory / f"warm-up-{threads}"))
-        load, cpu = os.getloadavg()[0], _cpu_seconds()
+        load, cpu = os.getloadavg()[0], cpu_seconds()
         began = time.perf_counter()
         table = recorded_generations(spark, source)
         rows = write_rows(replayed(spark, table, _SETTINGS), str(directory / f"replay-{threads}"))
-        seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+        seconds, cpu = time.perf_counter() - began, cpu_seconds() - cpu
         decisions = rows.where("decision IS NOT NULL").count()
         checked, identical = _check(table, rows)
     finally:
@@ -197,22 +198,3 @@ def _check(table: DataFrame, rows: DataFrame) -> tuple[int, int]:
         decision = decide(parse_scenario(settings[row["setting"]].of(scenario))).to_dict()
         identical += msgspec.json.decode(row["decision"] or "null") == decision
     return len(found), identical
-
-
-def _cpu_seconds() -> float:
-    """Add up the CPU time of all processes below this one, and of those of theirs that ended.
-
-    See proc(5), ``/proc/pid/stat``: the name in brackets may hold spaces and brackets itself.
-    """
-    parents, ticks = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        pid = int(path.parent.name)
-        parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
-    below = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in below} - below:
-        below |= more
-    return sum(ticks[pid] for pid in below - {os.getpid()}) / os.sysconf("SC_CLK_TCK")

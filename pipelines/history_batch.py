@@ -33,9 +33,8 @@ _GROUP_RECORD += ("record_time_ms AS timestamp_ms", "key", "value", "false AS to
 
 
 class Taken(NamedTuple):
-    """What there was in a batch: records by kind, those that were no use, and one such."""
+    """What there was in a batch that no table but quarantine has: how many, and one such."""
 
-    counts: dict[str, int]
     quarantined: int
     sample: str
 
@@ -164,7 +163,7 @@ class HistoryBatches:
         if lost:
             records.append(self._lost(lost))
         if not records:
-            return Taken(dict(counts), 0, "")
+            return Taken(0, "")
         rows = reduce(DataFrame.unionByName, records).persist()
         try:
             count, first = rows.selectExpr("count(*)", _SAMPLE).first()
@@ -172,7 +171,7 @@ class HistoryBatches:
                 self.writer.write(QUARANTINED, batch, self.writer.filed(QUARANTINED, rows))
         finally:
             rows.unpersist()
-        return Taken(dict(counts), count, first or "")
+        return Taken(count, first or "")
 
     def _lost(self, lost: Sequence[LostRange]) -> DataFrame:
         rows = [(*one.partition, one.start, one.until, one.why) for one in lost]
