@@ -19,7 +19,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.pipelines import schema
 from caughtup.pipelines.files import Files
-from caughtup.pipelines.history_batch import REMEMBERED, HistoryBatches
+from caughtup.pipelines.history_batch import HistoryBatches
 from caughtup.pipelines.history_state import HistoryState
 from caughtup.pipelines.identity import check_identity
 from caughtup.pipelines.kafka_options import source_options
@@ -91,7 +91,7 @@ class History:
         self._batches = HistoryBatches(
             spark,
             TableWriter(spark, self._output),
-            HistoryState(spark, f"{self._checkpoint}/caughtup", REMEMBERED),
+            HistoryState(spark, f"{self._checkpoint}/caughtup"),
             {topic: table for table, topic in options.topics.items()},
             options.parameters,
         )

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.pipelines.decode import COMMIT, GROUP, QUARANTINE, decoded
+from caughtup.pipelines.bucket_lag import LAST_ENDS, STATE
+from caughtup.pipelines.bucket_tables import RECORDS, new_files
+from caughtup.pipelines.decode import GROUPS, RECORD_COLUMNS, packed, quarantine
 from caughtup.pipelines.generation_schema import GENERATIONS
 from caughtup.pipelines.generation_stream import GROUP_RECORDS, GenerationStream
 from caughtup.pipelines.history_state import HistoryState
-from caughtup.pipelines.lag_rows import LAST_COMMITS, LAST_ENDS, lag_rows, last_commits, last_ends
 from caughtup.pipelines.lost_ranges import LostRange
-from caughtup.pipelines.own_rows import END_OFFSETS, own_rows, own_shape, own_table
-from caughtup.pipelines.table_writer import TableWriter
-from caughtup.pipelines.tables import COMMITS, LAG, empty, timestamp
-from caughtup.pipelines.tables import QUARANTINE as QUARANTINED
+from caughtup.pipelines.own_columns import END_OFFSETS, own_table
+from caughtup.pipelines.packs import PACKED, by_bucket, pack
+from caughtup.pipelines.replay import slot_keys
+from caughtup.pipelines.schema import BUCKETS
+from caughtup.pipelines.table_writer import TABLES, TableWriter
+from caughtup.pipelines.tables import QUARANTINE, empty
 
-#: What is remembered between batches.
-REMEMBERED = {"commits": LAST_COMMITS, "ends": LAST_ENDS, "groups": GROUP_RECORDS}
-_LOOKS = own_shape(END_OFFSETS)
 #: Pieces that a batch is decoded in, for each of Spark's cores.
 _TASKS_A_CORE = 3
-_GROUP_RECORD = ("log_partition AS partition", "log_offset AS offset")
-_GROUP_RECORD += ("record_time_ms AS timestamp_ms", "key", "value", "false AS told")
+_SAMPLE = "min(format_string('%s-%d offset %d: %s', topic, log_partition, log_offset, why))"
 
 
 class Taken(NamedTuple):
@@ -51,145 +50,103 @@ class HistoryBatches:
 
     def take(self, batch: int, records: DataFrame, lost: Sequence[LostRange]) -> Taken:
         """Write what a batch says, and leave what the next one needs."""
-        with ExitStack() as kept:
-            found = _kept(kept, decoded(self._few(records), self.kinds))
-            counts = {row["kind"]: row["count"] for row in found.groupBy("kind").count().collect()}
-            before = self.state.before(batch)
-            changed: dict[str, DataFrame] = {}
-            own = {
-                name: _kept(kept, own_rows(self._few(found), name))
-                for name in sorted(set(self.kinds.values()))
-                if counts.get(name)
-            }
-            for name, rows in own.items():
-                table = own_table(name)
-                good = rows.where("why IS NULL").withColumn("as_of", F.timestamp_millis("as_of_ms"))
-                self.writer.write(table, batch, self.writer.filed(table, good))
-            commits = found.where(F.col("kind") == COMMIT)
-            if counts.get(COMMIT):
-                self._write_commits(batch, commits)
-                last = last_commits(commits, before["commits"])
-                changed["commits"] = _kept(kept, last)
-            ends = before["ends"]
-            if END_OFFSETS in own:
-                ends = changed["ends"] = _kept(
-                    kept, last_ends(own[END_OFFSETS].where("why IS NULL"), before["ends"])
-                )
-            if changed:
-                looks = own.get(END_OFFSETS)
-                left = changed.get("commits", before["commits"])
-                self._write_lag(batch, commits, looks, before, left)
-            groups = self._generations(batch, found, counts.get(GROUP, 0), before, ends)
-            if groups is not None:
-                changed["groups"] = groups
-            taken = self._quarantine(batch, found, counts, own, lost)
-            self.state.leave(batch, changed)
-            return taken
+        before = self.state.before(batch)
+        # Many small partitions together: each one costs Python a start.
+        few = records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
+        packs = [packed(few, self.kinds), *self._known(before), *self._lost(lost)]
+        staged = self.writer.stage(batch, new_files(self._together(reduce(DataFrame.union, packs))))
+        taken = self._quarantined(staged)
+        self.writer.put(batch, staged)
+        changed = {
+            folder.removeprefix(STATE): paths[0]
+            for folder, paths in staged.items()
+            if folder.startswith(STATE)
+        }
+        changed |= self._generations(batch, staged, before, changed)
+        self.state.leave(batch, changed)
+        self.writer.done(batch)
+        return taken
 
-    def _few(self, records: DataFrame) -> DataFrame:
-        """Take many small partitions together: each one costs Python a start."""
-        return records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
+    def _known(self, before: Mapping[str, str]) -> list[DataFrame]:
+        """Give what was remembered as packs; looks for every bucket, as any group may read any topic."""
+        paths = [path for name, path in before.items() if name.startswith(("commits-", "ends-"))]
+        if not paths:
+            return []
+        files = self.spark.read.format("binaryFile").load(paths)
+        name = F.split(F.substring_index("path", "/", -1), "-")
+        every = F.array(*map(F.lit, range(BUCKETS)))
+        own = F.array(name[1].cast("int"))
+        buckets = F.when(name[0] == "ends", every).otherwise(own)
+        kind = F.concat(F.lit("known-"), name[0])
+        return [files.select(kind, F.explode(buckets), "content").toDF(*PACKED.names)]
 
-    def _write_commits(self, batch: int, commits: DataFrame) -> None:
-        rows = (
-            commits.withColumn("commit_timestamp", timestamp("commit_time_ms"))
-            .withColumn("expire_timestamp", timestamp("expire_time_ms"))
-            .withColumn("record_timestamp", timestamp("record_time_ms"))
+    def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
+        """Give ranges of logs that no batch can have as packs of quarantine."""
+        if not lost:
+            return []
+        columns = {
+            "topic": [one.partition.topic for one in lost],
+            "partition": [one.partition.partition for one in lost],
+            "offset": [one.start for one in lost],
+        }
+        records = pa.RecordBatch.from_pylist(
+            [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            schema=RECORD_COLUMNS,
         )
-        self.writer.write(COMMITS, batch, self.writer.filed(COMMITS, rows))
+        kind, rows = quarantine(records, [one.why for one in lost], [one.until for one in lost])
+        parts = by_bucket(rows, rows.column("topic"))
+        packs = [(kind, bucket, bytearray(pack([part]))) for bucket, part in parts]
+        return [self.spark.createDataFrame(packs, PACKED)]
 
-    def _write_lag(
-        self,
-        batch: int,
-        commits: DataFrame,
-        looks: DataFrame | None,
-        before: dict[str, DataFrame],
-        left: DataFrame,
-    ) -> None:
-        if looks is None:
-            looks = empty(self.spark, _LOOKS)
-        good = looks.where("why IS NULL")
-        together = partial(self.writer.together, LAG)
-        rows = lag_rows(commits, good, before["commits"], before["ends"], left, together)
-        self.writer.write(LAG, batch, rows)
+    def _together(self, packs: DataFrame) -> DataFrame:
+        """Bring each bucket's packs to a task of its own."""
+        places = F.array(*map(F.lit, slot_keys(self.spark, BUCKETS)))
+        place = F.element_at(places, F.col("bucket") + 1)
+        return packs.withColumn("place", place).repartition(BUCKETS, "place").drop("place")
+
+    def _quarantined(self, staged: Mapping[str, Sequence[str]]) -> Taken:
+        paths = [
+            path
+            for folder in staged
+            if folder.startswith(f"{TABLES}{QUARANTINE.name}/")
+            for path in staged[folder]
+        ]
+        if not paths:
+            return Taken(0, "")
+        return Taken(*self.spark.read.parquet(*paths).selectExpr("count(*)", _SAMPLE).first())
 
     def _generations(
         self,
         batch: int,
-        found: DataFrame,
-        count: int,
-        before: dict[str, DataFrame],
-        ends: DataFrame,
-    ) -> DataFrame | None:
-        if not count and before["groups"].where("NOT told").isEmpty():
-            return None
-        records = found.where(F.col("kind") == GROUP).selectExpr(*_GROUP_RECORD)
-        stream = GenerationStream(self.spark, self.parameters)
-        looks = own_table(END_OFFSETS)
-        path = self.writer.path(looks)
-        known = ends if ends is before["ends"] else ends.unionByName(before["ends"])
-        table = self.spark.read.schema(looks.stored)
-        every = (
-            table.parquet(path)
-            if self.writer.files.exists(path)
-            else empty(self.spark, looks.stored)
-        )
-        decided = stream.take(records, before["groups"], known, every)
-        if decided is None:
-            return None
-        if decided.rows is not None:
-            self.writer.write(GENERATIONS, batch, self.writer.filed(GENERATIONS, decided.rows))
-        return decided.remembered
-
-    def _quarantine(
-        self,
-        batch: int,
-        found: DataFrame,
-        counts: Mapping[str, int],
-        own: Mapping[str, DataFrame],
-        lost: Sequence[LostRange],
-    ) -> Taken:
-        broken = [rows.where("why IS NOT NULL") for rows in own.values()]
-        if counts.get(QUARANTINE):
-            broken.append(found.where(F.col("kind") == QUARANTINE))
-        records = [
-            rows.withColumn("record_timestamp", timestamp("record_time_ms")).selectExpr(
-                *("current_timestamp() AS seen", "log_topic AS topic", "log_partition"),
-                *("log_offset", "CAST(NULL AS bigint) AS until_offset"),
-                *("record_timestamp", "key", "value", "why"),
-            )
-            for rows in broken
+        staged: Mapping[str, Sequence[str]],
+        before: Mapping[str, str],
+        changed: Mapping[str, str],
+    ) -> dict[str, str]:
+        """Write the generations that can be told by now; give what is to be remembered of groups."""
+        found = staged.get(f"{RECORDS}/{GROUPS}", ())
+        if not found and "groups" not in before:
+            return {}
+        remembered = self._read(GROUP_RECORDS, [before["groups"]] if "groups" in before else [])
+        if not found and remembered.where("NOT told").isEmpty():
+            return {}
+        records = self._read(GROUP_RECORDS, found).withColumn("told", F.lit(False))
+        ends = [
+            path
+            for known in (before, changed)
+            for name, path in known.items()
+            if name.startswith("ends-")
         ]
-        if lost:
-            records.append(self._lost(lost))
-        if not records:
-            return Taken(0, "")
-        rows = reduce(DataFrame.unionByName, records).persist()
-        try:
-            count, first = rows.selectExpr("count(*)", _SAMPLE).first()
-            if count:
-                self.writer.write(QUARANTINED, batch, self.writer.filed(QUARANTINED, rows))
-        finally:
-            rows.unpersist()
-        return Taken(count, first or "")
+        looks = own_table(END_OFFSETS)
+        there = self.writer.files.exists(self.writer.path(looks))
+        every = self._read(looks.stored, [self.writer.path(looks)] if there else [])
+        stream = GenerationStream(self.spark, self.parameters)
+        decided = stream.take(records, remembered, self._read(LAST_ENDS, ends), every)
+        if decided is None:
+            return {}
+        if decided.rows is not None:
+            rows = decided.rows.repartition(BUCKETS, GENERATIONS.bucket)
+            self.writer.write(GENERATIONS, batch, rows.sortWithinPartitions("group", "log_offset"))
+        return {"groups": self.writer.aside(batch, "groups", decided.remembered)}
 
-    def _lost(self, lost: Sequence[LostRange]) -> DataFrame:
-        rows = [(*one.partition, one.start, one.until, one.why) for one in lost]
-        shape = (
-            "topic string, log_partition int, log_offset bigint, until_offset bigint, why string"
-        )
-        return self.spark.createDataFrame(rows, shape).selectExpr(
-            *("current_timestamp() AS seen", "topic", "log_partition", "log_offset"),
-            *("until_offset", "CAST(NULL AS timestamp) AS record_timestamp"),
-            *("CAST(NULL AS binary) AS key", "CAST(NULL AS binary) AS value", "why"),
-        )
-
-
-_SAMPLE = "min(format_string('%s-%d offset %d: %s', topic, log_partition, log_offset, why))"
-
-
-def _kept(stack: ExitStack, frame: DataFrame) -> DataFrame:
-    """Compute a frame once, for as long as a batch takes."""
-    frame.persist()
-    stack.callback(frame.unpersist)
-    return frame
+    def _read(self, shape: object, paths: Sequence[str]) -> DataFrame:
+        return self.spark.read.schema(shape).parquet(*paths) if paths else empty(self.spark, shape)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.files import Files
-from caughtup.pipelines.tables import empty
 
 #: Batches whose states are kept: Spark does the last one again that it didn't note as done.
 _KEPT = 3
@@ -24,45 +22,31 @@ _KEPT = 3
 class HistoryState:
     """The states of batches in a directory below the checkpoint."""
 
-    def __init__(self, spark: SparkSession, directory: str, shapes: Mapping[str, StructType]):
-        """``shapes`` names what is remembered, and its columns."""
-        self._spark = spark
+    def __init__(self, spark: SparkSession, directory: str) -> None:
         self._directory = directory
-        self._shapes = dict(shapes)
         self._files = Files(spark)
 
-    def before(self, batch: int) -> dict[str, DataFrame]:
-        """Give what the batch before this one left, nothing for the first.
+    def before(self, batch: int) -> dict[str, str]:
+        """Give what the batch before this one left, by name: paths of Parquet. Nothing for the first.
 
         Raises CaughtupError ``bad_checkpoint`` where it is missing or can't be read.
         """
         left = self._left(batch - 1) if batch else {}
-        frames = {}
-        for name, shape in sorted(self._shapes.items()):
-            reader = self._spark.read.schema(shape)
-            if name in left:
-                frames[name] = reader.parquet(f"{self._directory}/{left[name]}")
-            else:
-                frames[name] = empty(self._spark, shape)
-        return frames
+        return {name: f"{self._directory}/{place}" for name, place in sorted(left.items())}
 
-    def leave(self, batch: int, changed: Mapping[str, DataFrame]) -> None:
-        """Leave what a batch changed, and name the rest; forget old states."""
+    def leave(self, batch: int, changed: Mapping[str, str]) -> None:
+        """Take over the files or folders that a batch changed, and name the rest; forget old states."""
         left = self._left(batch - 1) if batch else {}
-        for name, frame in sorted(changed.items()):
-            place = f"{name}-{batch:010}"
-            aside = f"{self._directory}/_{place}"
-            frame.coalesce(1).write.mode("overwrite").parquet(aside)
-            if not self._files.put(aside, f"{self._directory}/{place}"):
-                self._files.delete(aside)
-            left[name] = place
+        for name, staged in sorted(changed.items()):
+            left[name] = f"{name}-{batch:010}.parquet"
+            self._files.put(staged, f"{self._directory}/{left[name]}")
         if not self._files.exists(self._named(batch)):
             self._files.write(self._named(batch), msgspec.json.encode(left))
         self._forget(batch - _KEPT, set(left.values()))
 
     def _forget(self, newest: int, used: set[str]) -> None:
         for name in self._files.names(self._directory):
-            of, _, number = name.removesuffix(".json").rpartition("-")
+            of, _, number = name.rpartition(".")[0].rpartition("-")
             if of and number.isdigit() and int(number) <= newest and name not in used:
                 self._files.delete(f"{self._directory}/{name}")
 

@@ -1,6 +1,6 @@
-"""Writes a batch's rows into a table exactly once, whatever ends the driver in between.
+"""Writes a batch's rows into tables exactly once, whatever ends the driver in between.
 
-Rows are first written aside and then renamed to a name that only this batch has. A batch that is
+Files are first written aside and then renamed to a name that only this batch has. A batch that is
 done again finds what it already put in place, leaves that, and adds what is missing: nothing is
 there twice. What is in place stays as it is, since the log that it came from is compacted and may
 say less by now.
@@ -8,17 +8,19 @@ say less by now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 
 from caughtup.pipelines.files import Files
-from caughtup.pipelines.replay import slot_keys
-from caughtup.pipelines.schema import BUCKETS
-from caughtup.pipelines.tables import Table, bucket_column
+from caughtup.pipelines.tables import Table
 
 STAGING = "_staging"
+TABLES = "tables/"
+_FOLDER = "folder="
+#: What every Parquet file ends with.
+_LAST = b"1"
 
 
 class TableWriter:
@@ -27,46 +29,59 @@ class TableWriter:
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.root = root.rstrip("/")
         self.files = Files(spark)
-        self._places = slot_keys(spark, BUCKETS)
 
     def path(self, table: Table) -> str:
         """Give a table's directory."""
         return f"{self.root}/{table.name}"
 
-    def filed(self, table: Table, rows: DataFrame) -> DataFrame:
-        """Add the columns that become folders; bring each bucket's rows together, and in order.
+    def stage(self, batch: int, files: DataFrame) -> dict[str, list[str]]:
+        """Write files, rows of NEW_FILES, aside; give the paths of each of their folders.
 
-        Neighbours compress well, and a query for one group skips the pages of others.
+        Spark's own workers write them, to wherever Spark can, as lines of a text: Spark writes a
+        text's bytes as they are, and ends it by what it is told to end lines by.
         """
-        together = self.together(table, rows.withColumn("date", F.to_date(table.time)))
-        return together.sortWithinPartitions(table.order)
-
-    def together(self, table: Table, rows: DataFrame) -> DataFrame:
-        """Bring each bucket's rows to a task of its own, by a column ``place``."""
-        places = F.array(*(F.lit(place) for place in self._places))
-        return (
-            rows.withColumn(table.bucket, bucket_column(table.bucket_by))
-            .withColumn("place", F.element_at(places, F.col(table.bucket) + 1))
-            .repartition(BUCKETS, "place")
+        staged = self._staged(batch)
+        (
+            files.selectExpr("folder", "substring(content, 1, length(content) - 1) AS content")
+            .selectExpr("folder", "CAST(content AS string) AS content")
+            .write.partitionBy("folder")
+            .mode("overwrite")
+            .option("lineSep", _LAST.decode())
+            .text(staged)
         )
+        return {
+            unquote(folder.removeprefix(_FOLDER)): [f"{staged}/{folder}/{name}" for name in names]
+            for folder, names in self.files.walk(staged, ".txt").items()
+        }
+
+    def put(self, batch: int, staged: Mapping[str, Sequence[str]]) -> None:
+        """Put the staged files of tables in place."""
+        for folder in sorted(staged):
+            if folder.startswith(TABLES):
+                self._put(batch, staged[folder], f"{self.root}/{folder.removeprefix(TABLES)}")
 
     def write(self, table: Table, batch: int, rows: DataFrame) -> None:
-        """Put a batch's rows, filed and with the table's columns, into their folders."""
-        staged = f"{self.root}/{STAGING}/{table.name}-{batch}"
-        (
-            rows.select(*table.stored.names)
-            .write.partitionBy("date", table.bucket)
-            .mode("overwrite")
-            .parquet(staged)
-        )
-        found = self.files.walk(staged, ".parquet")
-        for folder, names in sorted(found.items()):
-            self._put(staged, folder, names, f"{self.path(table)}/{folder}", batch)
-        self.files.delete(staged)
+        """Put rows that Spark has, with the table's columns and those of its folders, in place."""
+        staged = f"{self._staged(batch)}/_{table.name}"
+        rows.write.partitionBy("date", table.bucket).mode("overwrite").parquet(staged)
+        for folder, names in sorted(self.files.walk(staged, ".parquet").items()):
+            paths = [f"{staged}/{folder}/{name}" for name in names]
+            self._put(batch, paths, f"{self.path(table)}/{folder}")
 
-    def _put(self, staged: str, folder: str, names: Sequence[str], target: str, batch: int) -> None:
-        for number, name in enumerate(sorted(names)):
+    def aside(self, batch: int, name: str, rows: DataFrame) -> str:
+        """Write a few rows aside, and tell where they are."""
+        path = f"{self._staged(batch)}/_{name}"
+        rows.coalesce(1).write.mode("overwrite").parquet(path)
+        return path
+
+    def done(self, batch: int) -> None:
+        """Remove what is left aside of a batch."""
+        self.files.delete(self._staged(batch))
+
+    def _staged(self, batch: int) -> str:
+        return f"{self.root}/{STAGING}/batch-{batch}"
+
+    def _put(self, batch: int, paths: Sequence[str], target: str) -> None:
+        for number, path in enumerate(sorted(paths)):
             suffix = f"-{number}" if number else ""
-            self.files.put(
-                f"{staged}/{folder}/{name}", f"{target}/batch-{batch:010}{suffix}.parquet"
-            )
+            self.files.put(path, f"{target}/batch-{batch:010}{suffix}.parquet")

@@ -8,10 +8,11 @@ where a file is older.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.types import (
     BinaryType,
@@ -26,39 +27,25 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from caughtup.pipelines.schema import BUCKETS, LATEST_MS
+from caughtup.pipelines.schema import LATEST_MS
 
 #: Grows with the tables' columns; a history of a later release than ours is not ours to write.
-SCHEMA = 2
+SCHEMA = 3
 GROUP_BUCKET = "group_bucket"
 TOPIC_BUCKET = "topic_bucket"
+#: What Spark takes for a timestamp, and writes as one that every reader knows.
+TIMESTAMP = pa.timestamp("us", "UTC")
 
 
-def bucket_column(names: Sequence[str]) -> Column:
-    """Do what ``schema.bucket`` does, for the first of some columns that has a name, and "" otherwise."""
-    name = F.coalesce(*names, F.lit(""))
-    return F.pmod(F.crc32(name), F.lit(BUCKETS)).cast("int")
-
-
-def order_column(first: Sequence[str], then: Sequence[str] = ()) -> Column:
-    """Give a number that is the same for the same names, so that sorting by it groups them.
-
-    One whole number is sorted several times as fast as names are, in the order of the rows where
-    it is the same: those of a name of ``first`` stand together, and within it those of ``then``.
-    Names may share a number, and then stand mixed.
-    """
-    name = F.coalesce(*first, F.lit(""))
-    rest = F.pmod(F.xxhash64(*then), F.lit(1 << 31)) if then else F.lit(0)
-    return F.shiftleft(F.crc32(name), 31).bitwiseOR(rest)
-
-
-def timestamp(name: str) -> Column:
-    """Make a timestamp of a column of ms since the epoch; null of what is beyond the year 9999.
+def timestamps(times_ms: pa.Array) -> pa.Array:
+    """Make timestamps of ms since the epoch; null of what is no time before the year 10000.
 
     Brokers write -1 where there is none, and what an absurd retention makes of an expiry
-    overflows Spark's timestamps, which would end the job.
+    overflows Spark's timestamps.
     """
-    return F.when(F.col(name).between(0, LATEST_MS), F.timestamp_millis(name))
+    known = pc.and_(pc.greater_equal(times_ms, 0), pc.less_equal(times_ms, LATEST_MS))
+    times = pc.if_else(known, times_ms, pa.scalar(None, pa.int64()))
+    return times.cast(pa.timestamp("ms", "UTC")).cast(TIMESTAMP)
 
 
 def empty(spark: SparkSession, shape: StructType) -> DataFrame:
@@ -84,13 +71,6 @@ class Table(NamedTuple):
     time: str
     bucket: str = GROUP_BUCKET
     bucket_by: tuple[str, ...] = ("group",)
-
-    @property
-    def order(self) -> Column:
-        """What the rows of a file are sorted by."""
-        names = ("topic", "partition")
-        then = [n for n in names if n in self.columns.names and n not in self.bucket_by]
-        return order_column(self.bucket_by, then)
 
     @property
     def stored(self) -> StructType:

@@ -20,7 +20,7 @@ from caughtup.demo.topics import create_topics
 from caughtup.models.errors import CaughtupError
 from caughtup.models.lag import EndOffsets, partition_lag
 from caughtup.pipelines.history import History, HistoryOptions
-from caughtup.pipelines.own_rows import own_table
+from caughtup.pipelines.own_columns import own_table
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.session import spark_session
 from tests.integration.conftest import MakeTopic

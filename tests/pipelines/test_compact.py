@@ -12,12 +12,10 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
-from pyspark.sql.types import StructType
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines import compact as job
 from caughtup.pipelines.schema import BUCKETS
-from caughtup.pipelines.table_writer import TableWriter
 from caughtup.pipelines.tables import LAG
 from tests.support.compacting import MADE, run_compaction, small_history
 from tests.support.small_files import (
@@ -32,6 +30,7 @@ from tests.support.small_files import (
     write_file,
     write_history,
 )
+from tests.support.written_history import write_lag
 
 
 def test_each_past_days_files_become_one_with_all_their_columns_sorted(
@@ -116,19 +115,12 @@ def test_the_newest_batch_and_what_appears_meanwhile_stay_as_they_are(
 def test_a_batch_that_the_history_writes_again_finds_what_it_wrote(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    writer = TableWriter(spark, str(tmp_path))
     start = datetime.combine(TODAY - timedelta(days=1), time(), UTC)
 
     def write(batch: int) -> None:
-        rows = [
-            (start + timedelta(minutes=batch), f"group-{number}", "orders", number, 7, True)
-            for number in range(40)
-        ]
-        shape = StructType(LAG.columns.fields[:6])
-        filled = spark.createDataFrame(rows, shape).select(
-            "*", *(F.lit(None).cast(one.dataType).alias(one.name) for one in LAG.columns.fields[6:])
-        )
-        writer.write(LAG, batch, writer.filed(LAG, filled))
+        at = {"as_of": start + timedelta(minutes=batch), "topic": "orders"}
+        rows = [{**at, "group": f"group-{number}", "partition": number} for number in range(40)]
+        write_lag(spark, tmp_path, batch, rows)
 
     for batch in range(3):
         write(batch)
@@ -138,7 +130,7 @@ def test_a_batch_that_the_history_writes_again_finds_what_it_wrote(
     write(3)
     run_compaction(spark, tmp_path)
     write(3)
-    found = spark.read.schema(LAG.stored).parquet(writer.path(LAG))
+    found = spark.read.schema(LAG.stored).parquet(str(tmp_path / "lag"))
     minutes = found.groupBy(F.minute("as_of").alias("minute")).count().collect()
     assert sorted(minutes) == [(batch, 40) for batch in range(4)]
     bucket = found.where(F.col("group") == "group-7").select("group_bucket").distinct().collect()

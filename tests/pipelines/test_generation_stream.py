@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from caughtup.models.wire.batch import Record
 from caughtup.pipelines.generation_rows import MetadataRecord, generation_rows, read_row
 from caughtup.pipelines.generation_schema import GENERATIONS
-from caughtup.pipelines.history_batch import REMEMBERED, HistoryBatches
+from caughtup.pipelines.history_batch import HistoryBatches
 from caughtup.pipelines.history_state import HistoryState
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC
 from caughtup.pipelines.table_writer import TableWriter
@@ -57,7 +57,7 @@ class History:
         self.batches = HistoryBatches(
             spark,
             TableWriter(spark, str(directory / "tables")),
-            HistoryState(spark, str(directory / "state"), REMEMBERED),
+            HistoryState(spark, str(directory / "state")),
             {END_OFFSETS_TOPIC: "end_offsets"},
             TOLD,
         )

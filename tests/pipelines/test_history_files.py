@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
+from caughtup.pipelines.bucket_tables import NEW_FILES
 from caughtup.pipelines.files import Files
 from caughtup.pipelines.history_state import HistoryState
 from caughtup.pipelines.identity import check_identity
 from caughtup.pipelines.lost_ranges import LostRange, batch_offsets, lost_ranges
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.table_writer import TableWriter
-from caughtup.pipelines.tables import LAG, columns
+from caughtup.pipelines.tables import LAG
+from tests.support.written_history import write_lag
 
-NOON_MS = 1_795_262_400_000
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLUSTER = "2VRiQaSTRTyA9bBbE_kRyQ"
 ORDERS = TopicPartition("orders", 0)
 
@@ -29,19 +33,8 @@ def files(spark: SparkSession) -> Files:
     return Files(spark)
 
 
-def lag(spark: SparkSession, *committed: int, group: str = "billing") -> DataFrame:
-    rows = [(group, number) for number in committed]
-    frame = spark.createDataFrame(rows, "group string, committed bigint")
-    frame = frame.selectExpr("*", f"timestamp_millis({NOON_MS}) AS as_of")
-    known = {"group", "committed", "as_of"}
-    return frame.selectExpr(
-        "*",
-        *(
-            f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}"
-            for field in LAG.columns
-            if field.name not in known
-        ),
-    )
+def lag(*committed: int, group: str = "billing") -> list[dict[str, Any]]:
+    return [{"as_of": NOON, "group": group, "committed": number} for number in committed]
 
 
 def written(spark: SparkSession, root: Path) -> list[int]:
@@ -52,16 +45,15 @@ def written(spark: SparkSession, root: Path) -> list[int]:
 def test_a_batch_that_is_done_again_adds_what_is_missing_and_nothing_twice(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    writer = TableWriter(spark, str(tmp_path))
-    both = lag(spark, 1, 2).unionByName(lag(spark, 3, group="shipping"))
+    both = [*lag(1, 2), *lag(3, group="shipping")]
     assert bucket("billing") != bucket("shipping")
-    writer.write(LAG, 7, writer.filed(LAG, both))
+    write_lag(spark, tmp_path, 7, both)
     (first, second) = sorted(tmp_path.glob("lag/date=*/group_bucket=*/*.parquet"))
     assert {first.name, second.name} == {"batch-0000000007.parquet"}
     kept = first.read_bytes()
 
     second.unlink()  # as a kill between the two would have it
-    writer.write(LAG, 7, writer.filed(LAG, both))
+    write_lag(spark, tmp_path, 7, both)
 
     assert written(spark, tmp_path) == [1, 2, 3]
     assert first.read_bytes() == kept
@@ -71,55 +63,69 @@ def test_a_batch_that_is_done_again_adds_what_is_missing_and_nothing_twice(
 def test_what_a_killed_driver_left_aside_is_written_over(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    aside = tmp_path / "_staging" / "lag-7" / "date=2026-11-21" / "group_bucket=0"
+    aside = tmp_path / "_staging" / "batch-7" / "folder=tables%2Flag%2Fdate=2026-11-21"
     aside.mkdir(parents=True)
-    (aside / "part-0.parquet").write_bytes(b"half of a file")
-    writer = TableWriter(spark, str(tmp_path))
-    writer.write(LAG, 7, writer.filed(LAG, lag(spark, 1)))
+    (aside / "part-0.txt").write_bytes(b"half of a file")
+    write_lag(spark, tmp_path, 7, lag(1))
     assert written(spark, tmp_path) == [1]
 
 
-SHAPES = {"numbers": columns(n=LAG.columns["lag"].dataType)}
+def test_a_files_bytes_reach_its_place_unchanged(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark writes them as a text: what is no UTF-8, and what ends a line, must come through."""
+    content = bytes(range(256)) * 1_000 + b"\r\n\x00\xff\xfePAR1"
+    files = spark.createDataFrame([("tables/lag/date=2026-11-21", bytearray(content))], NEW_FILES)
+    writer = TableWriter(spark, str(tmp_path))
+    writer.put(7, writer.stage(7, files))
+    place = tmp_path / "lag" / "date=2026-11-21" / "batch-0000000007.parquet"
+    assert place.read_bytes() == content
 
 
-def numbers(spark: SparkSession, *found: int) -> DataFrame:
-    return spark.createDataFrame([(n,) for n in found], SHAPES["numbers"])
+def leave(state: HistoryState, aside: Path, batch: int, **contents: str) -> None:
+    changed = {}
+    for name, content in contents.items():
+        path = aside / f"aside-{name}"
+        path.write_text(content)
+        changed[name] = str(path)
+    state.leave(batch, changed)
 
 
-def remembered(state: HistoryState, batch: int) -> list[int]:
-    return sorted(row["n"] for row in state.before(batch)["numbers"].collect())
+def remembered(state: HistoryState, batch: int) -> dict[str, str]:
+    return {name: Path(path).read_text() for name, path in state.before(batch).items()}
 
 
-def test_a_batch_finds_what_the_one_before_it_left(spark: SparkSession, tmp_path: Path) -> None:
-    state = HistoryState(spark, str(tmp_path), SHAPES)
-    assert remembered(state, 0) == []
-    state.leave(0, {"numbers": numbers(spark, 1, 2)})
+@pytest.fixture
+def state(spark: SparkSession, tmp_path: Path) -> HistoryState:
+    return HistoryState(spark, str(tmp_path / "state"))
+
+
+def test_a_batch_finds_what_the_one_before_it_left(state: HistoryState, tmp_path: Path) -> None:
+    assert remembered(state, 0) == {}
+    leave(state, tmp_path, 0, commits="1", ends="2")
     state.leave(1, {})
-    assert remembered(state, 1) == remembered(state, 2) == [1, 2]
-    state.leave(2, {"numbers": numbers(spark, 3)})
-    state.leave(2, {"numbers": numbers(spark, 4)})  # done again: what was left first stays
-    assert remembered(state, 3) == [3]
+    assert remembered(state, 1) == remembered(state, 2) == {"commits": "1", "ends": "2"}
+    leave(state, tmp_path, 2, ends="3")
+    leave(state, tmp_path, 2, ends="4")  # done again: what was left first stays
+    assert remembered(state, 3) == {"commits": "1", "ends": "3"}
 
 
-def test_only_the_last_states_are_kept(spark: SparkSession, tmp_path: Path) -> None:
-    state = HistoryState(spark, str(tmp_path), SHAPES)
+def test_only_the_last_states_are_kept(state: HistoryState, tmp_path: Path) -> None:
     for batch in range(8):
-        state.leave(batch, {"numbers": numbers(spark, batch)} if batch != 1 else {})
-    names = sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("."))
+        leave(state, tmp_path, batch, **({} if batch == 1 else {"ends-0": str(batch)}))
+    found = (tmp_path / "state").iterdir()
+    names = sorted(path.name for path in found if not path.name.startswith("."))
     assert names == [
-        *(f"numbers-{batch:010}" for batch in (5, 6, 7)),
+        *(f"ends-0-{batch:010}.parquet" for batch in (5, 6, 7)),
         *(f"state-{batch:010}.json" for batch in (5, 6, 7)),
     ]
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_text("{half")])
 def test_a_state_that_is_missing_or_broken_is_named(
-    spark: SparkSession, tmp_path: Path, spoil: Callable[[Path], object]
+    state: HistoryState, tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:
-    state = HistoryState(spark, str(tmp_path), SHAPES)
-    state.leave(0, {"numbers": numbers(spark, 1)})
-    spoil(tmp_path / "state-0000000000.json")
-    (tmp_path / ".state-0000000000.json.crc").unlink()
+    state.leave(0, {})
+    spoil(tmp_path / "state" / "state-0000000000.json")
+    (tmp_path / "state" / ".state-0000000000.json.crc").unlink()
     with pytest.raises(CaughtupError, match="state of batch 0") as caught:
         state.before(1)
     assert caught.value.code == "bad_checkpoint"

@@ -6,14 +6,15 @@ import re
 import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from caughtup.pipelines.generation_schema import GENERATIONS
-from caughtup.pipelines.own_rows import own_table
+from caughtup.pipelines.own_columns import own_table
 from caughtup.pipelines.own_schema import KINDS
+from caughtup.pipelines.packs import buckets_of, by_bucket
 from caughtup.pipelines.schema import BUCKETS, LATEST_MS, OWN_TOPICS, bucket
-from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, bucket_column, timestamp
+from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, timestamps
 
 TABLES = [COMMITS, LAG, GENERATIONS, QUARANTINE, *map(own_table, sorted(KINDS))]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "history.md"
@@ -45,18 +46,22 @@ def test_each_of_the_services_topics_that_is_kept_has_a_table() -> None:
     assert OWN_TOPICS.keys() == KINDS.keys()
 
 
-def test_a_bucket_is_the_same_in_spark_as_in_python(spark: SparkSession) -> None:
-    names = ["orders", "", "größer", "a" * 249, "__consumer_offsets"]
-    frame = spark.createDataFrame([(name, None) for name in names], "group string, topic string")
-    found = frame.select("group", bucket_column(["topic", "group"]).alias("b")).collect()
-    assert {row["group"]: row["b"] for row in found} == {name: bucket(name) for name in names}
+def test_rows_are_dealt_by_their_names_buckets() -> None:
+    names = ["orders", "", "größer", "a" * 249, "__consumer_offsets", None, "orders"]
+    column = pa.array(names, pa.string())
+    expected = [bucket(name or "") for name in names]
+    assert buckets_of(column).tolist() == expected
+    assert buckets_of(column.dictionary_encode()).tolist() == expected
     assert bucket("orders") == zlib.crc32(b"orders") % BUCKETS
-    nothing = spark.createDataFrame([(None,)], "group string")
-    assert nothing.select(bucket_column(["group"])).first()[0] == bucket("")
+    rows = pa.RecordBatch.from_arrays([column], ["group"])
+    dealt = {number: own.column(0).to_pylist() for number, own in by_bucket(rows, column)}
+    assert dealt == {
+        number: [name for name, own in zip(names, expected, strict=True) if own == number]
+        for number in set(expected)
+    }
 
 
-def test_a_time_that_no_calendar_has_is_null(spark: SparkSession) -> None:
+def test_a_time_that_no_calendar_has_is_null() -> None:
     times = [-1, 0, LATEST_MS, LATEST_MS + 1, 2**63 - 1, -(2**63), None]
-    frame = spark.createDataFrame([(time,) for time in times], "time_ms bigint")
-    found = frame.select(timestamp("time_ms").alias("t")).selectExpr("unix_millis(t)").collect()
-    assert [row[0] for row in found] == [None, 0, LATEST_MS, None, None, None, None]
+    found = timestamps(pa.array(times, pa.int64())).cast(pa.int64()).to_pylist()
+    assert found == [None, 0, LATEST_MS * 1000, None, None, None, None]

@@ -1,0 +1,114 @@
+"""Looks at logs' ends as columns: which of them count, and in which order they happened."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: The position in its log of what was remembered, before anything of the batch.
+FROM_STATE = -1
+#: A partition's number stands below its topic's in one whole number.
+_PARTITION_BITS = 32
+
+
+class Looks(NamedTuple):
+    """Looks at partitions, arrays of one length: offsets, and times in ms since the epoch.
+
+    ``place`` is of_partition's. ``readable_end_offset`` is -1 where nobody looked. A row that isn't
+    ``present`` says that the partition is gone, at its record's time; its offsets mean nothing.
+    """
+
+    place: Ints
+    present: Flags
+    start_offset: Ints
+    last_stable_offset: Ints
+    end_offset: Ints
+    readable_end_offset: Ints
+    as_of_ms: Ints
+    log_offset: Ints
+
+    def rows(self, which: Ints | Flags) -> Looks:
+        """Give some of the rows, in the order that is asked for."""
+        return Looks(*(column[which] for column in self))
+
+
+class Believed(NamedTuple):
+    """Looks that count, by partition and in the order of their log.
+
+    ``at_ms`` is when each happened: never earlier than one before it, whatever its clock says; -1
+    of what was remembered. ``changed``: it says something else than the one before.
+    """
+
+    looks: Looks
+    at_ms: Ints
+    changed: Flags
+
+
+def of_partition(topic: Ints, partition: Ints) -> Ints:
+    """Make one number of a topic's and a partition's, so that rows sort by both."""
+    return topic << _PARTITION_BITS | partition & (1 << _PARTITION_BITS) - 1
+
+
+def topic_and_partition(place: Ints) -> tuple[Ints, NDArray[np.int32]]:
+    """Give the numbers that of_partition made one of."""
+    return place >> _PARTITION_BITS, place.astype(np.int32)
+
+
+def believed(looks: Looks) -> Believed:
+    """Put looks in order, and leave out those that are older than what was seen before.
+
+    A slower second service's look may come later. A partition that is gone begins anew: its topic
+    was deleted, and its clock may start over.
+    """
+    looks = looks.rows(np.lexsort((looks.log_offset, looks.place)))
+    first = starts(looks.place)
+    at_ms = running_max(first, np.where(looks.log_offset == FROM_STATE, -1, looks.as_of_ms))
+    life = first | ~looks.present
+    seen = np.where(looks.present, looks.as_of_ms, -1)
+    counts = ~looks.present | (looks.as_of_ms >= running_max(life, seen))
+    if not counts.all():
+        looks, at_ms = looks.rows(counts), at_ms[counts]
+        life = starts(looks.place) | ~looks.present
+    return Believed(looks, at_ms, life | _differs(looks))
+
+
+def last_looks(found: Believed) -> Looks:
+    """Give the last look at each partition that is there."""
+    return found.looks.rows(ends(found.looks.place) & found.looks.present)
+
+
+def starts(sorted_keys: Ints) -> Flags:
+    """Tell where a new key begins."""
+    first = np.ones(len(sorted_keys), np.bool_)
+    np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=first[1:])
+    return first
+
+
+def ends(sorted_keys: Ints) -> Flags:
+    """Tell where a key is there for the last time."""
+    last = np.ones(len(sorted_keys), np.bool_)
+    np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=last[:-1])
+    return last
+
+
+def running_max(first: Flags, values: Ints) -> Ints:
+    """Give the largest value so far, from each start on."""
+    if not (values[1:] < values[:-1])[~first[1:]].any():
+        return values
+    # A start's number before the value's rank, so that one pass over all rows will do.
+    distinct, rank = np.unique(values, return_inverse=True)
+    run = np.cumsum(first) * len(distinct)
+    return distinct[np.maximum.accumulate(run + rank) - run]
+
+
+def _differs(looks: Looks) -> Flags:
+    differs = np.ones(len(looks.place), np.bool_)
+    differs[1:] = looks.present[1:] != looks.present[:-1]
+    for column in looks[2:6]:
+        differs[1:] |= column[1:] != column[:-1]
+    return differs
