@@ -94,7 +94,8 @@ def _of_commits(commits: Commits, at_ms: Ints, found: Believed) -> tuple[Ints, I
     rows = np.flatnonzero(moved & (commits.log_offset != FROM_STATE))
     looks = found.looks
     look = _last_before(looks.place, found.at_ms, commits.place[rows], at_ms[rows], side="right")
-    there = (look >= 0) & looks.present[look]
+    rows, look = rows[look >= 0], look[look >= 0]
+    there = looks.present[look]
     return rows[there], look[there]
 
 
@@ -111,7 +112,8 @@ def _of_looks(commits: Commits, at_ms: Ints, found: Believed) -> tuple[Ints, Int
     nth = np.arange(len(look)) - np.repeat(np.cumsum(count) - count, count)
     reader = of_place[np.repeat(begin, count) + nth]
     commit = _last_before(commits.reader, at_ms, reader, found.at_ms[look], side="left")
-    had = (commit >= 0) & commits.present[commit]
+    look, commit = look[commit >= 0], commit[commit >= 0]
+    had = commits.present[commit]
     return look[had], commit[had]
 
 
