@@ -28,6 +28,8 @@ from caughtup.pipelines.look_columns import (
 
 _Side = Literal["left", "right"]
 _LATE = 1 << 62
+#: What key and time may take up together.
+_WIDEST = 1 << 62
 
 
 class Commits(NamedTuple):
@@ -71,10 +73,8 @@ def lag_columns(commits: Commits, found: Believed) -> LagColumns:
     grown, had = _of_looks(commits, at_ms, found)
     commit, look = np.concatenate((moved, had)), np.concatenate((seen, grown))
     by_commit = np.arange(len(commit)) < len(moved)
-    # Looks come after the commit that they were measured by, and in their own order.
-    order = np.argsort(
-        commit * (len(found.at_ms) + 1) + np.where(by_commit, 0, look + 1), kind="stable"
-    )
+    # Stable: what a commit changed goes before what looks did after it, and those stay in order.
+    order = np.argsort(commit, kind="stable")
     commit, look, by_commit = commit[order], look[order], by_commit[order]
     return _measured(commits, found, commit, look, by_commit)
 
@@ -141,7 +141,7 @@ def _narrow(times: Ints, until: Ints, keys: int) -> tuple[Ints, Ints, int]:
         max(times.max(), until.max()),
         min(times.min(where=times >= 0, initial=_LATE), _LATE),
     )
-    if (high - low + 3) * keys >= _LATE:
+    if (high - low + 3) * keys >= _WIDEST:
         moments = np.unique(np.concatenate((times, until)))
         return np.searchsorted(moments, times), np.searchsorted(moments, until), len(moments)
     # What was remembered is 0, and what is earlier than every other row 1.

@@ -73,8 +73,7 @@ def believed(looks: Looks) -> Believed:
     counts = ~looks.present | (looks.as_of_ms >= running_max(life, seen))
     if not counts.all():
         looks, at_ms = looks.rows(counts), at_ms[counts]
-        life = starts(looks.place) | ~looks.present
-    return Believed(looks, at_ms, life | _differs(looks))
+    return Believed(looks, at_ms, starts(looks.place) | _differs(looks))
 
 
 def last_looks(found: Believed) -> Looks:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from caughtup.pipelines import lag_columns
 from caughtup.pipelines.bucket_lag import STATE
 from caughtup.pipelines.bucket_tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_files
 from caughtup.pipelines.commit_columns import COMMIT_COLUMNS
@@ -35,7 +38,7 @@ ENDS = pa.schema(
 FAR = 2**62 + 1
 #: A time beyond which no calendar goes, nearly.
 LATE_MS = 253_402_000_000_000
-SCENARIOS = 2_000
+SCENARIOS, FEW = 2_000, 60
 SEED = 8
 
 
@@ -152,9 +155,8 @@ def scenario(random: Random, topic: str) -> list[Event]:
     return events
 
 
-def test_the_rows_are_those_of_the_fold_however_the_records_are_cut() -> None:
-    random = Random(SEED)
-    scenarios = [scenario(random, f"topic-{number}") for number in range(SCENARIOS)]
+def cut(random: Random, scenarios: Sequence[Sequence[Event]]) -> list[list[Event]]:
+    """Cut each log into three batches, and shuffle those."""
     batches: list[list[Event]] = [[], [], []]
     for events in scenarios:
         for kind in (COMMIT, END_OFFSET):
@@ -166,13 +168,34 @@ def test_the_rows_are_those_of_the_fold_however_the_records_are_cut() -> None:
                 batch.extend(part)
     for batch in batches:
         random.shuffle(batch)
+    return batches
 
+
+def rows_of(batches: Sequence[Sequence[Event]]) -> list[tuple[Any, ...]]:
+    """Take batches; give their rows by group, topic and partition, and as they came."""
     history = History()
-    found = [row for batch in batches for row in history.take(batch)]
+    return sorted((row for batch in batches for row in history.take(batch)), key=itemgetter(1, 2))
 
+
+@pytest.mark.parametrize("widest", [1 << 62, 0], ids=["as it is", "times beyond any number"])
+def test_the_rows_are_those_of_the_fold_however_the_records_are_cut(
+    widest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag_columns, "_WIDEST", widest)
+    random = Random(SEED)
+    scenarios = [scenario(random, f"topic-{number}") for number in range(SCENARIOS)]
+    batches = cut(random, scenarios)
     expected = [tuple(row) for row in folded(batches)]
     assert len(expected) > SCENARIOS, "a scenario makes some rows"
-    assert sorted(map(repr, found)) == sorted(map(repr, expected)), f"seed {SEED}"
+    assert rows_of(batches) == expected, f"seed {SEED}"
+
+
+def test_few_records_make_the_same_rows_as_among_many() -> None:
+    random = Random(SEED)
+    for number in range(FEW):
+        batches = cut(random, [scenario(random, "orders")])
+        expected = [tuple(row) for row in folded(batches)]
+        assert rows_of(batches) == expected, f"seed {SEED}, scenario {number}"
 
 
 def test_a_commit_and_a_look_at_the_same_time_count_the_look_first() -> None:
@@ -181,3 +204,15 @@ def test_a_commit_and_a_look_at_the_same_time_count_the_look_first() -> None:
     commit = Event(COMMIT, "orders", 0, 0, 0, 5, "billing", present=True, committed=4)
     ((_, group, _, _, committed, *_, lag, _, source, _),) = history.take([commit, look])
     assert (group, committed, lag, source) == ("billing", 4, 5, COMMIT)
+
+
+def test_times_from_first_to_last_of_many_groups_fit() -> None:
+    """Key and time as one number would overflow."""
+    groups = [f"group-{number}" for number in range(200_000)]
+    look = Event(END_OFFSET, "orders", 0, 0, 0, LATE_MS, present=True, end_offset=9)
+    commits = [
+        Event(COMMIT, "orders", 0, 0, at, 5, group, present=True, committed=4)
+        for at, group in enumerate(groups)
+    ]
+    found = History().take([*commits, look])
+    assert sorted(row[1] for row in found) == sorted(groups)
