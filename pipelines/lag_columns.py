@@ -137,16 +137,15 @@ def _narrow(times: Ints, until: Ints, keys: int) -> tuple[Ints, Ints, int]:
     """Make times small, in the same order, so that they fit in one number with a key's."""
     if not len(until):
         return times, until, 1
-    high, low = (
-        max(times.max(), until.max()),
-        min(times.min(where=times >= 0, initial=_LATE), _LATE),
-    )
+    # Python's own numbers, which don't overflow.
+    high = int(max(times.max(), until.max()))
+    low = int(times.min(where=times >= 0, initial=_LATE))
     if (high - low + 3) * keys >= _WIDEST:
         moments = np.unique(np.concatenate((times, until)))
         return np.searchsorted(moments, times), np.searchsorted(moments, until), len(moments)
     # What was remembered is 0, and what is earlier than every other row 1.
     times = np.where(times < 0, 0, times - low + 2)
-    return times, np.maximum(until - low + 2, 1), int(high - low + 3)
+    return times, np.maximum(until - low + 2, 1), high - low + 3
 
 
 def _measured(
