@@ -139,13 +139,12 @@ def _narrow(times: Ints, until: Ints, keys: int) -> tuple[Ints, Ints, int]:
         return times, until, 1
     # Python's own numbers, which don't overflow.
     high = int(max(times.max(), until.max()))
-    low = int(times.min(where=times >= 0, initial=_LATE))
-    if (high - low + 3) * keys >= _WIDEST:
+    low = int(min(times.min(where=times >= 0, initial=_LATE), until.min()))
+    if (high - low + 2) * keys >= _WIDEST:
         moments = np.unique(np.concatenate((times, until)))
         return np.searchsorted(moments, times), np.searchsorted(moments, until), len(moments)
-    # What was remembered is 0, and what is earlier than every other row 1.
-    times = np.where(times < 0, 0, times - low + 2)
-    return times, np.maximum(until - low + 2, 1), high - low + 3
+    # What was remembered is 0.
+    return np.where(times < 0, 0, times - low + 1), until - low + 1, high - low + 2
 
 
 def _measured(

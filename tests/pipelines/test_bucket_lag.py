@@ -216,3 +216,16 @@ def test_times_from_first_to_last_of_many_groups_fit() -> None:
     ]
     found = History().take([*commits, look])
     assert sorted(row[1] for row in found) == sorted(groups)
+
+
+def test_a_look_at_what_several_groups_committed_long_ago_makes_a_row_for_each() -> None:
+    history = History()
+    groups = [f"group-{number}" for number in range(40)]
+    commits = [
+        Event(COMMIT, "orders", 0, 0, at, 5, group, present=True, committed=at)
+        for at, group in enumerate(groups)
+    ]
+    assert history.take(commits) == []
+    look = Event(END_OFFSET, "orders", 0, 0, 0, LATE_MS, present=True, end_offset=99)
+    found = history.take([look])
+    assert sorted((row[4], row[1]) for row in found) == list(enumerate(groups))
