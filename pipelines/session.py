@@ -38,7 +38,7 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"',
     "spark.ui.enabled": "false",
-    # Driver and executor in one: a batch of a million records, cached and sorted, fills 1 GB.
+    # Driver and executor in one. Kafka's consumers alone keep 10 MB for each partition that they read.
     "spark.driver.memory": "2g",
 }
 
