@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -28,16 +28,31 @@ _RATE: Final = 3_000_000
 _RECORD_BYTES: Final = 10_000
 _WRITES_PER_SECOND: Final = 20.0
 _LOOK_SECONDS: Final = 0.5
-_MOST_AT_ONCE: Final = 3
 _UNSEEN_SECONDS: Final = 15.0
 _PAUSE_SECONDS: Final = (1.0, 8.0)
+
+
+class ToldEta(NamedTuple):
+    """When an ETA was told, what it was in seconds, and whether nothing else moved then."""
+
+    at: float
+    seconds: float
+    alone: bool
+
+
+class EtaError(NamedTuple):
+    """By how many seconds an ETA was off, how many were left, and whether nothing else moved."""
+
+    seconds: float
+    left: float
+    alone: bool
 
 
 @dataclass(slots=True)
 class ChurnedMove:
     """A move from its start to its end, in seconds of the monotonic clock, and what was said.
 
-    ``seen``: whether it was ever shown as moving. ``etas``: when, and in how many seconds it was then to end.
+    ``seen``: whether it was ever shown as moving. ``etas``: each that was told.
     """
 
     partition: TopicPartition
@@ -45,11 +60,11 @@ class ChurnedMove:
     began: float
     ended: float | None = None
     seen: bool = False
-    etas: list[tuple[float, float]] = field(default_factory=list)
+    etas: list[ToldEta] = field(default_factory=list)
     alarms: set[str] = field(default_factory=set)
 
-    def errors(self) -> list[float]:
-        """Give by how much each ETA was off, as a share of what was left, from half-way on.
+    def errors(self) -> list[EtaError]:
+        """Give by how much each ETA was off, from half-way on.
 
         The last second doesn't count: looks are as far apart.
         """
@@ -57,14 +72,14 @@ class ChurnedMove:
             return []
         half = (self.began + self.ended) / 2
         return [
-            abs(eta - (self.ended - at)) / (self.ended - at)
-            for at, eta in self.etas
-            if at >= half and self.ended - at > 1.0
+            EtaError(abs(told.seconds - (self.ended - told.at)), self.ended - told.at, told.alone)
+            for told in self.etas
+            if told.at >= half and self.ended - told.at > 1.0
         ]
 
 
 class Churn:
-    """Moves partitions about for some time. ``page`` gives what the service shows."""
+    """Moves partitions about for some time, so many at once. ``page`` is what the service shows."""
 
     def __init__(
         self,
@@ -72,11 +87,13 @@ class Churn:
         move: Move,
         page: Callable[[], Mapping[str, Any]],
         seed: int,
+        at_once: int = 3,
     ) -> None:
         self._cluster = cluster
         self._move = move
         self._page = page
         self._random = random.Random(seed)
+        self._at_once = at_once
         self._replicas: dict[TopicPartition, list[int]] = {}
         self.moves: list[ChurnedMove] = []
 
@@ -128,7 +145,7 @@ class Churn:
         due = began
         while going or time.monotonic() < began + seconds:
             now = time.monotonic()
-            if now < began + seconds and now >= due and len(going) < _MOST_AT_ONCE:
+            if now < began + seconds and now >= due and len(going) < self._at_once:
                 move = self._start(set(going))
                 going[move.partition] = move
                 due = now + self._random.uniform(*_PAUSE_SECONDS)
@@ -162,7 +179,7 @@ class Churn:
                 if row["verdict"] in ALARMS:
                     move.alarms.add(row["verdict"])
                 if "eta_seconds" in row:
-                    move.etas.append((now, row["eta_seconds"]))
+                    move.etas.append(ToldEta(now, row["eta_seconds"], len(going) == 1))
             elif (ago := time.time() - ended.get(partition, 0) / 1000) < now - move.began:
                 move.ended = now - ago
                 del going[partition]

@@ -31,7 +31,7 @@ from caughtup.pipelines.table_writer import TableWriter
 
 _POLL_SECONDS = 1
 #: What a batch holds at most, which bounds the memory that it needs.
-RECORDS_PER_BATCH = 4_000_000
+RECORDS_PER_BATCH = 5_000_000
 _log = logging.getLogger(__name__)
 
 
