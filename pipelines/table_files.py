@@ -43,6 +43,8 @@ def parquet_file(rows: pa.Table, texts: tuple[str, ...]) -> bytes:
         sink,
         compression="zstd",
         use_dictionary=list(texts),
+        # Rows of a group stand together: a query for one skips the pages of others.
+        write_page_index=True,
         # Readers are to find plain columns, not what they are in our memory.
         store_schema=False,
     )

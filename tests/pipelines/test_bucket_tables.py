@@ -24,16 +24,18 @@ BUCKET = bucket(GROUP)
 DAY_MS = 86_400_000
 
 
-def files_of(records: list[Record], **known: bytes) -> dict[str, pa.Table]:
+def contents_of(records: list[Record], **known: bytes) -> dict[str, bytes]:
     packs: dict[str, list[bytes]] = {name: [content] for name, content in known.items()}
     for made in pack_records(KINDS, batches(records)):
         for row in made.to_pylist():
             if row["bucket"] == BUCKET:
                 packs.setdefault(row["kind"], []).append(row["data"])
-    return {
-        folder: pq.read_table(pa.BufferReader(content))
-        for folder, content in bucket_files(BUCKET, packs)
-    }
+    return dict(bucket_files(BUCKET, packs))
+
+
+def files_of(records: list[Record], **known: bytes) -> dict[str, pa.Table]:
+    found = contents_of(records, **known)
+    return {folder: pq.read_table(pa.BufferReader(content)) for folder, content in found.items()}
 
 
 def a_commit(at: int, group: str = GROUP, partition: int = 0, **changes: Any) -> Record:
@@ -56,6 +58,17 @@ def test_a_file_has_its_tables_columns_and_the_rows_of_a_group_together() -> Non
     assert rows == sorted((*place, at) for at, place in enumerate(places))
     for of in (LAG, own_table("end_offsets")):
         check_columns(of, found)
+
+
+def test_readers_can_skip_the_pages_of_other_groups() -> None:
+    (content,) = (
+        content
+        for folder, content in contents_of([a_commit(at) for at in range(9)]).items()
+        if folder.startswith("tables/commits/")
+    )
+    column = pq.read_metadata(pa.BufferReader(content)).row_group(0).column(1)
+    assert (column.path_in_schema, column.has_column_index) == ("group", True)
+    assert column.statistics.min == column.statistics.max == GROUP
 
 
 def check_columns(table: Table, found: dict[str, pa.Table]) -> None:
