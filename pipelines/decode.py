@@ -41,8 +41,9 @@ RECORD_COLUMNS = pa.schema(
     ]
 )
 _EVERY = -1
-#: Rows that are packed together: fewer values for Spark to move, and more memory.
+#: Rows that are packed together, or bytes of records: fewer values to move, and more memory.
 _ROWS = 1 << 17
+_BYTES = 64 << 20
 _Part = tuple[str, pa.RecordBatch]
 
 
@@ -56,15 +57,15 @@ def pack_records(
 ) -> Iterator[pa.RecordBatch]:
     """Do what ``packed`` does, to Arrow batches of caughtup.pipelines.events.Record's columns."""
     held: dict[tuple[str, int], list[pa.RecordBatch]] = {}
-    rows = 0
+    rows = size = 0
     for batch in batches:
         for kind, part in decoded(kinds, batch):
             for bucket, own in _dealt(kind, part):
                 held.setdefault((kind, bucket), []).append(own)
-        rows += len(batch)
-        if rows >= _ROWS:
+        rows, size = rows + len(batch), size + batch.nbytes
+        if rows >= _ROWS or size >= _BYTES:
             yield from _packs(held)
-            held, rows = {}, 0
+            held, rows, size = {}, 0, 0
     yield from _packs(held)
 
 

@@ -47,6 +47,10 @@ class HistoryBatches:
     state: HistoryState
     kinds: Mapping[str, str]
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
+    _places: Sequence[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._places = slot_keys(self.spark, BUCKETS)
 
     def take(self, batch: int, records: DataFrame, lost: Sequence[LostRange]) -> Taken:
         """Write what a batch says, and leave what the next one needs."""
@@ -100,8 +104,7 @@ class HistoryBatches:
 
     def _together(self, packs: DataFrame) -> DataFrame:
         """Bring each bucket's packs to a task of its own."""
-        places = F.array(*map(F.lit, slot_keys(self.spark, BUCKETS)))
-        place = F.element_at(places, F.col("bucket") + 1)
+        place = F.element_at(F.array(*map(F.lit, self._places)), F.col("bucket") + 1)
         return packs.withColumn("place", place).repartition(BUCKETS, "place").drop("place")
 
     def _quarantined(self, staged: Mapping[str, Sequence[str]]) -> Taken:

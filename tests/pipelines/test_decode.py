@@ -45,11 +45,11 @@ def packed(records: list[Record]) -> Packs:
     return found
 
 
-@pytest.mark.parametrize("held", [1, 1 << 17])
+@pytest.mark.parametrize(("bound", "held"), [("_ROWS", 1), ("_BYTES", 1), ("_ROWS", 1 << 17)])
 def test_commits_are_dealt_by_their_groups_in_the_order_of_their_log(
-    held: int, monkeypatch: pytest.MonkeyPatch
+    bound: str, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decode, "_ROWS", held)
+    monkeypatch.setattr(decode, bound, held)
     groups = [f"group-{number % 7}" for number in range(40)]
     records = [
         commit(key=OffsetKey(group, "orders", 3), offset=at)._replace(offset=at)
