@@ -80,6 +80,22 @@ def test_a_files_bytes_reach_its_place_unchanged(spark: SparkSession, tmp_path: 
     assert place.read_bytes() == content
 
 
+def test_tables_and_state_stand_on_any_file_system_that_hadoop_knows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hadoop's viewfs stands for hdfs and s3a: nothing of ours may look at what a path means."""
+    spark.conf.set("fs.viewfs.mounttable.caughtup.link./here", tmp_path.as_uri())
+    root = "viewfs://caughtup/here"
+    write_lag(spark, f"{root}/tables", 7, lag(1, 2))
+    assert written(spark, tmp_path / "tables") == [1, 2]
+    state = HistoryState(spark, f"{root}/state")
+    (tmp_path / "aside").write_text("5")
+    state.leave(0, {"commits-0": f"{root}/aside"})
+    (path,) = state.before(1).values()
+    (found,) = spark.read.format("binaryFile").load([path]).select("content").collect()
+    assert bytes(found.content) == b"5"
+
+
 def leave(state: HistoryState, aside: Path, batch: int, **contents: str) -> None:
     changed = {}
     for name, content in contents.items():

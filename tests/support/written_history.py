@@ -18,7 +18,7 @@ from caughtup.pipelines.tables import LAG
 
 
 def write_lag(
-    spark: SparkSession, root: Path, batch: int, rows: Sequence[Mapping[str, Any]]
+    spark: SparkSession, root: Path | str, batch: int, rows: Sequence[Mapping[str, Any]]
 ) -> None:
     """Write a batch whole, from its files aside to their end; what a row doesn't say is null."""
     writer = TableWriter(spark, str(root))
