@@ -23,6 +23,7 @@ from caughtup.agents.topics import (
     topic_name,
 )
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.schema import RECORDS_PER_BATCH
 
 #: Tables and the topics that they are of.
 _TOPICS = {
@@ -59,7 +60,7 @@ for command in (compact, generations, rates):
 @click.option(
     "--records-per-batch",
     type=click.IntRange(min=1),
-    default=1_000_000,
+    default=RECORDS_PER_BATCH,
     show_default=True,
     help="How many records to take at once, at most.",
 )

@@ -30,8 +30,6 @@ from caughtup.pipelines.stream_progress import report_progress
 from caughtup.pipelines.table_writer import TableWriter
 
 _POLL_SECONDS = 1
-#: What a batch holds at most, which bounds the memory that it needs.
-RECORDS_PER_BATCH = 5_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +51,7 @@ class HistoryOptions:
     kafka: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
-    records_per_batch: int = RECORDS_PER_BATCH
+    records_per_batch: int = schema.RECORDS_PER_BATCH
     progress_topic: str = "caughtup-pipeline-progress"
 
 

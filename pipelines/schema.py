@@ -24,6 +24,9 @@ LATEST_MS = 253_402_300_799_999
 #: of ten minutes a day of a table is at most 576 files, and one group's day 144 of them.
 BUCKETS = 4
 
+#: What a batch of the history holds at most, which bounds the memory that it needs.
+RECORDS_PER_BATCH = 5_000_000
+
 
 def bucket(name: str) -> int:
     """Give the part of a day that a group or topic is in, from 0 to BUCKETS - 1."""
