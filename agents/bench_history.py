@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.bench_offsets import OFFSETS_PARTITIONS
+from caughtup.agents.bench_options import groups_option, partitions_option, threads_option
 from caughtup.agents.bench_usage import PeakMemory, cpu_seconds
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
@@ -43,24 +44,9 @@ _MEGABYTE = 1 << 20
     show_default=True,
     help="How many commits. May be repeated.",
 )
-@click.option(
-    "--groups", type=click.IntRange(min=1), default=500, show_default=True, help="Of how many."
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Partitions that each group commits.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    multiple=True,
-    default=(1, 2),
-    show_default=True,
-    help="Spark's threads. May be repeated.",
-)
+@groups_option
+@partitions_option
+@threads_option
 @format_option
 def history(
     records: tuple[int, ...], groups: int, partitions: int, threads: tuple[int, ...], output: str

@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.bench_options import groups_option, partitions_option
 from caughtup.agents.bench_readers import (
     process_figures,
     read_alone,
@@ -32,16 +33,8 @@ _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
 @click.option(
     "--records", type=click.IntRange(min=1), default=5_000_000, show_default=True, help="How many."
 )
-@click.option(
-    "--groups", type=click.IntRange(min=1), default=500, show_default=True, help="Of how many."
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Partitions that each group commits.",
-)
+@groups_option
+@partitions_option
 @format_option
 def offsets(records: int, groups: int, partitions: int, output: str) -> None:
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.

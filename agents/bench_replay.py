@@ -18,6 +18,7 @@ from rich.table import Table
 
 from caughtup.agents.bench_changes import CHANGES, Change, Variety
 from caughtup.agents.bench_histories import generated_history, write_histories
+from caughtup.agents.bench_options import threads_option
 from caughtup.agents.bench_usage import cpu_seconds
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
@@ -60,14 +61,7 @@ _SETTINGS = (
     show_default=True,
     help="How many different groups there are among them; the others repeat those.",
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    multiple=True,
-    default=(1, 2),
-    show_default=True,
-    help="Spark's threads. May be repeated.",
-)
+@threads_option
 @format_option
 def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> None:
     """Generate groups whose members change, and time their replay under four settings.

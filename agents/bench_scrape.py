@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.bench_offsets import OFFSETS_PARTITIONS, process_figures
+from caughtup.agents.bench_options import groups_option, partitions_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import format_option
 from caughtup.agents.progress import Progress
@@ -38,16 +39,8 @@ _READ_SECONDS = 300.0
 
 
 @click.command(short_help="/metrics of many group-partitions.")
-@click.option(
-    "--groups", type=click.IntRange(min=1), default=500, show_default=True, help="How many."
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Partitions that each group commits.",
-)
+@groups_option
+@partitions_option
 @click.option(
     "--scrapes", type=click.IntRange(min=1), default=5, show_default=True, help="How many."
 )

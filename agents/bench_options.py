@@ -1,0 +1,26 @@
+"""Options that benchmarks share: how many groups, of how many partitions, on how many threads."""
+
+from __future__ import annotations
+
+import click
+
+_POSITIVE = click.IntRange(min=1)
+
+groups_option = click.option(
+    "--groups", type=_POSITIVE, default=500, show_default=True, help="How many groups commit."
+)
+partitions_option = click.option(
+    "--partitions",
+    type=_POSITIVE,
+    default=100,
+    show_default=True,
+    help="Partitions that each group commits.",
+)
+threads_option = click.option(
+    "--threads",
+    type=_POSITIVE,
+    multiple=True,
+    default=(1, 2),
+    show_default=True,
+    help="Spark's threads. May be repeated.",
+)
