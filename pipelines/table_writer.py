@@ -20,7 +20,7 @@ STAGING = "_staging"
 TABLES = "tables/"
 _FOLDER = "folder="
 #: What every Parquet file ends with.
-_LAST = b"1"
+_LAST = "1"
 
 
 class TableWriter:
@@ -46,7 +46,8 @@ class TableWriter:
             .selectExpr("folder", "CAST(content AS string) AS content")
             .write.partitionBy("folder")
             .mode("overwrite")
-            .option("lineSep", _LAST.decode())
+            .option("lineSep", _LAST)
+            .option("compression", "none")
             .text(staged)
         )
         return {

@@ -72,6 +72,7 @@ def test_what_a_killed_driver_left_aside_is_written_over(
 
 def test_a_files_bytes_reach_its_place_unchanged(spark: SparkSession, tmp_path: Path) -> None:
     """Spark writes them as a text: what is no UTF-8, and what ends a line, must come through."""
+    spark.conf.set("mapreduce.output.fileoutputformat.compress", "true")  # as a cluster's may be
     content = bytes(range(256)) * 1_000 + b"\r\n\x00\xff\xfePAR1"
     files = spark.createDataFrame([("tables/lag/date=2026-11-21", bytearray(content))], NEW_FILES)
     writer = TableWriter(spark, str(tmp_path))
