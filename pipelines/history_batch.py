@@ -76,7 +76,9 @@ class HistoryBatches:
         paths = [path for name, path in before.items() if name.startswith(("commits-", "ends-"))]
         if not paths:
             return []
-        files = self.spark.read.format("binaryFile").load(paths)
+        # A cluster may be set to read on without what is missing, and we would forget it for good.
+        whole = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+        files = self.spark.read.format("binaryFile").options(**whole).load(paths)
         name = F.split(F.substring_index("path", "/", -1), "-")
         every = F.array(*map(F.lit, range(BUCKETS)))
         own = F.array(name[1].cast("int"))
