@@ -78,9 +78,28 @@ def _find(
         even_out(roles, bounds)
         level(roles, bounds)
         if traffic is not None:
-            _exchange_roles(plan, traffic, copies)
-            _exchange_standbys(scenario, plan, copies, spread)
+            _exchange_by_racks(scenario, plan, traffic, copies, spread)
     return plan
+
+
+def _exchange_by_racks(
+    scenario: Scenario,
+    plan: Plan,
+    traffic: Sequence[Sequence[int]],
+    copies: Copies,
+    spread: TagSpread,
+) -> None:
+    """Exchange roles and standbys in turn, until where standbys went lets no roles change.
+
+    Otherwise the next rebalance would change them: each time that roles do, less is read.
+    """
+    _exchange_roles(plan, traffic, copies)
+    while True:
+        _exchange_standbys(scenario, plan, copies, spread)
+        actives = [own[0] for own in plan.clients]
+        _exchange_roles(plan, traffic, copies)
+        if actives == [own[0] for own in plan.clients]:
+            return
 
 
 def _worth(

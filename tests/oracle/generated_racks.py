@@ -89,7 +89,7 @@ def _place(rng: random.Random, scenario: dict[str, Any]) -> None:
     for client in scenario["clients"].values():
         client["rack"] = rng.choice([*racks, "rack-of-no-broker"] if rng.random() < 0.1 else racks)
     scenario["brokers"], scenario["replicas"] = brokers, {}
-    subtopologies = {task.split("_")[0] for task in scenario["tasks"]}
+    subtopologies = sorted({task.split("_")[0] for task in scenario["tasks"]})
     topics = {s: [f"in-{s}-{n}" for n in range(rng.choice([1, 1, 2, 4]))] for s in subtopologies}
     stores = {s: [f"app-{s}-{n}-changelog" for n in range(rng.choice([1, 1, 3]))] for s in topics}
     for subtopology in subtopologies:
