@@ -70,15 +70,24 @@ def stalls(acts: tuple[str, ...], output: str) -> None:
     show_default=True,
     help="How many move at a time, at most.",
 )
+@click.option(
+    "--throttled-megabytes",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Of a partition whose copying is throttled, to 3 MB/s.",
+)
 @format_option
-def churn(minutes: float, seed: int | None, at_once: int, output: str) -> None:
+def churn(
+    minutes: float, seed: int | None, at_once: int, throttled_megabytes: int, output: str
+) -> None:
     """Move random partitions to random brokers of six, under load, throttled and not.
 
     The exit status is 1 if any of them is given an alarming verdict.
     """
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     with _six_nodes() as stage:
-        figures = measure_churn(stage, minutes * 60, seed, at_once)
+        figures = measure_churn(stage, minutes * 60, seed, at_once, throttled_megabytes)
     if output == "json":
         click.echo(msgspec.json.encode(figures).decode())
     else:
@@ -159,12 +168,19 @@ def stalls_table(moves: Sequence[StagedMove]) -> Table:
     return table
 
 
-def measure_churn(stage: Stage, seconds: float, seed: int, at_once: int) -> dict[str, Any]:
+def measure_churn(
+    stage: Stage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
+) -> dict[str, Any]:
     """Move partitions about for so long, and sum up what was said. Raises CaughtupError."""
     from caughtup.demo.churn import Churn
 
     churning = Churn(
-        stage.cluster, mover(stage.cluster.bootstrap_servers), stage.page, seed, at_once
+        stage.cluster,
+        mover(stage.cluster.bootstrap_servers),
+        stage.page,
+        seed,
+        at_once,
+        throttled_megabytes,
     )
     churning.prepare()
     with Progress().task("Churning", round(seconds)) as advance:

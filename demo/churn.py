@@ -18,12 +18,15 @@ from caughtup.demo.staged_moves import Move
 from caughtup.demo.throttle import clear_throttle, set_throttle
 from caughtup.models.ids import TopicPartition
 
-#: By topic: megabytes of each partition, partitions, and whether its copying is throttled.
-_TOPICS: Final = {
-    "churn-small": (20, 4, False),
-    "churn-large": (1_500, 2, False),
-    "churn-throttled": (60, 4, True),
-}
+
+class _Topic(NamedTuple):
+    """Megabytes of each partition, how many of those, and whether their copying is throttled."""
+
+    megabytes: int
+    partitions: int
+    throttled: bool
+
+
 _RATE: Final = 3_000_000
 _RECORD_BYTES: Final = 10_000
 _WRITES_PER_SECOND: Final = 20.0
@@ -88,12 +91,18 @@ class Churn:
         page: Callable[[], Mapping[str, Any]],
         seed: int,
         at_once: int = 3,
+        throttled_megabytes: int = 60,
     ) -> None:
         self._cluster = cluster
         self._move = move
         self._page = page
         self._random = random.Random(seed)
         self._at_once = at_once
+        self._topics = {
+            "churn-small": _Topic(20, 4, throttled=False),
+            "churn-large": _Topic(1_500, 2, throttled=False),
+            "churn-throttled": _Topic(throttled_megabytes, 4, throttled=True),
+        }
         self._replicas: dict[TopicPartition, list[int]] = {}
         self.moves: list[ChurnedMove] = []
 
@@ -101,7 +110,7 @@ class Churn:
         """Create the topics and fill them."""
         admin = AdminClient(self._cluster.client_config())
         nodes = self._cluster.node_ids
-        for name, (megabytes, partitions, throttled) in sorted(_TOPICS.items()):
+        for name, (megabytes, partitions, throttled) in sorted(self._topics.items()):
             placed = [self._random.sample(nodes, 2) for _ in range(partitions)]
             topic = NewTopic(name, partitions, replica_assignment=placed)
             admin.create_topics([topic])[name].result(60)
@@ -125,7 +134,7 @@ class Churn:
                     "stop": stop,
                 },
             )
-            for name in sorted(_TOPICS)
+            for name in sorted(self._topics)
         ]
         for writer in writers:
             writer.start()
@@ -135,8 +144,8 @@ class Churn:
             stop.set()
             for writer in writers:
                 writer.join()
-            for name, (_, _, throttled) in _TOPICS.items():
-                if throttled:
+            for name, topic in self._topics.items():
+                if topic.throttled:
                     clear_throttle(self._cluster, name)
 
     def _churn(self, seconds: float, advance: Callable[[float], None]) -> None:
@@ -160,7 +169,7 @@ class Churn:
         others = [node for node in self._cluster.node_ids if node not in stays]
         to = [*self._random.sample(stays, 1), *self._random.sample(others, 1)]
         self._replicas[partition] = to
-        move = ChurnedMove(partition, _TOPICS[partition.topic][2], time.monotonic())
+        move = ChurnedMove(partition, self._topics[partition.topic].throttled, time.monotonic())
         self.moves.append(move)
         self._move(partition, to)
         return move
