@@ -31,6 +31,9 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     # A batch's rows go to the folders of a few days: without a sort by folder first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
+    # A consumer keeps what it fetched last, for each partition and query: 5 minutes, by default.
+    "spark.kafka.consumer.cache.timeout": "1m",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "1m",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOCAL_SETTINGS = {
@@ -38,7 +41,7 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"',
     "spark.ui.enabled": "false",
-    # Driver and executor in one. Kafka's consumers alone keep 10 MB for each partition that they read.
+    # Driver and executor in one. Kafka's consumers alone keep some 5 MB for each partition.
     "spark.driver.memory": "2g",
 }
 

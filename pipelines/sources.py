@@ -20,8 +20,8 @@ _PATIENCE_MS = 10_000
 #: second for each partition of each batch, at Kafka's default. Larger pieces are fewer round trips.
 FETCHING = {
     "kafka.fetch.max.wait.ms": "20",
-    "kafka.max.partition.fetch.bytes": str(4 << 20),
-    "kafka.max.poll.records": "10000",
+    "kafka.max.partition.fetch.bytes": str(2 << 20),
+    "kafka.max.poll.records": "2000",
 }
 
 
