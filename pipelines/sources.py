@@ -17,7 +17,8 @@ _PATIENCE_MS = 10_000
 
 
 #: A fetch at a log's end waits for more, and whatever the consumer asks next waits behind it: half a
-#: second for each partition of each batch, at Kafka's default. Larger pieces are fewer round trips.
+#: second for each partition of each batch, at Kafka's default. Larger pieces are fewer round trips, but
+#: a consumer for each partition keeps them on the heap.
 FETCHING = {
     "kafka.fetch.max.wait.ms": "20",
     "kafka.max.partition.fetch.bytes": str(2 << 20),
