@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql.types import IntegerType, LongType, StringType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from caughtup.pipelines.bucket_names import numbered
 from caughtup.pipelines.lag_columns import Commits, LagColumns, lag_columns, last_commits
@@ -75,7 +75,7 @@ class BucketLag:
     def _sort(self, columns: Sequence[NDArray[np.int64]], group: Ints, topic: Ints) -> None:
         partition, present, committed, time_ms, log_offset = columns
         place = of_partition(topic, partition)
-        self._order = order = _order(group, place, log_offset)
+        self._order = order = np.lexsort((log_offset, place, group))
         group, place = group[order], place[order]
         first = starts(group) | starts(place)
         self._group_of, self._place_of = group[first], place[first]
@@ -198,11 +198,6 @@ def _believed(columns: Sequence[Ints], topic: Ints) -> Believed:
     return believed(Looks(of_partition(topic, partition), present.astype(np.bool_), *rest))
 
 
-def _order(group: Ints, place: Ints, log_offset: Ints) -> Ints:
-    """Sort by group and partition, and then as the log has it."""
-    return np.lexsort((log_offset, place, group))
-
-
 def _commit_rows(rows: pa.Table) -> pa.Table:
     for name, ms in (
         ("commit_timestamp", "commit_time_ms"),
@@ -213,7 +208,6 @@ def _commit_rows(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _state(name: str, bucket: int, shape: object, columns: Sequence[object]) -> NewFile:
-    names = shape.names
-    table = pa.table(dict(zip(names, columns, strict=True)))
+def _state(name: str, bucket: int, shape: StructType, columns: Sequence[object]) -> NewFile:
+    table = pa.table(dict(zip(shape.names, columns, strict=True)))
     return NewFile(f"{STATE}{name}-{bucket}", parquet_file(table, ("group", "topic")))

@@ -17,7 +17,8 @@ from caughtup.pipelines.table_files import NewFile, parquet_file, table_files
 from caughtup.pipelines.tables import QUARANTINE, columns, timestamps
 
 #: Packs of what was remembered, and the folders of a batch's files besides those of tables.
-KNOWN_COMMITS, KNOWN_ENDS = "known-commits", "known-ends"
+KNOWN = "known-"
+KNOWN_COMMITS, KNOWN_ENDS = f"{KNOWN}commits", f"{KNOWN}ends"
 RECORDS = "records"
 NEW_FILES = columns(folder=StringType(), content=BinaryType())
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.types import StructType
 
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.pipelines.bucket_lag import LAST_ENDS, STATE
-from caughtup.pipelines.bucket_tables import RECORDS, new_files
+from caughtup.pipelines.bucket_tables import KNOWN, RECORDS, new_files
 from caughtup.pipelines.decode import GROUPS, RECORD_COLUMNS, packed, quarantine
 from caughtup.pipelines.generation_schema import GENERATIONS
 from caughtup.pipelines.generation_stream import GROUP_RECORDS, GenerationStream
@@ -83,7 +84,7 @@ class HistoryBatches:
         every = F.array(*map(F.lit, range(BUCKETS)))
         own = F.array(name[1].cast("int"))
         buckets = F.when(name[0] == "ends", every).otherwise(own)
-        kind = F.concat(F.lit("known-"), name[0])
+        kind = F.concat(F.lit(KNOWN), name[0])
         return [files.select(kind, F.explode(buckets), "content").toDF(*PACKED.names)]
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
@@ -153,5 +154,5 @@ class HistoryBatches:
             self.writer.write(GENERATIONS, batch, rows.sortWithinPartitions("group", "log_offset"))
         return {"groups": self.writer.aside(batch, "groups", decided.remembered)}
 
-    def _read(self, shape: object, paths: Sequence[str]) -> DataFrame:
+    def _read(self, shape: StructType, paths: Sequence[str]) -> DataFrame:
         return self.spark.read.schema(shape).parquet(*paths) if paths else empty(self.spark, shape)

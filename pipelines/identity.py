@@ -48,7 +48,7 @@ def check_identity(files: Files, output: str, checkpoint: str, cluster: str) -> 
             "another --output",
         )
     for found in (ours, tables):
-        if found is not None and (found.schema > SCHEMA or found.buckets != BUCKETS):
+        if found is not None and (found.schema != SCHEMA or found.buckets != BUCKETS):
             raise CaughtupError(
                 "bad_output",
                 f"{output} is of schema {found.schema} with {found.buckets} buckets, and this "

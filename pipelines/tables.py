@@ -29,7 +29,8 @@ from pyspark.sql.types import (
 
 from caughtup.pipelines.schema import LATEST_MS
 
-#: Grows with the tables' columns; a history of a later release than ours is not ours to write.
+#: Grows with the tables' columns and with what is remembered beside the checkpoint; a history of
+#: another release than ours is not ours to write.
 SCHEMA = 3
 GROUP_BUCKET = "group_bucket"
 TOPIC_BUCKET = "topic_bucket"

@@ -184,16 +184,17 @@ def test_a_table_of_an_older_release_is_left_alone(files: Files, tmp_path: Path,
     assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
 
 
-def test_tables_of_a_later_release_and_other_checkpoints_are_refused(
-    files: Files, tmp_path: Path
+@pytest.mark.parametrize("schema", [2, 99])
+def test_tables_of_another_release_and_other_checkpoints_are_refused(
+    files: Files, tmp_path: Path, schema: int
 ) -> None:
     output, checkpoint = tmp_path / "out", tmp_path / "check"
     check_identity(files, str(output), str(checkpoint), CLUSTER)
     for mark in (output, checkpoint):
         path = mark / "_caughtup.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "schema": schema}))
         (mark / "._caughtup.json.crc").unlink()
-    with pytest.raises(CaughtupError, match="schema 99"):
+    with pytest.raises(CaughtupError, match=f"schema {schema}"):
         check_identity(files, str(output), str(checkpoint), CLUSTER)
     foreign = tmp_path / "foreign"
     (foreign / "offsets").mkdir(parents=True)
