@@ -12,6 +12,7 @@ from caughtup.agents.application_states import application_states
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.catch_up_rates import catch_up_rates
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
+from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
 from caughtup.agents.kept_channel import kept_channel
@@ -80,6 +81,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         key_serializer="raw",
         value_serializer="raw",
     )
+    FaultLog().attach(state)
     health = Health()
     hurry = asyncio.Event()
     # Few: the reader waits for the agent, so that a long log isn't held in memory.

@@ -17,7 +17,9 @@ MOMENTS_RECORDS = 100_000
 class Health:
     """Written by the readers and probes, read by ``/ready``, ``/metrics`` and the page.
 
-    ``ready``: the offsets reader has passed the end offsets seen at its start.
+    ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
+    what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
+    ends. ``hindrances`` say, by part, what keeps the service from being ready for now.
     ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
     ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
     ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
@@ -25,12 +27,40 @@ class Health:
     """
 
     ready: bool = False
+    broken: str | None = None
+    hindrances: dict[str, str] = field(default_factory=dict)
     reader_lag: int | None = None
     polled_ms: int | None = None
     read_ms: int | None = None
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
     _failing: set[str] = field(default_factory=set)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether figures hold: the log was read to its end, and nothing has broken since."""
+        return self.ready and self.broken is None
+
+    def hinder(self, part: str, why: str | None) -> None:
+        """Note what keeps a part from being ready, None once nothing does."""
+        if why is None:
+            self.hindrances.pop(part, None)
+        else:
+            self.hindrances[part] = why
+
+    def unready(self) -> list[str]:
+        """Say in lines why the service is not ready; none if it is."""
+        if self.broken is not None:
+            return [f"broken: {self.broken}"]
+        reasons = [f"{part}: {why}" for part, why in sorted(self.hindrances.items())]
+        if not self.ready:
+            left = (
+                ""
+                if self.reader_lag is None
+                else f": {self.reader_lag} records of __consumer_offsets to go"
+            )
+            reasons.append(f"catching up{left}")
+        return reasons
 
     def polled(self, at_ms: int | None, reader_lag: int) -> None:
         """Note how far the reader has come, and when the brokers last answered it (ms).

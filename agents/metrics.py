@@ -36,7 +36,7 @@ def exposition(
     ``labels`` keeps from one scrape to the next what doesn't change. Groups only once the reader
     has caught up with the log: half a log would be taken for groups that lag or vanished.
     """
-    if health.ready:
+    if health.is_alive:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
     yield from movement_series(state, now_ms())
     ending = b""
@@ -78,7 +78,7 @@ class StateCollector(Collector):
         yield from self._own_health()
         yield from movement_families(self._state, now_ms())
         yield from pipeline_families(self._state.cluster, self._state.pipeline, now_ms())
-        if self._health.ready:
+        if self._health.is_alive:
             yield from self._applications()
             yield from self._tasks()
             yield from copy_families(self._state, now_ms())
@@ -129,10 +129,26 @@ class StateCollector(Collector):
                 copies.add_metric([self._state.cluster, group, role], count)
         yield copies
 
+    def _faults(self) -> Iterator[Metric]:
+        cluster, faults = self._state.cluster, self._state.faults
+        totals = _counter(
+            "faults", "Failures that cost their subject a turn", ("cluster", "part", "cause")
+        )
+        for (part, cause), count in sorted(faults.totals.items()):
+            totals.add_metric([cluster, part, cause], count)
+        subjects = _gauge(
+            "recent_faults",
+            "Failures of the groups, topics or partitions that failed last",
+            ("cluster", "subject", "part", "cause"),
+        )
+        for fault in sorted(faults.newest()):
+            subjects.add_metric([cluster, fault.subject, fault.part, fault.cause], fault.times)
+        yield from (totals, subjects)
+
     def _own_health(self) -> Iterator[Metric]:
         cluster, health, counts = self._state.cluster, self._health, self._state.counts
         ready = _gauge("offsets_reader_ready", "Whether the log was read to its end", ("cluster",))
-        ready.add_metric([cluster], health.ready)
+        ready.add_metric([cluster], health.is_alive)
         yield ready
         if health.reader_lag is not None:
             lag = _gauge("offsets_reader_lag_records", "Records yet to be read", ("cluster",))
@@ -160,6 +176,13 @@ class StateCollector(Collector):
         for (key_type, code), count in counts.errors.items():
             name = "unknown" if key_type is None else str(key_type)
             errors.add_metric([cluster, name, code], count)
+        refused = _counter(
+            "records_refused", "Records of own topics refused", ("cluster", "topic", "reason")
+        )
+        for (topic, reason), count in sorted(self._state.refused.counts.items()):
+            refused.add_metric([cluster, topic, reason], count)
+        yield refused
+        yield from self._faults()
         age = _gauge("snapshot_age_seconds", "Age of what a probe last saw", ("cluster", "source"))
         for probe, seen_ms in sorted(health.probed_ms.items()):
             age.add_metric([cluster, probe], max(0, now_ms() - seen_ms) / 1000)

@@ -28,6 +28,8 @@ from caughtup.models.task_table import TaskCopy
 SCHEMA = 1
 #: Partitions in movement that the page is told of, the worst; of the others it is told how many.
 MOVEMENTS_SHOWN = 50
+#: Failures that the page is told of, the newest.
+FAULTS_SHOWN = 20
 
 
 def page_steps(
@@ -49,7 +51,8 @@ def page_steps(
     return {
         "schema": SCHEMA,
         "now_ms": now_ms,
-        "ready": health.ready,
+        "ready": not health.unready(),
+        "unready": health.unready(),
         "cluster": state.cluster,
         "version": caughtup.__version__,
         "reader": present(
@@ -57,6 +60,11 @@ def page_steps(
             lag=health.reader_lag,
             decode_errors=sum(state.counts.errors.values()),
         ),
+        "refused": [
+            {**refusal._asdict(), "times": state.refused.of(topic)}
+            for topic, refusal in sorted(state.refused.newest.items())
+        ],
+        "faults": [fault._asdict() for fault in state.faults.newest()[:FAULTS_SHOWN]],
         "groups": groups,
         "applications": applications,
         "streams": progress_rows(state.pipeline, now_ms),

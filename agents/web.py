@@ -1,4 +1,4 @@
-"""The web side: the page, its live state, ``/metrics`` and ``/ready``. Reads the state only."""
+"""The web side: the page, its state, ``/metrics``, ``/ready``, ``/healthz``. Reads the state only."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ class WebServer(Service):
         app.router.add_get("/api/events", self._events)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/ready", self._ready)
+        app.router.add_get("/healthz", self._healthz)
         app.on_response_prepare.append(_add_headers)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
@@ -128,11 +129,16 @@ class WebServer(Service):
         return response
 
     async def _ready(self, request: web.Request) -> web.Response:
-        if self._health.ready:
+        reasons = self._health.unready()
+        if not reasons:
             return web.Response(text="ready\n")
-        lag = self._health.reader_lag
-        left = "" if lag is None else f": {lag} records of __consumer_offsets to go"
-        return web.Response(status=503, text=f"catching up{left}\n")
+        return web.Response(status=503, text="".join(f"{reason}\n" for reason in reasons))
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        """Answer whether the process is worth keeping: one that only catches up is."""
+        if self._health.broken is None:
+            return web.Response(text="ok\n")
+        return web.Response(status=503, text=f"broken: {self._health.broken}\n")
 
 
 def static_files() -> Iterator[tuple[str, bytes, str]]:

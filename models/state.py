@@ -14,6 +14,7 @@ from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import DecodeError
+from caughtup.models.faults import Faults
 from caughtup.models.group_partitions import GroupPartitions
 from caughtup.models.group_table import GroupTable
 from caughtup.models.ids import TaskId, TopicPartition
@@ -24,6 +25,7 @@ from caughtup.models.partition_movements import PartitionMovements
 from caughtup.models.pipeline_progress import PipelineProgress
 from caughtup.models.reassignment import ReassignmentTracker
 from caughtup.models.reassignment_watch import ReassignmentWatch
+from caughtup.models.refused_records import RefusedRecords
 from caughtup.models.task_positions import CopyKey, TaskPositions
 from caughtup.models.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.topic_names import TopicNames, TopicReaders
@@ -62,6 +64,8 @@ class ClusterState:
         self.reassignment_watch = ReassignmentWatch()
         self.partition_movements = PartitionMovements()
         self.counts = ReaderCounts()
+        self.faults = Faults()
+        self.refused = RefusedRecords()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
         self.rates = CatchUpRates()

@@ -4,6 +4,7 @@ import { application } from "./application.js";
 import { groups } from "./groups.js";
 import { h, patch } from "./dom.js";
 import { count, plural, short } from "./format.js";
+import { faults } from "./faults.js";
 import { follow } from "./feed.js";
 import { installKeys } from "./keys.js";
 import { reassignments } from "./reassignments.js";
@@ -43,7 +44,7 @@ function draw() {
       apps.length ? apps.map((app) => application(app, ui, now())) : h("p", { class: "panel quiet" },
         state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there.")),
     h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search),
-      streams(state, now())),
+      streams(state, now()), faults(state, now())),
   ]);
   document.title = title(apps);
 }
@@ -74,7 +75,11 @@ function notices() {
       ? "Connection lost, retrying. What follows is the last that was heard."
       : "Connection lost, retrying."));
   }
-  if (state && !state.ready) {
+  const catchingUp = "catching up";
+  for (const reason of (state?.unready ?? []).filter((each) => !each.startsWith(catchingUp))) {
+    said.push(h("p", { key: reason, class: "notice bad" }, `Not ready. ${reason}`));
+  }
+  if (state?.unready?.some((each) => each.startsWith(catchingUp))) {
     const { records = 0, lag } = state.reader ?? {};
     const share = Number.isFinite(lag) && records + lag > 0 ? records / (records + lag) : 0;
     said.push(h("p", { key: "ready", class: "notice" }, "Catching up with the log: ",

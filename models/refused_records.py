@@ -1,0 +1,50 @@
+"""Records of our own topics that were refused: counted by topic and reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+#: Bytes shown of a record's key and characters of what is wrong with it: anybody may have written
+#: both.
+_SHOWN = 80
+
+
+class Refusal(NamedTuple):
+    """A record that was refused: its topic, the start of its key, why, and when (ms).
+
+    ``reason`` is a code: ``too_large``, ``too_deep``, ``bad_json``, ``bad_type``, ``bad_key``,
+    ``other_schema``, ``from_the_future`` …
+    """
+
+    topic: str
+    key: str
+    reason: str
+    message: str
+    at_ms: int
+
+
+class RefusedRecords:
+    """Counts refused records, and keeps the newest of each topic.
+
+    ``on_refusal`` is told of each. Topics are ours and reasons are codes, so that neither the
+    counts nor what is kept grows with what is written.
+    """
+
+    def __init__(self, on_refusal: Callable[[Refusal], None] | None = None) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.newest: dict[str, Refusal] = {}
+        self.on_refusal = on_refusal
+
+    def refuse(self, topic: str, key: bytes | None, reason: str, message: str, now_ms: int) -> None:
+        """Count a record of ``topic`` as refused at a moment (ms)."""
+        self.counts[topic, reason] += 1
+        shown = "" if key is None else key[:_SHOWN].decode(errors="backslashreplace")[:_SHOWN]
+        refusal = self.newest[topic] = Refusal(topic, shown, reason, message[:_SHOWN], now_ms)
+        if self.on_refusal is not None:
+            self.on_refusal(refusal)
+
+    def of(self, topic: str) -> int:
+        """Return how many records of a topic were refused."""
+        return sum(count for (name, _), count in self.counts.items() if name == topic)
