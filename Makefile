@@ -35,10 +35,13 @@ follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka S
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
 test: java prometheus install  ## The tests, against real Kafka, Spark and Prometheus
-	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 thorough: java prometheus install  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
+	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest --numprocesses 2 --dist loadgroup \
+	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers \
+	  tests/integration/test_service_restarts.py
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
 	@$(BIN)/pytest -m unsteady

@@ -1,24 +1,52 @@
-"""How tests are dealt to the two workers of ``make test``."""
+"""How tests are dealt to the workers of ``make test``, and which scenarios a day holds."""
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
+
 import pytest
 
-#: What lasts as long as the session and takes long to start, so that one worker has it alone.
-_SHARED = ("scene", "cluster")
+#: Generated scenarios of a family a day: the seeds of two days don't meet.
+_SCENARIOS_A_DAY = 200
+#: What lasts as long as the session and takes a minute to start, so that one worker has it alone.
+#: A cluster takes seconds: each worker starts its own.
+_SHARED = "scene"
+#: A test that may take longer than this by its own word takes long: it begins early.
+_LONG_SECONDS = 300
+#: Folders whose tests wait more than they compute begin early, so that none is left for the end.
+_EARLY = ("integration", "pipelines")
+
+# Before there are workers, since all of them have to find the same tests.
+_today = datetime.now(UTC).toordinal()
+os.environ.setdefault("ORACLE_FIRST_SEED", str(_today * _SCENARIOS_A_DAY))
+
+
+def pytest_report_header() -> str:
+    """Say which scenarios are held against the jars today."""
+    return f"generated scenarios from ORACLE_FIRST_SEED={os.environ['ORACLE_FIRST_SEED']}"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares a cluster, and otherwise what is in one file.
+    """Keep together what is in one file, or shares what is slow to start; the longest first.
 
     First, since xdist writes the groups into the names of tests in this same hook.
     """
-    shared: dict[str, str] = {}
-    for item in items:
-        used = [name for name in _SHARED if name in getattr(item, "fixturenames", ())]
-        if used:
-            shared.setdefault(str(item.path), used[0])
+    shared = {str(i.path) for i in items if _SHARED in getattr(i, "fixturenames", ())}
+    long = {str(i.path) for i in items if _seconds(i) > _LONG_SECONDS}
     for item in items:
         file = str(item.path)
-        item.add_marker(pytest.mark.xdist_group(shared.get(file, file)))
+        item.add_marker(pytest.mark.xdist_group(_SHARED if file in shared else file))
+
+    def rank(item: pytest.Item) -> tuple[bool, bool, int]:
+        file, folder = str(item.path), item.path.parent.name
+        early = _EARLY.index(folder) if folder in _EARLY else len(_EARLY)
+        return file not in shared, file not in long, early
+
+    items.sort(key=rank)  # stable: within a rank as they were found
+
+
+def _seconds(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker is not None and marker.args else 0.0

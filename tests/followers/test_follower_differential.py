@@ -15,8 +15,9 @@ from caughtup.models.errors import CaughtupError
 from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import GROUP, generate_question
 from tests.models.assignors.building import client, described, process
+from tests.support.sizes import daily
 
-SEEDS = 3_000
+SEEDS = daily(500, 3_000)
 BLOCK = 500
 
 

@@ -17,9 +17,10 @@ from caughtup.demo.load import produce
 from caughtup.demo.streams_app import StreamsApplication
 from caughtup.demo.topics import create_topics
 from tests.support.service import Service, commit, wait_for
+from tests.support.sizes import daily
 
 #: How often the service is killed, each time while the application rebalances.
-KILLS = 3
+KILLS = daily(1, 3)
 Published = Counter[tuple[str, int]]
 
 

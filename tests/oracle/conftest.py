@@ -1,9 +1,11 @@
 """The published Kafka jars as a yardstick: a gateway to call into, and assignors behind a pipe.
 
 A test marked ``family("its name")`` holds a family of generated scenarios against the jars.
-CAUGHTUP_SCENARIOS is how many scenarios each family has (unless given 2,000, which several of a
-kind share), CAUGHTUP_FIRST_SEED the seed of its first (0 unless given). How many were held alike is printed by each test and, where
-pytest is told to run tests/oracle, family by family at the end. ``make proof`` runs many more.
+ORACLE_SCENARIOS is how many scenarios each family has (200 unless given, which several of a kind
+share), ORACLE_FIRST_SEED the seed of its first: unless given another each day, so that each day
+holds other scenarios (tests/conftest.py). How many were held alike is printed by each test and,
+where pytest is told to run tests/oracle, family by family at the end. ``make thorough`` holds
+2,000 of each, ``make proof`` as many as it is told.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ def _number(variable: str, default: int, least: int) -> int:
     return int(text)
 
 
-SCENARIOS = _number("CAUGHTUP_SCENARIOS", 2_000, 1)
-FIRST_SEED = _number("CAUGHTUP_FIRST_SEED", 0, 0)
+SCENARIOS = _number("ORACLE_SCENARIOS", 200, 1)
+FIRST_SEED = _number("ORACLE_FIRST_SEED", 0, 0)
 
 
 def seeds_of_a_family(block: int = 250, *, one_of: int = 1) -> pytest.MarkDecorator:
@@ -44,7 +46,7 @@ def seeds_of_a_family(block: int = 250, *, one_of: int = 1) -> pytest.MarkDecora
 
     A family that is ``one_of`` several of a kind has its share, unless told how many to have.
     """
-    share = 1 if "CAUGHTUP_SCENARIOS" in os.environ else one_of
+    share = 1 if "ORACLE_SCENARIOS" in os.environ else one_of
     end = FIRST_SEED + -(-SCENARIOS // share)
     ranges = [range(first, min(first + block, end)) for first in range(FIRST_SEED, end, block)]
     names = [f"{seeds.start}-{seeds.stop - 1}" for seeds in ranges]

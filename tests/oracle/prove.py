@@ -33,8 +33,8 @@ def main(in_all: int, first_seed: int) -> None:
     families = _families()
     each = -(-in_all // families)
     environment = os.environ | {
-        "CAUGHTUP_SCENARIOS": str(each),
-        "CAUGHTUP_FIRST_SEED": str(first_seed),
+        "ORACLE_SCENARIOS": str(each),
+        "ORACLE_FIRST_SEED": str(first_seed),
     }
     print(f"{families} families of {each:,} scenarios each, from seed {first_seed:,}", flush=True)
     start = time.monotonic()
@@ -65,7 +65,7 @@ def _families() -> int:
     """Count the families: with one scenario each, each is one test."""
     listed = subprocess.run(
         [*PYTEST, "-qq", "--collect-only"],
-        env=os.environ | {"CAUGHTUP_SCENARIOS": "1", "CAUGHTUP_FIRST_SEED": "0"},
+        env=os.environ | {"ORACLE_SCENARIOS": "1", "ORACLE_FIRST_SEED": "0"},
         cwd=ROOT,
         check=True,
         capture_output=True,

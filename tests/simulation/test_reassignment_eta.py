@@ -8,8 +8,9 @@ import pytest
 
 from tests.simulation.healthy_moves import lone_move
 from tests.simulation.observer import Observer
+from tests.support.sizes import daily
 
-MOVES = 12
+MOVES = daily(3, 12)
 #: What comes on top of a copy: the ISR is joined within two seconds, and looked at once a poll.
 JOIN_SECONDS = 2.0
 

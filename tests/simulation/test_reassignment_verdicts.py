@@ -13,11 +13,12 @@ from tests.simulation.healthy_moves import churn
 from tests.simulation.observer import Observer
 from tests.simulation.replication import Cluster
 from tests.simulation.stuck_moves import STUCK, a_move
+from tests.support.sizes import daily
 
 MINUTES = 30
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(daily(3, 10)))
 def test_half_an_hour_of_healthy_churn_is_never_called_stuck(seed: int) -> None:
     """Twenty half hours with four to five partitions in movement: 2,700 partition-minutes."""
     print(f"seed {seed}")
@@ -36,7 +37,7 @@ THROTTLED = sorted(STUCK.keys() - {"writes use the throttle up", "more is writte
     ("kind", "throttle"),
     [(kind, None) for kind in sorted(STUCK)] + [(kind, 5_000_000) for kind in THROTTLED],
 )
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(daily(2, 6)))
 def test_a_stuck_move_is_named_within_two_minutes(
     kind: str, throttle: int | None, seed: int
 ) -> None:
