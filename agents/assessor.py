@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from itertools import chain
 
 from mode import Service
 
@@ -57,8 +56,10 @@ class Assessor(Service):
         """Assess every partition in movement once."""
         tracker = self._state.reassignments
         watch = self._state.reassignment_watch
-        # Of thousands that takes a quarter of a second.
-        shares = await asyncio.to_thread(shares_of(tracker))
+        faults, shares = self._state.faults, None
+        with faults.isolated("reassignments", "throttles", now_ms()):
+            # Of thousands that takes a quarter of a second.
+            shares = await asyncio.to_thread(shares_of(tracker))
         turn = time.monotonic()
         for _ in watch.assess(tracker, now_ms(), self._budget_seconds, shares):
             if time.monotonic() - turn > _TURN_SECONDS:
@@ -70,10 +71,7 @@ class Assessor(Service):
         turn = time.monotonic()
         groups = self._state.group_names()
         for group in groups:
-            steps = self._state.assessments.assess(
-                self._state, group, now_ms(), self._health.read_ms
-            )
-            for _ in chain(steps, self._state.watch_copies(group, now_ms())):
+            for _ in self._state.assess(group, now_ms(), self._health.read_ms):
                 if time.monotonic() - turn > _TURN_SECONDS:
                     await asyncio.sleep(_PAUSE_SECONDS)
                     turn = time.monotonic()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from caughtup.agents.partition_series import PART
 from caughtup.models.catch_up_rates import SOURCES
-from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.state import ClusterState
 from caughtup.models.warmups import VERDICTS
 
@@ -23,7 +23,9 @@ def copy_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
     eta = GaugeMetricFamily(
         "caughtup_task_catchup_eta_seconds", "Time until a copy is caught up", labels=_COPY
     )
-    for group, watch in sorted(state.watches.items()):
+
+    def add(group: str) -> None:
+        watch = state.watches[group]
         for key, assessed in sorted(watch.copies.items()):
             labels = [state.cluster, group, key.process, watch.client_ids[key.process]]
             labels += [str(key.task), assessed.role]
@@ -31,10 +33,12 @@ def copy_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
                 status.add_metric([*labels, verdict], verdict == assessed.verdict)
             if assessed.figures.eta is not None:
                 eta.add_metric(labels, assessed.figures.eta.seconds)
+
+    state.faults.for_each(PART, sorted(state.watches), add, str, now_ms)
     yield from (status, eta)
     yield from _rates(state, now_ms)
-    yield from _probing(state)
-    yield from _plans(state)
+    yield from _probing(state, now_ms)
+    yield from _plans(state, now_ms)
 
 
 def _rates(state: ClusterState, now_ms: int) -> Iterator[Metric]:
@@ -48,16 +52,19 @@ def _rates(state: ClusterState, now_ms: int) -> Iterator[Metric]:
         "Time since Spark's newest catch-up rate was written",
         labels=("cluster",),
     )
-    for group, watch in sorted(state.watches.items()):
-        counts = watch.rate_sources()
+
+    def add(group: str) -> None:
+        counts = state.watches[group].rate_sources()
         for source in SOURCES:
             copies.add_metric([state.cluster, group, source], counts[source])
+
+    state.faults.for_each(PART, sorted(state.watches), add, str, now_ms)
     if state.rates.newest_ms is not None:
         age.add_metric([state.cluster], max(0, now_ms - state.rates.newest_ms) / 1000)
     yield from (copies, age)
 
 
-def _probing(state: ClusterState) -> Iterator[Metric]:
+def _probing(state: ClusterState, now_ms: int) -> Iterator[Metric]:
     worthwhile = GaugeMetricFamily(
         "caughtup_probing_rebalance_worthwhile",
         "Whether a probing rebalance now would promote a warm-up",
@@ -71,18 +78,19 @@ def _probing(state: ClusterState) -> Iterator[Metric]:
         "Probing rebalances that found nothing newly caught up",
         labels=_GROUP,
     )
-    watches: list[tuple[str, CopyWatch]] = sorted(state.watches.items())
-    for group, watch in watches:
-        if watch.probing is None:
-            continue
-        labels = [state.cluster, group]
-        worthwhile.add_metric(labels, watch.probing.worthwhile_now)
-        fired.add_metric(labels, watch.probing.fired)
-        needless.add_metric(labels, watch.probing.needless)
+
+    def add(group: str) -> None:
+        probing, labels = state.watches[group].probing, [state.cluster, group]
+        if probing is not None:
+            worthwhile.add_metric(labels, probing.worthwhile_now)
+            fired.add_metric(labels, probing.fired)
+            needless.add_metric(labels, probing.needless)
+
+    state.faults.for_each(PART, sorted(state.watches), add, str, now_ms)
     yield from (worthwhile, fired, needless)
 
 
-def _plans(state: ClusterState) -> Iterator[Metric]:
+def _plans(state: ClusterState, now_ms: int) -> Iterator[Metric]:
     copies = GaugeMetricFamily(
         "caughtup_plan_copies", "Copies of state to build until balanced", labels=(*_GROUP, "plan")
     )
@@ -91,14 +99,18 @@ def _plans(state: ClusterState) -> Iterator[Metric]:
         "Time until balanced at the probing interval",
         labels=(*_GROUP, "plan"),
     )
-    for group, application in sorted(state.applications.items()):
-        record = application.decided.record if application.decided else None
+
+    def add(group: str) -> None:
+        decided = state.applications[group].decided
+        record = decided.record if decided else None
         if record is None:
-            continue
+            return
         for plan, field in (("caughtup", "cost"), ("kafka", "kafka_cost")):
             labels = [state.cluster, group, plan]
             if "copies" in record[field]:
                 copies.add_metric(labels, record[field]["copies"])
             if "seconds" in record[field]:
                 seconds.add_metric(labels, record[field]["seconds"])
+
+    state.faults.for_each(PART, sorted(state.applications), add, str, now_ms)
     yield from (copies, seconds)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import faust
 import msgspec
+from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from faust.exceptions import FaustError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
@@ -122,37 +124,50 @@ class EndOffsetsProbe(Service):
     @Service.task
     async def _run(self) -> None:
         while not self.should_stop:
-            try:
-                await self._round()
-                self._health.succeeded(PROBE, now_ms())
-            except KafkaException as error:
-                if self._health.failed(PROBE):
-                    log.warning("listing end offsets: %s", error.args[0].str())
+            with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
+                try:
+                    await self._round()
+                    self._health.succeeded(PROBE, now_ms())
+                except KafkaException as error:
+                    if self._failed(error):
+                        log.warning("listing end offsets: %s", error.args[0].str())
+                except (KafkaError, FaustError, OSError, TimeoutError) as error:
+                    if self._failed(error):
+                        log.warning("publishing end offsets: %s", error)
             self._hurry.clear()
             try:
                 await asyncio.wait_for(self._hurry.wait(), self._interval)
             except TimeoutError:
                 continue
 
+    def _failed(self, _: Exception) -> bool:
+        return self._health.failed(PROBE)
+
     async def _round(self) -> None:
         wants = self._wants()
         listed, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
-        suspects = self._readable.suspects(listed)
-        await asyncio.to_thread(self._readable.read, suspects, listed)
-        found = self._readable.complete(listed)
+        found, faults, now = listed, self._state.faults, now_ms()
+        with faults.isolated(PROBE, "readable ends", now):
+            suspects = self._readable.suspects(listed)
+            await asyncio.to_thread(self._readable.read, suspects, listed)
+            found = self._readable.complete(listed)
         named = await asyncio.to_thread(topic_ids, self._admin, self._state.unnamed_topics())
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
         for partition, ends in sorted(found.items()):
-            awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
-            if awaits or partition.topic in named or self._is_news(partition, ends):
+            value = None
+            with faults.isolated(PROBE, partition.topic, now):
+                awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
+                if awaits or partition.topic in named or self._is_news(partition, ends):
+                    value = self._value(partition, ends)
+            if value is not None:
                 self._published[partition] = ends
-                await self._send(partition, ends)
+                await self._topic.send(key=str(partition).encode(), value=value)
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         for partition in sorted(known_partitions - present):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
-            await self._send(partition, None)
+            await self._topic.send(key=str(partition).encode(), value=None)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Tell whether readers would learn anything, be it that we are still looking."""
@@ -168,23 +183,20 @@ class EndOffsetsProbe(Service):
         wanted = self._state.wanted_topics()
         return lambda topic: wanted(topic) and not topic.startswith(self._prefix)
 
-    async def _send(self, partition: TopicPartition, ends: EndOffsets | None) -> None:
-        value = None
+    def _value(self, partition: TopicPartition, ends: EndOffsets) -> bytes:
         topic_id = self._topic_ids.get(partition.topic)
-        if ends is not None:
-            record = EndOffsetsRecord(
-                SCHEMA,
-                partition.topic,
-                partition.partition,
-                ends.start_offset,
-                ends.last_stable_offset,
-                ends.end_offset,
-                ends.as_of_ms,
-                ends.readable_end_offset,
-                topic_id.hex() if topic_id else None,
-            )
-            value = msgspec.json.encode(record)
-        await self._topic.send(key=str(partition).encode(), value=value)
+        record = EndOffsetsRecord(
+            SCHEMA,
+            partition.topic,
+            partition.partition,
+            ends.start_offset,
+            ends.last_stable_offset,
+            ends.end_offset,
+            ends.as_of_ms,
+            ends.readable_end_offset,
+            topic_id.hex() if topic_id else None,
+        )
+        return msgspec.json.encode(record)
 
 
 def _offsets(ends: EndOffsets) -> tuple[int | None, ...]:

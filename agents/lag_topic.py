@@ -13,6 +13,7 @@ import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from mode import Service
 
+from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
@@ -52,6 +53,7 @@ class LagTopic(Service):
         self._health = health
         #: By group and key, the hash of the value that was last written.
         self._written: dict[str, dict[bytes, int]] = {}
+        self._turn = 0.0
 
     @Service.task
     async def _run(self) -> None:
@@ -59,7 +61,9 @@ class LagTopic(Service):
         try:
             await self._read_back()
             while not self.should_stop:
-                done = self._health.ready and await self._round(producer)
+                done = False
+                with self._state.faults.isolated(PROBE, "a round", now_ms()):
+                    done = self._health.is_alive and await self._round(producer)
                 await self.sleep(self._settings.lag_interval if done else _RETRY_SECONDS)
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
@@ -89,22 +93,14 @@ class LagTopic(Service):
     async def _round(self, producer: Producer) -> bool:
         """Write what changed, and tell whether every group could be written.
 
-        A group that wasn't assessed yet has no verdicts: it waits.
+        A group that wasn't assessed yet has no verdicts: it waits. One whose lines can't be made
+        has none on the topic until they can.
         """
-        turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
+        self._turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
         groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
         for group in groups:
-            written = self._written.setdefault(group, {})
-            gone = set(written)
-            for key, value in _records(self._state, group):
-                gone.discard(key)
-                if written.get(key) != hash(value):
-                    await self._send(producer, group, key, value)
-                if time.monotonic() - turn > _TURN_SECONDS:
-                    producer.poll(0)
-                    await self.sleep(_PAUSE_SECONDS)
-                    turn = time.monotonic()
-            for key in sorted(gone):
+            there = await self._write(producer, group)
+            for key in sorted(self._written.get(group, {}).keys() - there):
                 await self._send(producer, group, key, None)
         present = self._state.commits.groups() | self._state.groups.names()
         for group in sorted(self._written.keys() - present):
@@ -115,6 +111,20 @@ class LagTopic(Service):
         if self._health.probe_errors[PROBE] == failures:
             self._health.recovered(PROBE)
         return len(groups) == len(present)
+
+    async def _write(self, producer: Producer, group: str) -> set[bytes]:
+        """Write what changed of a group, and return the keys that there are of it."""
+        there: set[bytes] = set()
+        with self._state.faults.isolated(PROBE, group, now_ms(), lambda _: there.clear()):
+            for key, value in _records(self._state, group):
+                there.add(key)
+                if self._written.get(group, {}).get(key) != hash(value):
+                    await self._send(producer, group, key, value)
+                if time.monotonic() - self._turn > _TURN_SECONDS:
+                    producer.poll(0)
+                    await self.sleep(_PAUSE_SECONDS)
+                    self._turn = time.monotonic()
+        return there
 
     async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:
         while not self.should_stop:

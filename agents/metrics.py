@@ -12,7 +12,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.copy_metrics import copy_families
 from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import PROBES, Health
-from caughtup.agents.partition_series import partition_series
+from caughtup.agents.partition_series import PART, partition_series
 from caughtup.agents.pipeline_metrics import pipeline_families
 from caughtup.agents.reassignment_metrics import movement_families, movement_series
 from caughtup.models.exact import RESULTS
@@ -38,10 +38,13 @@ def exposition(
     """
     if health.is_alive:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
-    yield from movement_series(state, now_ms())
+    with state.faults.isolated(PART, "reassignments", now_ms()):
+        yield from movement_series(state, now_ms())
     ending = b""
     for family in StateCollector(state, health).collect():
-        text = encode(_Single(family))
+        text = b""
+        with state.faults.isolated(PART, family.name, now_ms()):
+            text = encode(_Single(family))
         if text.endswith(_OPENMETRICS_END):
             text, ending = text.removesuffix(_OPENMETRICS_END), _OPENMETRICS_END
         yield text
@@ -75,13 +78,21 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Give every family, those of groups only once the reader has caught up with the log."""
+        state, now = self._state, now_ms()
         yield from self._own_health()
-        yield from movement_families(self._state, now_ms())
-        yield from pipeline_families(self._state.cluster, self._state.pipeline, now_ms())
+        families = {
+            "reassignments": movement_families(state, now),
+            "pipeline": pipeline_families(state.cluster, state.pipeline, now),
+        }
         if self._health.is_alive:
-            yield from self._applications()
-            yield from self._tasks()
-            yield from copy_families(self._state, now_ms())
+            families |= {
+                "applications": self._applications(),
+                "tasks": self._tasks(),
+                "copies": copy_families(state, now),
+            }
+        for name, of_name in families.items():
+            with state.faults.isolated(PART, name, now):
+                yield from of_name
 
     def _applications(self) -> Iterator[Metric]:
         generation = _gauge("group_generation", "Generation of a Streams group", _GROUP)
@@ -102,8 +113,9 @@ class StateCollector(Collector):
         exact = _counter("exact_decisions", "Leader's decisions recomputed", (*_GROUP, "result"))
         published = _counter("recommendations_published", "Recommendations published", _GROUP)
         now = now_ms()
-        for group, application in sorted(self._state.applications.items()):
-            labels = [self._state.cluster, group]
+
+        def add(group: str) -> None:
+            application, labels = self._state.applications[group], [self._state.cluster, group]
             parameters = self._state.applications.parameters(group)
             acceptable.add_metric(labels, parameters.value("acceptable.recovery.lag"))
             interval.add_metric(labels, parameters.value("probing.rebalance.interval.ms") / 1000)
@@ -118,15 +130,21 @@ class StateCollector(Collector):
                 movements.add_metric([*labels, kind], count)
             for result in RESULTS:
                 exact.add_metric([*labels, result], application.exact_counts[result])
+
+        self._state.faults.for_each(PART, sorted(self._state.applications), add, str, now)
         yield from (generation, acceptable, interval, due, due_at)
         yield from (movements, rebalances, exact, published)
 
     def _tasks(self) -> Iterator[Metric]:
         copies = _gauge("task_copies", "Copies of tasks, by role", (*_GROUP, "role"))
-        for group in sorted(self._state.applications.keys() | self._state.groups.streams.keys()):
+
+        def add(group: str) -> None:
             roles = Counter(copy.role for copy in self._state.task_rows(group))
             for role, count in sorted(roles.items()):
                 copies.add_metric([self._state.cluster, group, role], count)
+
+        groups = sorted(self._state.applications.keys() | self._state.groups.streams.keys())
+        self._state.faults.for_each(PART, groups, add, str, now_ms())
         yield copies
 
     def _faults(self) -> Iterator[Metric]:

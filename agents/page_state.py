@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+import msgspec
+
 import caughtup
 from caughtup.agents.copy_view import copy_fields, finite, present, rates_view
 from caughtup.agents.health import Health
@@ -21,6 +23,7 @@ from caughtup.models.assessment import Assessed
 from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
+from caughtup.models.lag import sum_offsets
 from caughtup.models.recommendation import movement_fields
 from caughtup.models.state import ClusterState
 from caughtup.models.task_table import TaskCopy
@@ -35,19 +38,23 @@ FAULTS_SHOWN = 20
 def page_steps(
     state: ClusterState, health: Health, now_ms: int
 ) -> Generator[None, None, dict[str, Any]]:
-    """Describe the whole cluster for the page at a moment (ms).
+    """Describe the whole cluster for the page at a moment (ms), to be encoded as JSON.
 
-    In steps: others may have their turn between two, and change the state.
+    In steps: others may have their turn between two, and change the state. What can't be described
+    is left out, and among the faults.
     """
     groups, applications = [], []
     for group in state.group_names():
-        groups.append(group_summary(state, group))
+        with state.faults.isolated("page", group, now_ms):
+            groups.append(_encoded(group_summary(state, group)))
         yield
     for group in sorted(state.applications):
-        application = state.applications.get(group)
-        if application is not None:
-            applications.append(application_view(state, group, application, now_ms))
-            yield
+        with state.faults.isolated("page", group, now_ms):
+            application = state.applications.get(group)
+            if application is not None:
+                view = application_view(state, group, application, now_ms)
+                applications.append(_encoded(view))
+        yield
     return {
         "schema": SCHEMA,
         "now_ms": now_ms,
@@ -72,12 +79,20 @@ def page_steps(
     }
 
 
+def _encoded(view: dict[str, Any]) -> msgspec.Raw:
+    """Encode a view now: what can't be costs itself alone."""
+    return msgspec.Raw(msgspec.json.encode(view))
+
+
 def reassignment_view(state: ClusterState, now_ms: int) -> dict[str, Any]:
     """Describe partitions in movement, those that fare worst only, and how others ended."""
     tracker, watch = state.reassignments, state.reassignment_watch
-    worst = worst_first(tracker, watch)[:MOVEMENTS_SHOWN]
+    worst, rows = worst_first(tracker, watch)[:MOVEMENTS_SHOWN], []
+    for movement in worst:
+        with state.faults.isolated("page", str(movement.partition), now_ms):
+            rows.append(page_row(tracker, movement, now_ms))
     return {
-        "reassignments": [page_row(tracker, movement, now_ms) for movement in worst],
+        "reassignments": rows,
         "reassignment_counts": verdict_counts(tracker, watch),
         "reassignments_missing": tracker.cluster.missing if tracker.cluster is not None else (),
         "throttles": [throttle_row(throttle) for throttle in watch.orphaned(now_ms)],
@@ -103,7 +118,7 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
         group_type=state.group_type(group),
         members=len(membership.members) if membership else None,
         partitions=len(rows),
-        lag=sum(lags) if len(lags) == len(rows) else None,
+        lag=sum_offsets(lags) if len(lags) == len(rows) else None,
         generation=membership.generation if membership and membership.members else None,
         status=judged.verdict if judged else None,
         why=judged.reason if judged else None,

@@ -7,8 +7,10 @@ of Prometheus' formats, in which gauges look the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
+from caughtup.agents.clock import now_ms
 from caughtup.agents.group_labels import GroupLabels, escaped, filled
 from caughtup.agents.group_metrics import (
     COMPATIBLE,
@@ -25,6 +27,13 @@ _END_OFFSET = "caughtup_partition_end_offset"
 _MEMBERS = "caughtup_group_members"
 _STATUS = "caughtup_group_status"
 _TASK_LAG = "caughtup_task_lag_records"
+_LAG_SUM = "kafka_consumergroup_lag_sum"
+
+#: What fails here is counted under this part of the service.
+PART = "metrics"
+
+Text = TypeVar("Text", str, bytes)
+Subject = TypeVar("Subject")
 #: The labels of each of these metrics, by its name.
 LABELS = {f"caughtup_{m.name}": ("cluster", "group", "topic", "partition") for m in GROUP_METRICS}
 LABELS[_START_OFFSET] = ("cluster", "topic", "partition")
@@ -41,7 +50,7 @@ def partition_series(
 
     ``labels`` is what was kept from the last time. ``compatible`` adds the series under the names
     of kafka_exporter. The state may change between two pieces; a group or partition that comes or
-    goes meanwhile has a line or none.
+    goes meanwhile has a line or none. A group whose lines can't be written has none.
     """
     groups = state.group_names()
     labels.keep_only(groups)
@@ -49,19 +58,21 @@ def partition_series(
     for metric in GROUP_METRICS:
         name = f"caughtup_{metric.name}"
         yield from _family(state, labels, groups, metric, name, f"{name}{{{cluster},")
-    for lines in (
-        _start_offsets(state, cluster),
-        _end_offsets(state, cluster),
-        _members(state, groups, cluster),
-        _statuses(state, groups, cluster),
-        _task_lags(state, cluster),
+    for name, lines in (
+        (_START_OFFSET, _start_offsets(state, cluster)),
+        (_END_OFFSET, _end_offsets(state, cluster)),
+        (_MEMBERS, _members(state, groups, cluster)),
+        (_STATUS, _statuses(state, groups, cluster)),
+        (_TASK_LAG, _task_lags(state, cluster)),
     ):
-        yield from map(str.encode, lines)
+        with state.faults.isolated(PART, name, now_ms()):
+            yield from map(str.encode, lines)
     if compatible:
         for metric in COMPATIBLE:
             before_group = f"{metric.name}{{consumer"  # the label is consumergroup
             yield from _family(state, labels, groups, metric, metric.name, before_group)
-        yield from map(str.encode, _sums(state, labels, groups))
+        with state.faults.isolated(PART, _LAG_SUM, now_ms()):
+            yield from map(str.encode, _sums(state, labels, groups))
 
 
 def _family(
@@ -74,10 +85,23 @@ def _family(
 ) -> Iterator[bytes]:
     yield _head(name, metric.documentation).encode()
     start, figures, form = before_group.encode(), metric.figures, metric.form
-    for group in groups:
+
+    def lines(group: str) -> Iterator[bytes]:
         for part in labels.slices(state, group):
             text = filled(part.lines, start, form, figures(state, part))
             yield text.replace(b" inf\n", b" +Inf\n") if form is MEASURE else text
+
+    yield from of_each(state, groups, lines)
+
+
+def of_each(
+    state: ClusterState, subjects: Iterable[Subject], lines: Callable[[Subject], Iterator[Text]]
+) -> Iterator[Text]:
+    """Give the lines of each group or partition; those of one that fails are left out."""
+    isolated, now = state.faults.isolated, now_ms()
+    for subject in subjects:
+        with isolated(PART, str(subject), now):
+            yield from lines(subject)
 
 
 def _start_offsets(state: ClusterState, cluster: str) -> Iterator[str]:
@@ -99,11 +123,14 @@ def _end_offsets(state: ClusterState, cluster: str) -> Iterator[str]:
 
 def _members(state: ClusterState, groups: list[str], cluster: str) -> Iterator[str]:
     yield _head(_MEMBERS, "Members of the group")
-    for group in groups:
+
+    def lines(group: str) -> Iterator[str]:
         membership = state.groups.membership(group)
         if membership is not None:
             labels = f'{cluster},group="{escaped(group)}",group_type="{membership.group_type}"'
             yield f"{_MEMBERS}{{{labels}}} {len(membership.members)}\n"
+
+    yield from of_each(state, groups, lines)
 
 
 def _statuses(state: ClusterState, groups: list[str], cluster: str) -> Iterator[str]:
@@ -120,7 +147,8 @@ def _statuses(state: ClusterState, groups: list[str], cluster: str) -> Iterator[
 
 def _task_lags(state: ClusterState, cluster: str) -> Iterator[str]:
     yield _head(_TASK_LAG, "Offsets a copy of a task has yet to restore, as last reported")
-    for group in sorted(state.applications.keys() | state.groups.streams.keys()):
+
+    def lines(group: str) -> Iterator[str]:
         before = f'{_TASK_LAG}{{{cluster},group="{escaped(group)}",process="'
         for copy in state.task_rows(group):
             if copy.lag is not None:
@@ -129,12 +157,15 @@ def _task_lags(state: ClusterState, cluster: str) -> Iterator[str]:
                     f'task="{copy.task}",role="{copy.role}"}} {copy.lag}\n'
                 )
 
+    groups = sorted(state.applications.keys() | state.groups.streams.keys())
+    yield from of_each(state, groups, lines)
+
 
 def _sums(state: ClusterState, labels: GroupLabels, groups: list[str]) -> Iterator[str]:
     """Give kafka_exporter's sums: the lag by group and topic, and the members."""
-    name = "kafka_consumergroup_lag_sum"
-    yield _head(name, "Offsets up to the log's end, of all partitions of a topic")
-    for group in groups:
+    yield _head(_LAG_SUM, "Offsets up to the log's end, of all partitions of a topic")
+
+    def lag_sums(group: str) -> Iterator[str]:
         sums: dict[str, int] = {}
         for part in labels.slices(state, group):
             for partition, lag in zip(part.partitions, log_end_lag(state, part), strict=True):
@@ -142,13 +173,19 @@ def _sums(state: ClusterState, labels: GroupLabels, groups: list[str]) -> Iterat
                     sums[partition.topic] = sums.get(partition.topic, 0) + lag
             yield ""  # a turn for others in a group with many partitions
         for topic, lag in sorted(sums.items()):
-            yield f'{name}{{consumergroup="{escaped(group)}",topic="{escaped(topic)}"}} {lag}\n'
+            of_topic = f'consumergroup="{escaped(group)}",topic="{escaped(topic)}"'
+            yield f"{_LAG_SUM}{{{of_topic}}} {lag}\n"
+
+    yield from of_each(state, groups, lag_sums)
     name = "kafka_consumergroup_members"
     yield _head(name, "Members of the group")
-    for group in groups:
+
+    def members(group: str) -> Iterator[str]:
         membership = state.groups.membership(group)
         if membership is not None:
             yield f'{name}{{consumergroup="{escaped(group)}"}} {len(membership.members)}\n'
+
+    yield from of_each(state, groups, members)
 
 
 def _head(name: str, documentation: str) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from caughtup.agents.group_labels import escaped
+from caughtup.agents.partition_series import of_each
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import OUTCOMES, TrackedMovement
-from caughtup.models.reassignment_verdict import VERDICTS
+from caughtup.models.reassignment_verdict import VERDICTS, MovementVerdict
 from caughtup.models.reassignment_watch import AssessedMovement
 from caughtup.models.state import ClusterState
 
@@ -71,27 +73,51 @@ def movement_series(state: ClusterState, now_ms: int) -> Iterator[bytes]:
     """Give the text of the gauges of each partition in movement, in small pieces.
 
     In both of Prometheus' formats gauges look the same. The state may change between two pieces:
-    a movement that comes or ends meanwhile has a line or none.
+    a movement that comes or ends meanwhile has a line or none, and so has one that fails.
     """
     cluster = f'cluster="{escaped(state.cluster)}"'
     for name, (documentation, figure) in _FIGURES.items():
         yield _head(f"caughtup_reassignment_{name}", documentation)
-        for partition, moving in _moving(state, now_ms):
-            value = figure(moving)
-            if value is not None:
-                labels = _labels(cluster, partition)
-                yield f"caughtup_reassignment_{name}{{{labels}}} {_number(value)}\n".encode()
+        lines = partial(_figure, state, f"caughtup_reassignment_{name}{{{cluster}", figure, now_ms)
+        yield from of_each(state, sorted(state.reassignments.moving), lines)
     yield _head(_STATUS, "How a partition in movement fares")
-    for partition, moving in _moving(state, now_ms):
-        if moving.assessed is not None:
-            said = moving.assessed.verdict.verdict
-            before = f'{_STATUS}{{{_labels(cluster, partition)},status="'
-            yield "".join([f'{before}{v}"}} {int(v == said)}\n' for v in VERDICTS]).encode()
+    lines = partial(_status, state, f"{_STATUS}{{{cluster}")
+    yield from of_each(state, sorted(state.reassignments.moving), lines)
     yield _head(_CAUSE, "Why a partition in movement fares as it does")
-    for partition, moving in _moving(state, now_ms):
-        if moving.assessed is not None and moving.assessed.verdict.cause is not None:
-            cause = escaped(moving.assessed.verdict.cause)
-            yield f'{_CAUSE}{{{_labels(cluster, partition)},cause="{cause}"}} 1\n'.encode()
+    lines = partial(_cause, state, f"{_CAUSE}{{{cluster}")
+    yield from of_each(state, sorted(state.reassignments.moving), lines)
+
+
+def _figure(
+    state: ClusterState,
+    before: str,
+    figure: Callable[[_Moving], float | None],
+    now_ms: int,
+    partition: TopicPartition,
+) -> Iterator[bytes]:
+    tracked = state.reassignments.moving.get(partition)
+    if tracked is not None:
+        assessed = state.reassignment_watch.find(partition, tracked)
+        value = figure(_Moving(tracked, assessed, now_ms))
+        if value is not None:
+            yield f"{before},{_labels(partition)}}} {_number(value)}\n".encode()
+
+
+def _verdict(state: ClusterState, partition: TopicPartition) -> MovementVerdict | None:
+    tracked = state.reassignments.moving.get(partition)
+    assessed = tracked and state.reassignment_watch.find(partition, tracked)
+    return assessed.verdict if assessed else None
+
+
+def _status(state: ClusterState, before: str, partition: TopicPartition) -> Iterator[bytes]:
+    if (said := _verdict(state, partition)) is not None:
+        labels = f'{before},{_labels(partition)},status="'
+        yield "".join([f'{labels}{v}"}} {int(v == said.verdict)}\n' for v in VERDICTS]).encode()
+
+
+def _cause(state: ClusterState, before: str, partition: TopicPartition) -> Iterator[bytes]:
+    if (said := _verdict(state, partition)) is not None and said.cause is not None:
+        yield f'{before},{_labels(partition)},cause="{escaped(said.cause)}"}} 1\n'.encode()
 
 
 def movement_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
@@ -126,14 +152,8 @@ def movement_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
     yield from (partitions, joins, ended, orphaned, partial)
 
 
-def _moving(state: ClusterState, now_ms: int) -> Iterator[tuple[TopicPartition, _Moving]]:
-    watch = state.reassignment_watch
-    for partition, tracked in sorted(state.reassignments.moving.items()):
-        yield partition, _Moving(tracked, watch.find(partition, tracked), now_ms)
-
-
-def _labels(cluster: str, partition: TopicPartition) -> str:
-    return f'{cluster},topic="{escaped(partition.topic)}",partition="{partition.partition}"'
+def _labels(partition: TopicPartition) -> str:
+    return f'topic="{escaped(partition.topic)}",partition="{partition.partition}"'
 
 
 def _number(value: float) -> str:

@@ -120,14 +120,18 @@ class ReassignmentsProbe(Service):
     async def _run(self) -> None:
         await self._read_back()
         while not self.should_stop:
-            try:
-                async with ReassignmentLooks(self._config) as looks:
-                    while not self.should_stop:
-                        await self.sleep(await self._round(looks))
-            except (KafkaError, FaustError, OSError, TimeoutError) as error:
-                reason = words(error) if isinstance(error, KafkaError) else str(error)
-                self._failed(reason or type(error).__name__)
-                await self.sleep(self._settings.reassignments_interval)
+            with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
+                await self._look()
+            await self.sleep(self._settings.reassignments_interval)
+
+    async def _look(self) -> None:
+        """Look again and again, until that fails."""
+        try:
+            async with ReassignmentLooks(self._config) as looks:
+                while not self.should_stop:
+                    await self.sleep(await self._round(looks))
+        except (KafkaError, FaustError, OSError, TimeoutError) as error:
+            self._failed(error)
 
     async def _read_back(self) -> None:
         """Take up what was known before a restart: what ended meanwhile has to be told, too."""
@@ -136,7 +140,7 @@ class ReassignmentsProbe(Service):
                 self._known = await asyncio.to_thread(self._read)
                 return
             except UserError as error:
-                self._failed(error.message)
+                self._failed(error)
                 await self.sleep(self._settings.reassignments_interval)
 
     def _read(self) -> dict[TopicPartition, KnownMovement]:
@@ -219,9 +223,10 @@ class ReassignmentsProbe(Service):
     async def _send(self, record: ReassignmentRecord) -> None:
         await self._topic.send(key=record.key, value=encode(record))
 
-    def _failed(self, reason: str) -> None:
+    def _failed(self, error: Exception) -> None:
         if self._health.failed(PROBE):
-            log.warning("looking at reassignments: %s", reason)
+            reason = words(error) if isinstance(error, KafkaError) else str(error)
+            log.warning("looking at reassignments: %s", reason or type(error).__name__)
 
 
 def _moving(value: bytes | None) -> ReassignmentRecord | None:

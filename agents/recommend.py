@@ -50,8 +50,10 @@ def recommend(
     outbox = Outbox()
 
     async def tell_movements() -> None:
-        for event in state.applications.movement_events(now_ms()):
-            outbox.put(movements, event["group"].encode(), msgspec.json.encode(event))
+        now = now_ms()
+        for event in state.applications.movement_events(now):
+            with state.faults.isolated("movements", event["group"], now):
+                outbox.put(movements, event["group"].encode(), msgspec.json.encode(event))
         await outbox.flush()
 
     @app.agent(wakeups, name="recommend")
@@ -60,17 +62,21 @@ def recommend(
             if not health.ready:
                 continue
             for due in state.due(now_ms()):
-                # A large group takes long to decide; others have their turn meanwhile.
-                decided = await asyncio.to_thread(decide_generation, state.cluster, due, now_ms())
-                record = state.applications.settle(decided)
-                if record is None:
-                    continue
-                # On the topic before anything that follows from it: at a restart, what was
-                # decided is read back, and what is missing of its movements is written then.
-                outbox.put(recommendations, record["group"].encode(), msgspec.json.encode(record))
-                await outbox.flush()
-                log.info("%s", summary(record))
-                await tell_movements()
+                generation, at_ms, news = due.generation, now_ms(), False
+                with state.applications.deciding(generation.group, at_ms, generation):
+                    # A large group takes long to decide; others have their turn meanwhile.
+                    decided = await asyncio.to_thread(decide_generation, state.cluster, due, at_ms)
+                    record = state.applications.settle(decided)
+                    if record is not None:
+                        key, value = record["group"].encode(), msgspec.json.encode(record)
+                        outbox.put(recommendations, key, value)
+                        log.info("%s", summary(record))
+                        news = True
+                if news:
+                    # On the topic before anything that follows from it: at a restart, what was
+                    # decided is read back, and what is missing of its movements is written then.
+                    await outbox.flush()
+                    await tell_movements()
             await tell_movements()
             if wakeup is Wakeup.GROUPS and state.applications.awaited():
                 hurry.set()

@@ -87,15 +87,12 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     # The service's looks are the past of what is seen now, and no more.
     for partition in [partition for partition, _ in state.ends if partition not in found]:
         state.apply_ends(partition, None)
-    for group in state.group_names():
-        for _ in state.assessments.assess(state, group, now_ms()):
-            pass
     state.applications.leave_the_past()
     # Nobody tells a command more than there is: it waits for nothing.
     for _ in state.decide(now_ms() + TELLING_MS):
         pass  # a snapshot publishes nothing; what was decided is in the state
-    for group in [*state.applications, *state.groups.streams]:
-        for _ in state.watch_copies(group, now_ms()):
+    for group in state.group_names():
+        for _ in state.assess(group, now_ms()):
             pass
     return state
 

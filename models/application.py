@@ -149,6 +149,17 @@ class Application:
         self.published += decided.record is not None
         return decided.record is not None
 
+    def give_up(self, generation: StreamsGeneration | None = None) -> None:
+        """Go without the decision of a generation, since it can't be made; none holds any longer.
+
+        The generation is undetermined then. None is the oldest pending one.
+        """
+        if self.pending and (generation is None or self.pending[0][0] is generation):
+            self.pending.popleft()
+            self.rebalances += 1
+            self.exact_counts["undetermined"] += 1
+        self.decided, self.untold = None, False
+
     def restore(self, record: Record) -> None:
         """Take up the newest generation's decision as it was published before a restart.
 

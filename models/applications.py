@@ -12,8 +12,9 @@ from caughtup.models.application_state import ApplicationState
 from caughtup.models.deciding import DecidedGeneration, DueGeneration
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import CaughtupError
+from caughtup.models.faults import Faults, Isolation
 from caughtup.models.group_partitions import GroupPartitions
-from caughtup.models.groups import read_streams_generation
+from caughtup.models.groups import StreamsGeneration, read_streams_generation
 from caughtup.models.movement_log import Event, MovementLog
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.task_positions import TaskPositions
@@ -28,8 +29,11 @@ _KEPT = 4
 class Applications(Mapping[str, Application]):
     """The applications by group. ``apply_*`` take events, ``due`` and ``settle`` decide."""
 
-    def __init__(self, parameters: Mapping[str, ApplicationParameters]) -> None:
+    def __init__(
+        self, parameters: Mapping[str, ApplicationParameters], faults: Faults | None = None
+    ) -> None:
         self.movements = MovementLog()
+        self._faults = faults or Faults()
         self._parameters = parameters
         self._known: dict[str, Application] = {}
         self._published: dict[str, deque[Record]] = {}
@@ -84,6 +88,10 @@ class Applications(Mapping[str, Application]):
             with suppress(CaughtupError):  # somebody else's record: decide for ourselves
                 known.restore(published)
 
+    def forget(self, group: str) -> None:
+        """Forget an application."""
+        self._known.pop(group, None)
+
     def due(
         self,
         ends: EndOffsetTable,
@@ -99,18 +107,34 @@ class Applications(Mapping[str, Application]):
             last: DueGeneration | None = None
             # Looked up late, since it may be gone by then.
             while (application := self._known.get(group)) is not None:
-                due = application.due(
-                    self.parameters(group),
-                    ends,
-                    commits.of(group),
-                    self._told.get(group, ()),
-                    self._published.get(group, ()),
-                    now_ms,
-                ) or application.revision(positions.of(group))
+                due: DueGeneration | None = None
+                with self.deciding(group, now_ms):
+                    due = application.due(
+                        self.parameters(group),
+                        ends,
+                        commits.of(group),
+                        self._told.get(group, ()),
+                        self._published.get(group, ()),
+                        now_ms,
+                    ) or application.revision(positions.of(group))
                 if due is None or (last is not None and due.generation is last.generation):
                     break
                 yield due
                 last = due
+
+    def deciding(
+        self, group: str, now_ms: int, generation: StreamsGeneration | None = None
+    ) -> Isolation:
+        """Return what a generation is decided within: if that fails, it is gone without, and counted.
+
+        None is the oldest that isn't decided.
+        """
+
+        def give_up(_: Exception) -> None:
+            if (application := self._known.get(group)) is not None:
+                application.give_up(generation)
+
+        return self._faults.isolated("decision", group, now_ms, give_up)
 
     def settle(self, decided: DecidedGeneration) -> Record | None:
         """Take a decision, and give the record that is to be published of it, if any.
@@ -128,10 +152,11 @@ class Applications(Mapping[str, Application]):
     def movement_events(self, now_ms: int) -> list[Event]:
         """Give what the newest decisions mean for movements, each time only what is new."""
         events = self.movements.close(self._known, now_ms)
-        for _, application in sorted(self._known.items()):
+        for group, application in sorted(self._known.items()):
             if application.untold and application.decided is not None:
                 application.untold = False
-                events += self.movements.advance(application.decided, now_ms)
+                with self._faults.isolated("movements", group, now_ms):
+                    events += self.movements.advance(application.decided, now_ms)
         return events
 
     def leave_the_past(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from caughtup.models.errors import error_code
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import partition_lag
 from caughtup.models.lag_figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
@@ -56,6 +57,7 @@ class Assessments:
         # plain values, and what is older than its last freezing, are nothing that the garbage
         # collector looks through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
+        self._failed: set[str] = set()
 
     def assess(
         self, state: ClusterState, group: str, now_ms: int, read_ms: int | None = None
@@ -109,14 +111,21 @@ class Assessments:
             verdicts.append((partition, verdict))
             yield partition
         self.verdicts[group] = group_verdict(verdicts)
+        self._failed.discard(group)
+
+    def fail(self, group: str, error: Exception) -> None:
+        """Take note that a group can't be worked out: it is unknown until it can again."""
+        reason = f"it could not be worked out: {error_code(error)}"
+        self.verdicts[group] = GroupVerdict("unknown", None, reason)
+        self._failed.add(group)
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Name a group's partitions that aren't at their end."""
         return self._behind.get(group, {}).keys()
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
-        """Give what was worked out of a partition; None if its group wasn't assessed yet."""
-        if group not in self.verdicts:
+        """Give what was worked out of a partition; None if that of its group wasn't, or not yet."""
+        if group not in self.verdicts or group in self._failed:
             return None
         kept = self._behind[group].get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
@@ -124,18 +133,19 @@ class Assessments:
     def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
         """Give what was worked out of many partitions, each with the fields of ``Assessed``.
 
-        None of them if the group wasn't assessed yet.
+        None of them if the group wasn't assessed yet, or couldn't be.
         """
-        if group not in self.verdicts:
+        if group not in self.verdicts or group in self._failed:
             return []
         known = self._behind[group]
         return [known.get(partition, AT_THE_END) for partition in partitions]
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
-        for group in self._behind.keys() - groups:
-            del self._behind[group]
+        for group in (self._behind.keys() | self.verdicts.keys()) - groups:
+            self._behind.pop(group, None)
             self.verdicts.pop(group, None)
+            self._failed.discard(group)
 
 
 def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:

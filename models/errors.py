@@ -19,3 +19,8 @@ class DecodeError(CaughtupError):
 
 class ScenarioError(CaughtupError):
     """An assignment scenario that contradicts itself or lacks a field."""
+
+
+def error_code(error: Exception) -> str:
+    """Return an error's code: what of ours says, and of any other the name of its class."""
+    return error.code if isinstance(error, CaughtupError) else type(error).__name__

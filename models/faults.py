@@ -6,16 +6,18 @@ A failure costs the group, topic or partition that it befell one turn; everythin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import NamedTuple, TypeVar
 
-from caughtup.models.errors import CaughtupError
+from caughtup.models.errors import error_code
 
 #: Subjects kept with what befell them, the newest; the totals count them all.
 FAULTS_KEPT = 200
 #: Characters kept of a message and of a subject's name: somebody else may have chosen both.
 _CHARACTERS = 200
+
+Item = TypeVar("Item")
 
 
 class Fault(NamedTuple):
@@ -42,7 +44,7 @@ class Faults:
 
     def note(self, part: str, subject: str, error: Exception, now_ms: int) -> None:
         """Count a failure of ``part`` over ``subject`` at a moment (ms)."""
-        cause = error.code if isinstance(error, CaughtupError) else type(error).__name__
+        cause = error_code(error)
         self.totals[part, cause] += 1
         key = part, subject[:_CHARACTERS], cause
         before = self._kept.pop(key, None)  # the newest goes to the end
@@ -53,14 +55,71 @@ class Faults:
         if self.on_fault is not None:
             self.on_fault(fault, error)
 
-    @contextmanager
-    def isolated(self, part: str, subject: str, now_ms: int) -> Iterator[None]:
-        """Count what is raised within, and go on behind it."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this subject alone
-            self.note(part, subject, error, now_ms)
+    def isolated(
+        self,
+        part: str,
+        subject: str,
+        now_ms: int,
+        otherwise: Callable[[Exception], object] | None = None,
+    ) -> Isolation:
+        """Return what counts an error that is raised within it, and goes on behind it.
+
+        ``otherwise`` is called with the error: it takes down what the subject had from this part,
+        so that nothing stale stays up.
+        """
+        return Isolation(self, part, subject, now_ms, otherwise)
+
+    def for_each(
+        self,
+        part: str,
+        items: Iterable[Item],
+        work: Callable[[Item], object],
+        subject: Callable[[Item], str],
+        now_ms: int,
+    ) -> None:
+        """Do a piece of work on each item, as if each was isolated; for where there are many."""
+        for item in items:
+            try:
+                work(item)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it costs this item alone
+                self.note(part, subject(item), error, now_ms)
 
     def newest(self) -> list[Fault]:
         """List what is kept, the newest first."""
         return list(reversed(self._kept.values()))
+
+
+class Isolation:
+    """What ``Faults.isolated`` returns: a million of these go by for a scrape, so no generator."""
+
+    __slots__ = ("_faults", "_now_ms", "_otherwise", "_part", "_subject")
+
+    def __init__(
+        self,
+        faults: Faults,
+        part: str,
+        subject: str,
+        now_ms: int,
+        otherwise: Callable[[Exception], object] | None,
+    ) -> None:
+        self._faults = faults
+        self._part = part
+        self._subject = subject
+        self._now_ms = now_ms
+        self._otherwise = otherwise
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception):  # none, or the end of the process or of a task
+            return False
+        self._faults.note(self._part, self._subject, error, self._now_ms)
+        if self._otherwise is not None:
+            self._otherwise(error)
+        return True

@@ -6,8 +6,9 @@ moves; ``tests/models/test_group_partitions.py`` holds it to that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, KeysView, Mapping
+from collections.abc import Callable, Iterator, KeysView, Mapping
 from types import MappingProxyType
+from typing import NoReturn
 
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.end_offsets import EndOffsetHistory, EndOffsetTable
@@ -15,6 +16,12 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 
 _NONE: Mapping[TopicPartition, CommitHistory] = MappingProxyType({})
+
+OnError = Callable[[OffsetKey, Exception], object]
+
+
+def _raise(_: OffsetKey, error: Exception) -> NoReturn:
+    raise error
 
 
 class GroupPartitions:
@@ -31,27 +38,33 @@ class GroupPartitions:
         self._sweep_at = 1_024
 
     def apply_all(
-        self, commits: Mapping[OffsetKey, OffsetCommit | None], ends: EndOffsetTable
+        self,
+        commits: Mapping[OffsetKey, OffsetCommit | None],
+        ends: EndOffsetTable,
+        on_error: OnError = _raise,
     ) -> list[OffsetKey]:
         """Take the last commits of some keys, None where one was deleted.
 
-        ``ends`` tells since when a group had something to read. Returns the keys that were new,
-        or are gone.
+        ``ends`` tells since when a group had something to read. ``on_error`` is told of a key that
+        failed, before the next one. Returns the keys that were new, or are gone.
         """
         changed = []
         groups = self._groups
         nothing_looked_at = not len(ends)
         for key, commit in commits.items():
-            group, topic, number = key
-            # A plain tuple is found where a TopicPartition is, and costs less to make.
-            known = groups.get(group, _NONE).get((topic, number))  # type: ignore[call-overload]
-            if commit is None or known is None or commit.topic_id != known.topic_id:
-                if self.apply(group, TopicPartition(topic, number), commit, ends):
-                    changed.append(key)
-            elif nothing_looked_at:
-                known.add(commit.offset, commit.commit_timestamp_ms)
-            else:
-                _add(known, commit, ends.history(TopicPartition(topic, number)))
+            try:
+                group, topic, number = key
+                # A plain tuple is found where a TopicPartition is, and costs less to make.
+                known = groups.get(group, _NONE).get((topic, number))  # type: ignore[call-overload]
+                if commit is None or known is None or commit.topic_id != known.topic_id:
+                    if self.apply(group, TopicPartition(topic, number), commit, ends):
+                        changed.append(key)
+                elif nothing_looked_at:
+                    known.add(commit.offset, commit.commit_timestamp_ms)
+                else:
+                    _add(known, commit, ends.history(TopicPartition(topic, number)))
+            except Exception as error:  # noqa: BLE001 - a context for each would cost half as much again
+                on_error(key, error)
         return changed
 
     def apply(
@@ -68,17 +81,15 @@ class GroupPartitions:
         """
         if commit is None:
             return self._delete(group, partition)
-        table = self._groups.setdefault(group, {})
-        known = table.get(partition)
+        known = self.of(group).get(partition)
         topic_id = self._topic_id(partition.topic, commit.topic_id)
         if known is not None and known.topic_id is None:
             known.topic_id = topic_id
         if known is not None and topic_id in (None, known.topic_id):
             _add(known, commit, ends.history(partition))
             return False
-        table[self._key(partition)] = CommitHistory(
-            commit.offset, commit.commit_timestamp_ms, topic_id
-        )
+        history = CommitHistory(commit.offset, commit.commit_timestamp_ms, topic_id)
+        self._groups.setdefault(group, {})[self._key(partition)] = history
         return known is None
 
     def _delete(self, group: str, partition: TopicPartition) -> bool:

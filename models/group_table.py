@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from caughtup.models.consumer_group import ConsumerGroup
+from caughtup.models.consumer_group import ConsumerGroup, ConsumerGroupRecordKey
 from caughtup.models.errors import DecodeError
 from caughtup.models.membership import Membership, classic_membership
-from caughtup.models.streams_group import StreamsGroup
-from caughtup.models.wire.batch import Batch
+from caughtup.models.streams_group import StreamsGroup, StreamsGroupRecordKey
+from caughtup.models.wire.consumer_group_records import ConsumerGroupRecord
 from caughtup.models.wire.group_metadata import GroupMetadata
+from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 
 class GroupTable:
@@ -34,19 +35,6 @@ class GroupTable:
         self._on_error = on_error
         self._memberships: dict[str, Membership] = {}
 
-    def apply(self, batch: Batch) -> None:
-        """Take the last values of a batch's records; None is a tombstone."""
-        for group, metadata in sorted(batch.groups.items()):
-            self.apply_classic(group, metadata)
-        for consumer_key, consumer_record in batch.consumer_group_records.items():
-            consumer = self.consumer.setdefault(consumer_key.group, ConsumerGroup())
-            consumer.apply(consumer_key, consumer_record)
-            self._changed(consumer_key.group, self.consumer)
-        for streams_key, streams_record in batch.streams_group_records.items():
-            streams = self.streams.setdefault(streams_key.group, StreamsGroup())
-            streams.apply(streams_key, streams_record)
-            self._changed(streams_key.group, self.streams)
-
     def apply_classic(self, group: str, metadata: GroupMetadata | None) -> None:
         """Take a classic group's metadata, or None when it is gone."""
         self._memberships.pop(group, None)
@@ -55,6 +43,23 @@ class GroupTable:
         else:
             self.classic[group] = metadata
             self._memberships[group] = classic_membership(metadata, self._on_error)
+
+    def apply_consumer(
+        self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None
+    ) -> None:
+        """Take a record of a consumer group on the new protocol, or None for its tombstone."""
+        self.consumer.setdefault(key.group, ConsumerGroup()).apply(key, record)
+        self._changed(key.group, self.consumer)
+
+    def apply_streams(self, key: StreamsGroupRecordKey, record: StreamsGroupRecord | None) -> None:
+        """Take a record of a streams group, or None for its tombstone."""
+        self.streams.setdefault(key.group, StreamsGroup()).apply(key, record)
+        self._changed(key.group, self.streams)
+
+    def forget(self, group: str) -> None:
+        """Forget who is in a group, on whichever protocol it is."""
+        for table in (self.classic, self.consumer, self.streams, self._memberships):
+            table.pop(group, None)
 
     def _changed(
         self, group: str, table: dict[str, ConsumerGroup] | dict[str, StreamsGroup]

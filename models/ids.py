@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from caughtup.models.errors import CaughtupError
 
+#: The greatest number of a partition or a subtopology: nine digits. Nobody has as many.
+NUMBER_MAX = 999_999_999
+
 _TASK_ID = re.compile(r"([0-9]{1,9})_([0-9]{1,9})")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SIGN = 1 << 63

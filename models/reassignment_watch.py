@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from caughtup.models.faults import Faults
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import ReassignmentTracker, TrackedMovement
 from caughtup.models.reassignment_assessment import assess
@@ -38,7 +39,8 @@ def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
 class ReassignmentWatch:
     """The last assessment of each partition in movement, and of the throttles around them."""
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Faults | None = None) -> None:
+        self._faults = faults or Faults()
         self._movements: dict[TopicPartition, AssessedMovement] = {}
         self._throttles = ThrottleWatch()
 
@@ -54,11 +56,12 @@ class ReassignmentWatch:
         ``budget_seconds``: how long one may take from now on before it is slow; None: any time.
         ``shares`` are those of ``shares_of`` if the caller has them, which take longest. The
         caller may let others have their turn between two; what they change meanwhile counts or
-        doesn't.
+        doesn't. One that can't be worked out is left without a verdict.
         """
-        self._look_at_throttles(tracker)
-        if shares is None:
-            shares = shares_of(tracker)()
+        with self._faults.isolated("reassignments", "throttles", now_ms):
+            self._look_at_throttles(tracker)
+            if shares is None:
+                shares = shares_of(tracker)()
         for partition in self._movements.keys() - tracker.moving.keys():
             del self._movements[partition]
         for partition in sorted(tracker.moving):
@@ -66,16 +69,22 @@ class ReassignmentWatch:
             if tracked is None:
                 self._movements.pop(partition, None)
                 continue
-            verdict, figures = assess(
-                tracked,
-                tracker.cluster,
-                tracker.quorum_changed_ms,
-                now_ms,
-                budget_seconds,
-                shares,
-            )
-            self._movements[partition] = AssessedMovement(verdict, figures, tracked)
+            with self._faults.isolated(
+                "reassignments", str(partition), now_ms, self._forget(partition)
+            ):
+                verdict, figures = assess(
+                    tracked,
+                    tracker.cluster,
+                    tracker.quorum_changed_ms,
+                    now_ms,
+                    budget_seconds,
+                    shares,
+                )
+                self._movements[partition] = AssessedMovement(verdict, figures, tracked)
             yield partition
+
+    def _forget(self, partition: TopicPartition) -> Callable[[Exception], object]:
+        return lambda _: self._movements.pop(partition, None)
 
     def find(self, partition: TopicPartition, tracked: TrackedMovement) -> AssessedMovement | None:
         """Give what was last worked out of a movement; None of one that has just begun."""

@@ -14,7 +14,7 @@ from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
 from caughtup.models.errors import DecodeError
-from caughtup.models.faults import Faults
+from caughtup.models.faults import Faults, Isolation
 from caughtup.models.group_partitions import GroupPartitions
 from caughtup.models.group_table import GroupTable
 from caughtup.models.ids import TaskId, TopicPartition
@@ -61,10 +61,10 @@ class ClusterState:
         self.cluster = cluster
         self.ends = EndOffsetTable()
         self.reassignments = ReassignmentTracker()
-        self.reassignment_watch = ReassignmentWatch()
+        self.faults = Faults()
+        self.reassignment_watch = ReassignmentWatch(self.faults)
         self.partition_movements = PartitionMovements()
         self.counts = ReaderCounts()
-        self.faults = Faults()
         self.refused = RefusedRecords()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
@@ -72,7 +72,7 @@ class ClusterState:
         self.pipeline = PipelineProgress()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
-        self.applications = Applications(parameters)
+        self.applications = Applications(parameters, self.faults)
         self.assessments = Assessments()
         self.watches: dict[str, CopyWatch] = {}
         self._readers = TopicReaders()
@@ -85,10 +85,26 @@ class ClusterState:
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
-        self._apply_commits(batch.commits)
-        self.groups.apply(batch)
+        self._apply_commits(batch.commits, seen_ms)
         for group, metadata in sorted(batch.groups.items()):
-            self.applications.apply_generation(group, metadata, seen_ms)
+            with self._isolated(group, seen_ms):
+                self.groups.apply_classic(group, metadata)
+                self.applications.apply_generation(group, metadata, seen_ms)
+        for consumer_key, consumer_record in batch.consumer_group_records.items():
+            with self._isolated(consumer_key.group, seen_ms):
+                self.groups.apply_consumer(consumer_key, consumer_record)
+        for streams_key, streams_record in batch.streams_group_records.items():
+            with self._isolated(streams_key.group, seen_ms):
+                self.groups.apply_streams(streams_key, streams_record)
+
+    def _isolated(self, group: str, now_ms: int) -> Isolation:
+        """Have a group whose records can't be applied forgotten, but for what it committed."""
+
+        def forget(_: Exception) -> None:
+            self.groups.forget(group)
+            self.applications.forget(group)
+
+        return self.faults.isolated("group records", group, now_ms, forget)
 
     def apply_ends(
         self, partition: TopicPartition, ends: EndOffsets | None, topic_id: bytes | None = None
@@ -102,8 +118,14 @@ class ClusterState:
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
-    def _apply_commits(self, commits: Mapping[OffsetKey, OffsetCommit | None]) -> None:
-        for key in self.commits.apply_all(commits, self.ends):
+    def _apply_commits(self, commits: Mapping[OffsetKey, OffsetCommit | None], now_ms: int) -> None:
+        def forget(key: OffsetKey, error: Exception) -> None:
+            self.faults.note("commits", key.group, error, now_ms)
+            partition = TopicPartition(key.topic, key.partition)
+            if self.commits.apply(key.group, partition, None, self.ends):
+                self._readers.remove(key.topic, key.group)
+
+        for key in self.commits.apply_all(commits, self.ends, forget):
             change = self._readers.remove if commits[key] is None else self._readers.add
             change(key.topic, key.group)
         topic_ids = {
@@ -126,7 +148,9 @@ class ClusterState:
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
         """Decide all that is due, here and now, and yield the records of it."""
         for due in self.due(now_ms):
-            record = self.applications.settle(decide_generation(self.cluster, due, now_ms))
+            record, generation = None, due.generation
+            with self.applications.deciding(generation.group, now_ms, generation):
+                record = self.applications.settle(decide_generation(self.cluster, due, now_ms))
             if record is not None:
                 yield record
 
@@ -191,6 +215,19 @@ class ClusterState:
             if ends is not None:
                 lag = partition_lag(committed, ends, at_ms)
             yield PartitionRow(partition, committed, ends, lag, owners.get(partition))
+
+    def assess(self, group: str, now_ms: int, read_ms: int | None = None) -> Iterator[object]:
+        """Work out anew how a group and its copies fare, a step at a time.
+
+        ``read_ms`` as in ``Assessments.assess``. The caller may let others have their turn between
+        two steps. A group that can't be worked out is unknown, and its copies aren't watched.
+        """
+        with self.faults.isolated(
+            "assessment", group, now_ms, lambda error: self.assessments.fail(group, error)
+        ):
+            yield from self.assessments.assess(self, group, now_ms, read_ms)
+        with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.pop(group, None)):
+            yield from self.watch_copies(group, now_ms)
 
     def watch_copies(self, group: str, now_ms: int) -> Iterator[CopyKey]:
         """Work out anew how the copies of a Streams application fare, giving each when it is done.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,6 +20,9 @@ from caughtup.models.wire.streams_group_records import (
     StreamsGroupRecord,
 )
 from caughtup.models.wire.streams_group_topology import StreamsGroupTopology
+
+#: As long as the number in a task's name may be.
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 StreamsGroupRecordKey = StreamsGroupKey | StreamsGroupMemberKey
 
@@ -82,7 +86,7 @@ class StreamsGroup:
                 topic.name for topic in subtopology.state_changelog_topics
             )
             for subtopology in (self.topology.subtopologies if self.topology else ())
-            if subtopology.subtopology_id.isdecimal()
+            if _is_number(subtopology.subtopology_id)
         }
 
     def copies(self) -> Iterator[StreamsTask]:
@@ -130,6 +134,11 @@ class StreamsGroup:
 
 def _tasks(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:
     for tasks in held:
-        if tasks.subtopology_id.isdecimal():  # Kafka Streams numbers its subtopologies
+        if _is_number(tasks.subtopology_id):
             for partition in tasks.partitions:
                 yield TaskId(int(tasks.subtopology_id), partition)
+
+
+def _is_number(subtopology_id: str) -> bool:
+    """Tell whether it is one of Kafka Streams', which numbers its subtopologies."""
+    return _NUMBER.fullmatch(subtopology_id) is not None

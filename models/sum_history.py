@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
+from caughtup.models.lag import LONG_MAX
 from caughtup.models.task_ends import EndOffsetSum
 from caughtup.models.thinning import kept_points
 
@@ -51,14 +52,15 @@ class SumHistory:
     def add(self, at_ms: int, low: int, high: int) -> bool:
         """Take a point; False for one that is older than the newest, which changes nothing.
 
-        A second point of one moment takes the place of the first.
+        A second point of one moment takes the place of the first. A sum beyond Java's long stays
+        at its greatest number, as Kafka's do.
         """
         points = self._points
         if points and at_ms <= points[-_COLUMNS]:
             if at_ms < points[-_COLUMNS]:
                 return False
             del points[-_COLUMNS:]
-        points.extend((at_ms, low, high))
+        points.extend((at_ms, _in_long(low), _in_long(high)))
         if len(points) > POINTS_KEPT * _COLUMNS:
             kept = kept_points(points[::_COLUMNS], DENSE_POINTS, SPARSE_POINTS, HORIZON_MS)
             self._points = array("q", [number for index in kept for number in self._point(index)])
@@ -115,3 +117,7 @@ class SumHistory:
     def _point(self, index: int) -> SumPoint:
         start = index * _COLUMNS
         return SumPoint(*self._points[start : start + _COLUMNS])
+
+
+def _in_long(number: int) -> int:
+    return max(-LONG_MAX, min(number, LONG_MAX))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from caughtup.models.ids import NUMBER_MAX
 from caughtup.models.wire.consumer_offsets import OFFSET_COMMIT_TYPES
 from caughtup.pipelines.column_reader import ColumnReader, Rows
 from caughtup.pipelines.commit_records import decode_commit_records
@@ -88,7 +89,7 @@ def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
     group = keys.text(*keys.span(keys.int16()))
     topic = keys.text(*keys.span(keys.int16()))
     partition = keys.int32()
-    keys.require(keys.position == keys.end)
+    keys.require((partition >= 0) & (partition <= NUMBER_MAX) & (keys.position == keys.end))
 
     fields = _read_values(values)
     metadata = values.text(fields["metadata_start"], fields["metadata_end"])
@@ -145,13 +146,15 @@ def _read_version(values: ColumnReader, version: int) -> dict[str, NDArray[Any]]
     """Read what follows the version. Source: Kafka's ``OffsetCommitValue``."""
     flexible = version >= 4
     fields: dict[str, NDArray[Any]] = {"committed": values.int64()}
+    values.require(fields["committed"] >= 0)
     if version >= 3:
         fields["epoch"] = values.int32()
+        values.require(fields["epoch"] >= -1)
     length = values.short_uvarint() - 1 if flexible else values.int16()
     fields["metadata_start"], fields["metadata_end"] = values.span(length)
     fields["time"] = values.int64()
     if version == 1:
-        fields["expire"] = values.int64()
+        fields["expire"] = np.maximum(values.int64(), -1)
     if flexible:
         fields["topic_id"] = _read_topic_id(values)
     return fields

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.wire.bounds import time_ms
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
-from caughtup.pipelines.schema import LATEST_MS
 
 
 class CommitRecords(NamedTuple):
@@ -43,10 +43,12 @@ def decode_commit_records(batch: pa.RecordBatch, rows: Iterable[int]) -> CommitR
 
 
 def _commit(batch: pa.RecordBatch, row: int, key: OffsetKey) -> dict[str, object]:
-    record_time = time = batch.column("timestamp_ms")[row].as_py()
+    record_time = batch.column("timestamp_ms")[row].as_py()
     raw_value = batch.column("value")[row].as_py()
     fields: dict[str, object] = {}
-    if raw_value is not None:
+    if raw_value is None:
+        time = time_ms(record_time)
+    else:
         value = decode_offset_commit(raw_value)
         time = value.commit_timestamp_ms
         fields = {
@@ -56,8 +58,6 @@ def _commit(batch: pa.RecordBatch, row: int, key: OffsetKey) -> dict[str, object
             "expire_time_ms": _known(value.expire_timestamp_ms),
             "topic_id": value.topic_id,
         }
-    if not 0 <= time <= LATEST_MS:
-        raise DecodeError("bad_time", f"{time} ms is no time since 1970")
     return fields | {
         "group": key.group,
         "topic": key.topic,

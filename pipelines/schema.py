@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 
+from caughtup.models.wire import bounds
+
 #: The topic in which the group coordinators keep commits and group metadata.
 OFFSETS_TOPIC = "__consumer_offsets"
 #: The topic on which the service publishes end offsets, with the default prefix.
@@ -18,7 +20,7 @@ OWN_TOPICS = {
 
 #: The end of the year 9999, in ms. A time beyond it overflows Spark's timestamps, which would end
 #: the job, and again each time that it starts.
-LATEST_MS = 253_402_300_799_999
+LATEST_MS = bounds.LATEST_MS
 
 #: Parts of a day in a table. A batch writes at most one file to each, so at the default trigger
 #: of ten minutes a day of a table is at most 576 files, and one group's day 144 of them.

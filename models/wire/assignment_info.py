@@ -10,6 +10,7 @@ from typing import NamedTuple
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag import LONG_MAX
+from caughtup.models.wire.bounds import LATEST_MS, partition, task_id, time_ms
 from caughtup.models.wire.reader import Reader
 
 #: The versions read here, which is all: Kafka Streams has written 11 since 3.2.
@@ -46,8 +47,8 @@ class AssignmentInfo:
     ``active`` stands in the order of the member's partitions sorted by topic and partition.
     ``standby`` holds every standby task, warm-ups included, with its source partitions.
     ``next_rebalance_ms`` is when this member has to ask for the next rebalance, by its leader's
-    clock in milliseconds since the epoch: 0 for at once, None for not at all. What a version lacks
-    is -1 (``commonly_supported_version``), 0 (``error_code``), None or empty.
+    clock in milliseconds since the epoch: 0 for at once, None for not at all; after the year 9999,
+    which a long interval leads to, is given as its end. What a version lacks is -1 (``commonly_supported_version``), 0 (``error_code``), None or empty.
     """
 
     version: int
@@ -64,19 +65,20 @@ def decode_assignment_info(data: bytes) -> AssignmentInfo:
     """Read a member's assignment, versions 1 to 11.
 
     Raises DecodeError: ``unknown_version`` for another version, ``named_topology`` for tasks of
-    a named topology, ``bad_reference`` for a topic that the dictionary lacks. Source: Kafka
-    Streams' ``AssignmentInfo``.
+    a named topology, ``bad_reference`` for a topic that the dictionary lacks, ``out_of_range`` for
+    a task or a partition that nobody has, ``bad_time``. Source: Kafka Streams'
+    ``AssignmentInfo``.
     """
     reader = Reader(data)
     version = reader.int32()
     if version not in VERSIONS:
         raise DecodeError("unknown_version", f"Kafka Streams assignment version {version}")
-    task_id = _NAMED_TASK_ID if version >= _FIRST_WITH_TOPOLOGY_NAMES else _TASK_ID
+    layout = _NAMED_TASK_ID if version >= _FIRST_WITH_TOPOLOGY_NAMES else _TASK_ID
     commonly_supported_version = (
         reader.int32() if version >= _FIRST_WITH_COMMON_VERSION else _UNKNOWN_VERSION
     )
-    active = tuple(_task(fields) for fields in reader.rows(task_id))
-    standby = _standby(reader, task_id)
+    active = tuple(_task(fields) for fields in reader.rows(layout))
+    standby = _standby(reader, layout)
     topics = _topics(reader) if version >= _FIRST_WITH_TOPIC_INDEXES else None
     active_by_host = _partitions_by_host(reader, topics) if version >= _FIRST_WITH_HOSTS else {}
     standby_by_host = (
@@ -92,25 +94,27 @@ def decode_assignment_info(data: bytes) -> AssignmentInfo:
         active_by_host=active_by_host,
         standby_by_host=standby_by_host,
         error_code=error_code,
-        next_rebalance_ms=None if next_rebalance_ms == LONG_MAX else next_rebalance_ms,
+        next_rebalance_ms=(
+            None if next_rebalance_ms == LONG_MAX else time_ms(min(next_rebalance_ms, LATEST_MS))
+        ),
     )
 
 
 def _task(fields: tuple[int, ...]) -> TaskId:
-    task = TaskId(fields[0], fields[1])
+    task = task_id(fields[0], fields[1])
     if len(fields) == 3 and fields[2] > 0:
         raise DecodeError("named_topology", f"task {task} belongs to a named topology")
     return task
 
 
-def _standby(reader: Reader, task_id: struct.Struct) -> dict[TaskId, tuple[TopicPartition, ...]]:
-    count = reader.array_length(task_id.size + _STANDBY_TAIL_BYTES)
-    return {_task(reader.unpack(task_id)): tuple(_named_partitions(reader)) for _ in range(count)}
+def _standby(reader: Reader, layout: struct.Struct) -> dict[TaskId, tuple[TopicPartition, ...]]:
+    count = reader.array_length(layout.size + _STANDBY_TAIL_BYTES)
+    return {_task(reader.unpack(layout)): tuple(_named_partitions(reader)) for _ in range(count)}
 
 
 def _named_partitions(reader: Reader) -> Iterator[TopicPartition]:
     for _ in range(reader.array_length(_PARTITION_BYTES)):
-        yield TopicPartition(reader.modified_utf(), reader.int32())
+        yield TopicPartition(reader.modified_utf(), partition(reader.int32()))
 
 
 def _topics(reader: Reader) -> dict[int, str]:
@@ -133,7 +137,7 @@ def _partitions_by_host(
 
 
 def _indexed_partitions(reader: Reader, topics: dict[int, str]) -> Iterator[TopicPartition]:
-    for index, partition in reader.rows(_INDEXED_PARTITION):
+    for index, number in reader.rows(_INDEXED_PARTITION):
         if index not in topics:
             raise DecodeError("bad_reference", f"no topic has index {index}")
-        yield TopicPartition(topics[index], partition)
+        yield TopicPartition(topics[index], partition(number))

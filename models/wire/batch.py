@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.errors import DecodeError
+from caughtup.models.errors import DecodeError, error_code
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupRecord,
     decode_consumer_group_record,
@@ -172,7 +172,7 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
             batch.streams_group_records[decoded] = (
                 None if value is None else decode_streams_group_record(decoded.record_type, value)
             )
-    except DecodeError as error:
+    except Exception as error:  # noqa: BLE001 - a bug of ours costs this record alone, too
         key_type = int.from_bytes(key[:_KEY_TYPE_BYTES], signed=True)
         _count_error(batch, key_type, error, 1, subject)
         return False
@@ -192,9 +192,9 @@ def _fall_back(batch: Batch, records: list[Record], unread: set[bytes]) -> None:
 
 
 def _count_error(
-    batch: Batch, key_type: int | None, error: DecodeError, count: int, subject: object = None
+    batch: Batch, key_type: int | None, error: Exception, count: int, subject: object = None
 ) -> None:
-    kind = (key_type, error.code)
+    kind = (key_type, error_code(error))
     batch.errors[kind] = batch.errors.get(kind, 0) + count
     if len(batch.samples) < _SAMPLES:
         batch.samples.append(str(error) if subject is None else f"{subject!r}: {error}")

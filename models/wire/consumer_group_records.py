@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from caughtup.models.wire.bounds import bounded, epoch, known_time_ms, partitions
 from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
 from caughtup.models.wire.partition_metadata import (
     ConsumerGroupPartitionMetadata,
@@ -132,18 +133,18 @@ def decode_consumer_group_record(record_type: RecordType, data: bytes) -> Consum
     """Read a value of types 3 to 8 or 16.
 
     Tagged fields that aren't known, and bytes left over, are tolerated, as Kafka's coordinator
-    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0), and
-    KeyError for another type. Source: the ``ConsumerGroup…Value`` messages of Kafka's group
-    coordinator.
+    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0, and
+    ``out_of_range`` or ``bad_time`` for numbers that are none of theirs), and KeyError for another
+    type. Source: the ``ConsumerGroup…Value`` messages of Kafka's group coordinator.
     """
     return _DECODERS[record_type](data)
 
 
 def _metadata(data: bytes) -> ConsumerGroupMetadata:
     reader = open_value(data, "consumer group metadata")
-    epoch, fields = reader.int32(), reader.tagged_fields()
+    group_epoch, fields = epoch(reader.int32()), reader.tagged_fields()
     metadata_hash = tagged_field(fields, _METADATA_HASH_TAG, FlexibleReader.int64)
-    return ConsumerGroupMetadata(epoch, metadata_hash or 0)
+    return ConsumerGroupMetadata(group_epoch, metadata_hash or 0)
 
 
 def _member_metadata(data: bytes) -> ConsumerGroupMemberMetadata:
@@ -181,9 +182,9 @@ def _classic_protocol(reader: FlexibleReader) -> tuple[str, bytes]:
 
 def _target_assignment_metadata(data: bytes) -> ConsumerGroupTargetAssignmentMetadata:
     reader = open_value(data, "consumer group target assignment metadata")
-    epoch, fields = reader.int32(), reader.tagged_fields()
+    assignment_epoch, fields = epoch(reader.int32()), reader.tagged_fields()
     timestamp_ms = tagged_field(fields, _ASSIGNMENT_TIMESTAMP_TAG, FlexibleReader.int64)
-    return ConsumerGroupTargetAssignmentMetadata(epoch, timestamp_ms or 0)
+    return ConsumerGroupTargetAssignmentMetadata(assignment_epoch, known_time_ms(timestamp_ms or 0))
 
 
 def _target_assignment_member(data: bytes) -> ConsumerGroupTargetAssignmentMember:
@@ -196,8 +197,8 @@ def _target_assignment_member(data: bytes) -> ConsumerGroupTargetAssignmentMembe
 def _current_member_assignment(data: bytes) -> ConsumerGroupCurrentMemberAssignment:
     reader = open_value(data, "consumer group current assignment of a member")
     assignment = ConsumerGroupCurrentMemberAssignment(
-        member_epoch=reader.int32(),
-        previous_member_epoch=reader.int32(),
+        member_epoch=epoch(reader.int32()),
+        previous_member_epoch=epoch(reader.int32()),
         state=reader.int8(),
         assigned_partitions=reader.array(_current_partitions, _TOPIC_PARTITIONS_BYTES),
         partitions_pending_revocation=reader.array(_current_partitions, _TOPIC_PARTITIONS_BYTES),
@@ -207,20 +208,23 @@ def _current_member_assignment(data: bytes) -> ConsumerGroupCurrentMemberAssignm
 
 
 def _target_partitions(reader: FlexibleReader) -> TopicPartitions:
-    topic_id, partitions = reader.uuid(), reader.int32s()
+    topic_id, numbers = reader.uuid(), partitions(reader.int32s())
     reader.tagged_fields()
-    return TopicPartitions(topic_id, partitions)
+    return TopicPartitions(topic_id, numbers)
 
 
 def _current_partitions(reader: FlexibleReader) -> TopicPartitions:
-    topic_id, partitions, fields = reader.uuid(), reader.int32s(), reader.tagged_fields()
-    epochs = tagged_field(fields, _ASSIGNMENT_EPOCHS_TAG, FlexibleReader.nullable_int32s)
-    return TopicPartitions(topic_id, partitions, epochs or ())
+    topic_id, numbers = reader.uuid(), partitions(reader.int32s())
+    epochs = tagged_field(
+        reader.tagged_fields(), _ASSIGNMENT_EPOCHS_TAG, FlexibleReader.nullable_int32s
+    )
+    return TopicPartitions(topic_id, numbers, epochs or ())
 
 
 def _regular_expression(data: bytes) -> ConsumerGroupRegularExpression:
     reader = open_value(data, "consumer group regular expression")
-    topics, version, timestamp_ms = reader.strings(), reader.int64(), reader.int64()
+    topics, version = reader.strings(), bounded("version", reader.int64(), -1)
+    timestamp_ms = known_time_ms(reader.int64())
     reader.tagged_fields()
     return ConsumerGroupRegularExpression(topics, version, timestamp_ms)
 

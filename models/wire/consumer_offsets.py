@@ -7,6 +7,9 @@ import sys
 from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.ids import NUMBER_MAX
+from caughtup.models.wire.bounds import LATEST_MS, bounded, time_ms
+from caughtup.models.wire.bounds import partition as bounded_partition
 from caughtup.models.wire.reader import Reader
 from caughtup.models.wire.record_keys import NewGroupKey, RecordType, read_new_group_key
 
@@ -64,8 +67,8 @@ class OtherKey(NamedTuple):
 class OffsetCommit(NamedTuple):
     """A committed offset.
 
-    ``leader_epoch`` and ``expire_timestamp_ms`` are -1 where the version has none (before 3; all
-    but 1). Timestamps are milliseconds since the epoch. ``topic_id`` is 16 bytes, or None.
+    ``leader_epoch`` and ``expire_timestamp_ms`` are -1 where there is none (before version 3; in
+    all but 1). Timestamps are milliseconds since the epoch. ``topic_id`` is 16 bytes, or None.
     """
 
     offset: int
@@ -83,8 +86,8 @@ def decode_key(data: bytes) -> Key:
     """Read a record's key.
 
     A key has one form: bytes left over are refused, so that equal keys have equal bytes (save
-    for types 0 and 1, which name the same thing). Raises DecodeError. Source: Kafka's
-    ``CoordinatorRecordType``.
+    for types 0 and 1, which name the same thing). Raises DecodeError (``out_of_range`` for a
+    partition that no topic has). Source: Kafka's ``CoordinatorRecordType``.
     """
     return quick_offset_key(data) or _any_key(data)
 
@@ -98,6 +101,8 @@ def quick_offset_key(data: bytes) -> OffsetKey | None:
             return None
     group, topic = names
     (partition,) = _INT32.unpack_from(data, len(data) - 4)
+    if not 0 <= partition <= NUMBER_MAX:
+        return None
     return _new(OffsetKey, (group, topic, partition))
 
 
@@ -134,7 +139,8 @@ def _any_key(data: bytes) -> Key:
     key_type = reader.int16()
     key: Key | None
     if key_type in OFFSET_COMMIT_TYPES:
-        key = OffsetKey(sys.intern(reader.string()), sys.intern(reader.string()), reader.int32())
+        group, topic = sys.intern(reader.string()), sys.intern(reader.string())
+        key = OffsetKey(group, topic, bounded_partition(reader.int32()))
     elif key_type == RecordType.GROUP_METADATA:
         key = GroupKey(sys.intern(reader.string()))
     else:
@@ -148,8 +154,11 @@ def _any_key(data: bytes) -> Key:
 def decode_offset_commit(data: bytes) -> OffsetCommit:
     """Read a committed offset, versions 0 to 4 of ``OffsetCommitValue``.
 
-    Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError
-    (``unknown_version`` for a later version). Source: Kafka's ``OffsetCommitValue``.
+    Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError:
+    ``unknown_version`` for a later version, ``out_of_range`` for an offset below 0 or an epoch
+    below -1, ``bad_time`` for a commit before 1970 or after the year 9999. A broker checks none of
+    these numbers, and a consumer takes an offset below 0 for none. Source: Kafka's
+    ``OffsetCommitValue``.
     """
     return quick_offset_commit(data) or _any_offset_commit(data)
 
@@ -161,7 +170,13 @@ def quick_offset_commit(data: bytes) -> OffsetCommit | None:
     """
     if len(data) == _PLAIN_V4.size:
         version, offset, epoch, length, timestamp, tags, topic_id = _PLAIN_V4.unpack(data)
-        if version == 4 and length == _NO_METADATA and tags == _ONE_TOPIC_ID:
+        if (
+            version == 4
+            and length == _NO_METADATA
+            and tags == _ONE_TOPIC_ID
+            and offset >= 0 <= timestamp <= LATEST_MS
+            and epoch >= -1
+        ):
             known = None if topic_id == _NO_TOPIC_ID else topic_id
             return _new(OffsetCommit, (offset, epoch, "", timestamp, -1, known))
     try:
@@ -171,6 +186,8 @@ def quick_offset_commit(data: bytes) -> OffsetCommit | None:
             timestamp, tags, topic_id = _TAIL_V4.unpack_from(data, end)
             if version != 4 or not 0 < length < 0x80 or tags != _ONE_TOPIC_ID:
                 return None
+            if not offset >= 0 <= timestamp <= LATEST_MS or epoch < -1:
+                return None
             metadata = data[_HEAD_V4.size : end].decode()
             known = None if topic_id == _NO_TOPIC_ID else topic_id
             return OffsetCommit(offset, epoch, metadata, timestamp, -1, known)
@@ -179,6 +196,8 @@ def quick_offset_commit(data: bytes) -> OffsetCommit | None:
             return None
         end = _HEAD_V3.size + length
         (timestamp,) = _TAIL_V3.unpack_from(data, end)
+        if not offset >= 0 <= timestamp <= LATEST_MS or epoch < -1:
+            return None
         metadata = data[_HEAD_V3.size : end].decode()
         return OffsetCommit(offset, epoch, metadata, timestamp, -1, None)
     except (IndexError, struct.error, UnicodeDecodeError):
@@ -191,11 +210,12 @@ def _any_offset_commit(data: bytes) -> OffsetCommit:
     if not 0 <= version <= _NEWEST_OFFSET_COMMIT:
         raise DecodeError("unknown_version", f"offset commit version {version}")
     reader.flexible = version >= _FIRST_FLEXIBLE
-    offset = reader.int64()
-    leader_epoch = reader.int32() if version >= 3 else -1
+    offset = bounded("offset", reader.int64(), 0)
+    leader_epoch = bounded("leader epoch", reader.int32(), -1) if version >= 3 else -1
     metadata = reader.string()
-    commit_timestamp_ms = reader.int64()
-    expire_timestamp_ms = reader.int64() if version == 1 else -1
+    commit_timestamp_ms = time_ms(reader.int64())
+    # Now plus a retention that somebody chose, which may have overflowed.
+    expire_timestamp_ms = max(reader.int64(), -1) if version == 1 else -1
     topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG)
     if topic_id is not None and len(topic_id) != _TOPIC_ID_BYTES:
         raise DecodeError("bad_length", f"a topic id of {len(topic_id)} bytes")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.bounds import bounded, partition
 from caughtup.models.wire.reader import Reader
 
 _NEWEST = 3
@@ -44,7 +45,8 @@ def decode_subscription(data: bytes) -> ConsumerSubscription:
     """Read a subscription; a version after 3 is read as 3.
 
     Later versions only append, so bytes left over are tolerated: that is how Kafka's own
-    ``ConsumerProtocol`` reads members that are newer than itself. Raises DecodeError.
+    ``ConsumerProtocol`` reads members that are newer than itself. Raises DecodeError
+    (``out_of_range`` for a partition that no topic has or a generation below -1).
     """
     reader = Reader(data)
     version = _version(reader, "subscription")
@@ -54,7 +56,7 @@ def decode_subscription(data: bytes) -> ConsumerSubscription:
         topics=topics,
         user_data=reader.nullable_byte_string(),
         owned=tuple(_partitions(reader)) if version >= 1 else (),
-        generation=reader.int32() if version >= 2 else -1,
+        generation=bounded("generation", reader.int32(), -1) if version >= 2 else -1,
         rack=reader.nullable_string() if version >= _NEWEST else None,
     )
 
@@ -62,7 +64,8 @@ def decode_subscription(data: bytes) -> ConsumerSubscription:
 def decode_assignment(data: bytes) -> ConsumerAssignment:
     """Read an assignment; a version after 3 is read as 3, with bytes left over tolerated.
 
-    Raises DecodeError. Source: Kafka's ``ConsumerProtocol``.
+    Raises DecodeError (``out_of_range`` for a partition that no topic has). Source: Kafka's
+    ``ConsumerProtocol``.
     """
     reader = Reader(data)
     return ConsumerAssignment(
@@ -83,4 +86,4 @@ def _partitions(reader: Reader) -> Iterator[TopicPartition]:
     for _ in range(reader.array_length(_TOPIC_BYTES)):
         topic = reader.string()
         for _ in range(reader.array_length(_PARTITION_BYTES)):
-            yield TopicPartition(topic, reader.int32())
+            yield TopicPartition(topic, partition(reader.int32()))

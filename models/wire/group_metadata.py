@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.wire.bounds import bounded, known_time_ms
 from caughtup.models.wire.reader import Reader
 
 _NEWEST = 4
@@ -34,7 +35,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """A classic group's generation. ``state_timestamp_ms`` is -1 before version 2."""
+    """A classic group's generation. ``state_timestamp_ms`` is -1 if unknown, and before version 2."""
 
     protocol_type: str
     generation: int
@@ -47,8 +48,10 @@ class GroupMetadata:
 def decode_group_metadata(data: bytes) -> GroupMetadata:
     """Read a group's metadata, versions 0 to 4 of ``GroupMetadataValue``.
 
-    Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError
-    (``unknown_version`` for a later version). Source: Kafka's ``GroupMetadataValue``.
+    Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError:
+    ``unknown_version`` for a later version, ``out_of_range`` for a generation below -1,
+    ``bad_time``. A timeout may be any number: one that isn't above 0 is none. Source: Kafka's
+    ``GroupMetadataValue``.
     """
     reader = Reader(data)
     version = reader.int16()
@@ -56,10 +59,10 @@ def decode_group_metadata(data: bytes) -> GroupMetadata:
         raise DecodeError("unknown_version", f"group metadata version {version}")
     reader.flexible = version >= _FIRST_FLEXIBLE
     protocol_type = reader.string()
-    generation = reader.int32()
+    generation = bounded("generation", reader.int32(), -1)
     protocol = reader.nullable_string()
     leader = reader.nullable_string()
-    state_timestamp_ms = reader.int64() if version >= 2 else -1
+    state_timestamp_ms = known_time_ms(reader.int64()) if version >= 2 else -1
     count = reader.array_length(_SMALLEST_MEMBER_BYTES)
     members = tuple(_decode_member(reader, version) for _ in range(count))
     reader.tagged_fields()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from caughtup.models.wire.bounds import bounded, partition
 from caughtup.models.wire.flexible_reader import FlexibleReader, open_value
 
 _TOPIC_BYTES = 23  # a UUID, a name's length, a partition count, a count and tagged fields
@@ -66,13 +67,14 @@ def _topics(reader: FlexibleReader) -> tuple[TopicMetadata, ...]:
 
 
 def _topic(reader: FlexibleReader) -> TopicMetadata:
-    topic_id, name, partitions = reader.uuid(), reader.string(), reader.int32()
+    topic_id, name = reader.uuid(), reader.string()
+    partitions = bounded("number of partitions", reader.int32(), 0)
     racks = dict(reader.array(_partition, _PARTITION_BYTES))
     reader.tagged_fields()
     return TopicMetadata(topic_id, name, partitions, racks)
 
 
 def _partition(reader: FlexibleReader) -> tuple[int, tuple[str, ...]]:
-    partition, racks = reader.int32(), reader.strings()
+    number, racks = partition(reader.int32()), reader.strings()
     reader.tagged_fields()
-    return partition, racks
+    return number, racks

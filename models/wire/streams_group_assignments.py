@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from caughtup.models.wire.bounds import epoch, known_time_ms, partitions
 from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
 
 _ASSIGNMENT_TIMESTAMP_TAG = 0
@@ -77,9 +78,9 @@ def decode_target_assignment_metadata(data: bytes) -> StreamsGroupTargetAssignme
     Source: Kafka's ``StreamsGroupTargetAssignmentMetadataValue``.
     """
     reader = open_value(data, "streams group target assignment metadata")
-    epoch, fields = reader.int32(), reader.tagged_fields()
+    assignment_epoch, fields = epoch(reader.int32()), reader.tagged_fields()
     timestamp_ms = tagged_field(fields, _ASSIGNMENT_TIMESTAMP_TAG, FlexibleReader.int64)
-    return StreamsGroupTargetAssignmentMetadata(epoch, timestamp_ms or 0)
+    return StreamsGroupTargetAssignmentMetadata(assignment_epoch, known_time_ms(timestamp_ms or 0))
 
 
 def decode_target_assignment_member(data: bytes) -> StreamsGroupTargetAssignmentMember:
@@ -99,24 +100,25 @@ def decode_current_member_assignment(data: bytes) -> StreamsGroupCurrentMemberAs
     Source: Kafka's ``StreamsGroupCurrentMemberAssignmentValue``.
     """
     reader = open_value(data, "streams group current assignment of a member")
-    member_epoch, previous_member_epoch, state = reader.int32(), reader.int32(), reader.int8()
+    member_epoch, previous_member_epoch = epoch(reader.int32()), epoch(reader.int32())
+    state = reader.int8()
     tasks = [reader.array(_current_tasks, _TASK_IDS_BYTES) for _ in range(6)]
     reader.tagged_fields()
     return StreamsGroupCurrentMemberAssignment(member_epoch, previous_member_epoch, state, *tasks)
 
 
 def _target_tasks(reader: FlexibleReader) -> TaskIds:
-    subtopology_id, partitions = reader.string(), reader.int32s()
+    subtopology_id, numbers = reader.string(), partitions(reader.int32s())
     reader.tagged_fields()
-    return TaskIds(subtopology_id, partitions)
+    return TaskIds(subtopology_id, numbers)
 
 
 def _current_tasks(reader: FlexibleReader) -> TaskIds:
-    subtopology_id, partitions = reader.string(), reader.int32s()
+    subtopology_id, numbers = reader.string(), partitions(reader.int32s())
     epochs = tagged_field(
         reader.tagged_fields(), _ASSIGNMENT_EPOCHS_TAG, FlexibleReader.nullable_int32s
     )
-    return TaskIds(subtopology_id, partitions, epochs or ())
+    return TaskIds(subtopology_id, numbers, epochs or ())
 
 
 def decode_resolved_topic_ids(data: bytes) -> StreamsGroupTargetAssignmentResolvedTopicIds:
@@ -125,10 +127,10 @@ def decode_resolved_topic_ids(data: bytes) -> StreamsGroupTargetAssignmentResolv
     Source: what Kafka has announced of ``StreamsGroupTargetAssignmentResolvedTopicIdsValue``.
     """
     reader = open_value(data, "streams group resolved topic ids")
-    epoch = reader.int32()
+    assignment_epoch = epoch(reader.int32())
     topic_ids = dict(reader.array(_resolved_subtopology, _RESOLVED_TOPIC_IDS_BYTES))
     reader.tagged_fields()
-    return StreamsGroupTargetAssignmentResolvedTopicIds(epoch, topic_ids)
+    return StreamsGroupTargetAssignmentResolvedTopicIds(assignment_epoch, topic_ids)
 
 
 def _resolved_subtopology(reader: FlexibleReader) -> tuple[str, tuple[bytes, ...]]:

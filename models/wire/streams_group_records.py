@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from caughtup.models.wire.bounds import epoch
 from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
 from caughtup.models.wire.partition_metadata import (
     StreamsGroupPartitionMetadata,
@@ -97,23 +98,24 @@ def decode_streams_group_record(record_type: RecordType, data: bytes) -> Streams
     """Read a value of types 17 to 24.
 
     Tagged fields that aren't known, and bytes left over, are tolerated, as Kafka's coordinator
-    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0), and
-    KeyError for another type. Source: the ``StreamsGroup…Value`` messages of Kafka's group
-    coordinator.
+    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0, and
+    ``out_of_range`` or ``bad_time`` for numbers that are none of theirs), and KeyError for another
+    type. Source: the ``StreamsGroup…Value`` messages of Kafka's group coordinator.
     """
     return _DECODERS[record_type](data)
 
 
 def _metadata(data: bytes) -> StreamsGroupMetadata:
     reader = open_value(data, "streams group metadata")
-    epoch, metadata_hash, fields = reader.int32(), reader.int64(), reader.tagged_fields()
+    group_epoch, metadata_hash = epoch(reader.int32()), reader.int64()
+    fields = reader.tagged_fields()
 
     def topology_epoch(tag: int) -> int:
         value = tagged_field(fields, tag, FlexibleReader.int32)
-        return _NO_EPOCH if value is None else value
+        return _NO_EPOCH if value is None else epoch(value)
 
     return StreamsGroupMetadata(
-        epoch=epoch,
+        epoch=group_epoch,
         metadata_hash=metadata_hash,
         validated_topology_epoch=topology_epoch(_VALIDATED_TOPOLOGY_EPOCH_TAG),
         last_assignment_configs=tagged_field(
@@ -134,7 +136,7 @@ def _member_metadata(data: bytes) -> StreamsGroupMemberMetadata:
         client_id=reader.string(),
         client_host=reader.string(),
         rebalance_timeout_ms=reader.int32(),
-        topology_epoch=reader.int32(),
+        topology_epoch=epoch(reader.int32()),
         process_id=reader.string(),
         user_endpoint=None if reader.is_null() else _endpoint(reader),
         client_tags=reader.entries(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from caughtup.models.wire.bounds import bounded, epoch
 from caughtup.models.wire.flexible_reader import FlexibleReader, open_value
 
 _SUBTOPOLOGY_BYTES = 8  # a name's length, six counts and tagged fields
@@ -61,10 +62,10 @@ def decode_streams_group_topology(data: bytes) -> StreamsGroupTopology:
     Source: Kafka's ``StreamsGroupTopologyValue``.
     """
     reader = open_value(data, "streams group topology")
-    epoch = reader.int32()
+    topology_epoch = epoch(reader.int32())
     subtopologies = reader.array(_subtopology, _SUBTOPOLOGY_BYTES)
     reader.tagged_fields()
-    return StreamsGroupTopology(epoch, subtopologies)
+    return StreamsGroupTopology(topology_epoch, subtopologies)
 
 
 def _subtopology(reader: FlexibleReader) -> Subtopology:
@@ -83,7 +84,12 @@ def _subtopology(reader: FlexibleReader) -> Subtopology:
 
 
 def _topic(reader: FlexibleReader) -> TopicInfo:
-    topic = TopicInfo(reader.string(), reader.int32(), reader.int16(), reader.entries())
+    topic = TopicInfo(
+        name=reader.string(),
+        partitions=bounded("number of partitions", reader.int32(), 0),
+        replication_factor=bounded("replication factor", reader.int16(), -1),
+        topic_configs=reader.entries(),
+    )
     reader.tagged_fields()
     return topic
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.wire.bounds import task_id
 from caughtup.models.wire.reader import Reader
 
 #: The versions read here: 1 is the oldest, 7 brought the offset sums (Kafka Streams 2.6), 11 is today's.
@@ -17,6 +18,7 @@ VERSIONS = range(1, 12)
 _FIRST_WITH_OFFSET_SUMS = 7
 _UNKNOWN_VERSION = -1
 
+_SENTINELS = (LATEST_OFFSET, UNKNOWN_OFFSET_SUM)
 _PROCESS_ID = struct.Struct(">qq")
 _TASK = struct.Struct(">ii")  # subtopology, partition
 _OFFSET_SUM = struct.Struct(">iq")  # partition, sum; versions 7 to 9, grouped by subtopology
@@ -52,8 +54,9 @@ def decode_subscription_info(data: bytes) -> SubscriptionInfo:
     """Read a member's user data, versions 1 to 11.
 
     Raises DecodeError: ``unknown_version`` for another version (a newer member says then only
-    who it is), ``named_topology`` for tasks of a named topology, whose ids TaskId can't hold.
-    Source: Kafka Streams' ``SubscriptionInfoData``.
+    who it is), ``named_topology`` for tasks of a named topology, whose ids TaskId can't hold,
+    ``out_of_range`` for a sum that is neither an offset nor a sentinel, and for a task that nobody
+    has. Source: Kafka Streams' ``SubscriptionInfoData``, and ``TaskManager`` for the sums.
     """
     reader = Reader(data)
     version = reader.int32()
@@ -80,24 +83,30 @@ def decode_subscription_info(data: bytes) -> SubscriptionInfo:
 
 
 def _sums_of_named_tasks(reader: Reader) -> dict[TaskId, int]:
-    active = {TaskId(*fields): LATEST_OFFSET for fields in reader.rows(_TASK)}
-    return active | {TaskId(*fields): UNKNOWN_OFFSET_SUM for fields in reader.rows(_TASK)}
+    active = {task_id(*fields): LATEST_OFFSET for fields in reader.rows(_TASK)}
+    return active | {task_id(*fields): UNKNOWN_OFFSET_SUM for fields in reader.rows(_TASK)}
 
 
 def _offset_sums(reader: Reader) -> Iterator[tuple[TaskId, int]]:
     for _ in range(reader.array_length(_SUBTOPOLOGY_BYTES)):
         subtopology = reader.int32()
         for partition, offset_sum in reader.rows(_OFFSET_SUM):
-            yield TaskId(subtopology, partition), offset_sum
+            yield task_id(subtopology, partition), _sum(offset_sum)
 
 
 def _task_offset_sums(reader: Reader) -> Iterator[tuple[TaskId, int]]:
     # Rows have one width unless a name follows, and a name ends the reading anyway.
     for subtopology, partition, offset_sum, name_length in reader.rows(_TASK_OFFSET_SUM):
-        task = TaskId(subtopology, partition)
+        task = task_id(subtopology, partition)
         if name_length > 0:
             raise DecodeError("named_topology", f"task {task} belongs to a named topology")
-        yield task, offset_sum
+        yield task, _sum(offset_sum)
+
+
+def _sum(number: int) -> int:
+    if number < 0 and number not in _SENTINELS:
+        raise DecodeError("out_of_range", f"offset sum {number}")
+    return number
 
 
 def _client_tags(reader: Reader) -> dict[str, str]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.group_labels import SLICE, GroupLabels, filled
-from caughtup.models.ids import TopicPartition
+from caughtup.models.ids import NUMBER_MAX, TopicPartition
 from caughtup.models.state import ClusterState
 from tests.support.streams import (
     cluster_state,
@@ -45,7 +45,7 @@ def samples(state: ClusterState, labels: GroupLabels, group: str = GROUP) -> lis
 @given(
     group=names.filter(bool),
     offsets=st.dictionaries(
-        st.tuples(names.filter(bool), st.integers(0, 2**31 - 1)),
+        st.tuples(names.filter(bool), st.integers(0, NUMBER_MAX)),
         st.one_of(st.none(), st.integers(0, 2**63 - 1)),
         max_size=8,
     ),

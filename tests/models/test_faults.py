@@ -33,6 +33,29 @@ def test_the_end_of_the_process_is_no_failure() -> None:
     assert not faults.totals
 
 
+def test_what_failed_takes_down_what_it_had() -> None:
+    faults, shown = Faults(), {"orders": "ok"}
+    with faults.isolated("assessment", "orders", 5, lambda error: shown.pop("orders")):
+        pass
+    assert shown == {"orders": "ok"}
+    with faults.isolated("assessment", "orders", 5, lambda error: shown.pop("orders")):
+        raise OverflowError
+    assert shown == {}
+
+
+def test_an_item_that_fails_costs_itself_alone() -> None:
+    faults, done = Faults(), []
+
+    def work(number: int) -> None:
+        done.append(1 // number)
+
+    faults.for_each("commits", [1, 0, 1, 0], work, lambda number: f"of {number}", 5)
+    assert done == [1, 1]
+    assert faults.totals == {("commits", "ZeroDivisionError"): 2}
+    (fault,) = faults.newest()
+    assert (fault.subject, fault.times) == ("of 0", 2)
+
+
 def test_what_is_kept_is_bounded_and_the_newest_stays() -> None:
     faults = Faults()
     for number in range(FAULTS_KEPT + 50):

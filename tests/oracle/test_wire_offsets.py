@@ -76,7 +76,7 @@ def read_commit(value: Any) -> OffsetCommit:
         value.leaderEpoch(),
         value.metadata(),
         value.commitTimestamp(),
-        value.expireTimestamp(),
+        max(value.expireTimestamp(), -1),
         raw if any(raw) else None,
     )
 
@@ -160,13 +160,15 @@ def test_the_coordinators_newest_versions_are_the_newest_read_here(jvm):
 def agree(decode: Callable[[bytes], object], raw: bytes, theirs: object | None) -> bool:
     """Tell whether both read the same, or both refuse, or only ours does for a reason to.
 
-    Kafka puts a replacement character where a string isn't UTF-8. In flexible versions it doesn't
-    look at how long a topic id claims to be, and takes a five-byte varint that overflows for null.
+    Kafka puts a replacement character where a string isn't UTF-8, and takes any number for an
+    offset or a time. In flexible versions it doesn't look at how long a topic id claims to be, and
+    takes a five-byte varint that overflows for null.
     """
     try:
         ours = decode(raw)
     except DecodeError as refused:
-        stricter = ("bad_utf8", "bad_length") if raw.startswith(FLEXIBLE) else ("bad_utf8",)
+        stricter = ("bad_utf8", "out_of_range", "bad_time")
+        stricter += ("bad_length",) if raw.startswith(FLEXIBLE) else ()
         return theirs is None or refused.code in stricter
     return ours == theirs
 

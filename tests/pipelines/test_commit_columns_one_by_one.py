@@ -21,8 +21,10 @@ texts = st.text(max_size=8) | st.text("az09-", max_size=40)
 def values(draw: st.DrawFn) -> bytes:
     written, version = draw(strategies.offset_commits())
     written = written._replace(
+        offset=draw(strategies.offsets | strategies.int64),
+        leader_epoch=draw(strategies.not_below_minus_one | strategies.int32),
         commit_timestamp_ms=draw(times),
-        expire_timestamp_ms=draw(st.just(-1) | times) if version == 1 else -1,
+        expire_timestamp_ms=draw(st.just(-1) | strategies.int64) if version == 1 else -1,
         metadata=draw(texts | st.text("m", min_size=100, max_size=300)),
     )
     tags = draw(st.just({}) | strategies.unknown_tags)
@@ -43,7 +45,7 @@ def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
 
 commit_keys = st.builds(
     wire.offset_key,
-    st.builds(OffsetKey, texts, texts, strategies.int32),
+    st.builds(OffsetKey, texts, texts, strategies.partitions | strategies.int32),
     st.sampled_from([1, 1, 0]),
 )
 other_keys = texts.map(wire.group_key) | st.builds(

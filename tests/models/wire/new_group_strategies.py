@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from caughtup.models.lag import LONG_MAX
 from caughtup.models.wire.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignment,
@@ -50,7 +51,17 @@ from caughtup.models.wire.streams_group_topology import (
     Subtopology,
     TopicInfo,
 )
-from tests.models.wire.strategies import int8, int32, int64, names, raw_bytes
+from tests.models.wire.strategies import (
+    epochs,
+    int8,
+    int32,
+    int64,
+    known_times,
+    names,
+    partitions,
+    raw_bytes,
+    times,
+)
 
 uuids = st.binary(min_size=16, max_size=16)
 int16 = st.integers(-(1 << 15), (1 << 15) - 1)
@@ -64,13 +75,13 @@ def some(elements: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object,
 many_names = some(names)
 entries = st.dictionaries(names, names, max_size=3)
 topic_metadata = st.builds(
-    TopicMetadata, uuids, names, int32, st.dictionaries(int32, many_names, max_size=3)
+    TopicMetadata, uuids, names, partitions, st.dictionaries(partitions, many_names, max_size=3)
 )
-target_partitions = st.builds(TopicPartitions, uuids, some(int32))
-current_partitions = st.builds(TopicPartitions, uuids, some(int32), some(int32))
-target_tasks = st.builds(TaskIds, names, some(int32))
-current_tasks = st.builds(TaskIds, names, some(int32), some(int32))
-topic_infos = st.builds(TopicInfo, names, int32, int16, entries)
+target_partitions = st.builds(TopicPartitions, uuids, some(partitions))
+current_partitions = st.builds(TopicPartitions, uuids, some(partitions), some(int32))
+target_tasks = st.builds(TaskIds, names, some(partitions))
+current_tasks = st.builds(TaskIds, names, some(partitions), some(int32))
+topic_infos = st.builds(TopicInfo, names, partitions, st.integers(-1, (1 << 15) - 1), entries)
 copartition_groups = st.builds(CopartitionGroup, some(int16), some(int16), some(int16))
 subtopologies = st.builds(
     Subtopology,
@@ -88,7 +99,9 @@ classic_members = st.builds(
 ).filter(lambda member: member.session_timeout_ms or member.supported_protocols)
 
 CONSUMER_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[ConsumerGroupRecord]] = {
-    RecordType.CONSUMER_GROUP_METADATA: st.builds(ConsumerGroupMetadata, int32, st.just(0) | int64),
+    RecordType.CONSUMER_GROUP_METADATA: st.builds(
+        ConsumerGroupMetadata, epochs, st.just(0) | int64
+    ),
     RecordType.CONSUMER_GROUP_PARTITION_METADATA: st.builds(
         ConsumerGroupPartitionMetadata, some(topic_metadata)
     ),
@@ -105,32 +118,32 @@ CONSUMER_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[ConsumerGroupRecord]]
         classic_member_metadata=st.none() | classic_members,
     ),
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: st.builds(
-        ConsumerGroupTargetAssignmentMetadata, int32, st.just(0) | int64
+        ConsumerGroupTargetAssignmentMetadata, epochs, st.just(0) | times
     ),
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: st.builds(
         ConsumerGroupTargetAssignmentMember, some(target_partitions)
     ),
     RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: st.builds(
         ConsumerGroupCurrentMemberAssignment,
-        int32,
-        int32,
+        epochs,
+        epochs,
         int8,
         some(current_partitions),
         some(current_partitions),
     ),
     RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: st.builds(
-        ConsumerGroupRegularExpression, many_names, int64, int64
+        ConsumerGroupRegularExpression, many_names, st.integers(-1, LONG_MAX), known_times
     ),
 }
 STREAMS_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[StreamsGroupRecord]] = {
     RecordType.STREAMS_GROUP_METADATA: st.builds(
         StreamsGroupMetadata,
-        epoch=int32,
+        epoch=epochs,
         metadata_hash=int64,
-        validated_topology_epoch=st.just(-1) | int32,
+        validated_topology_epoch=epochs,
         last_assignment_configs=entries,
-        stored_description_topology_epoch=st.just(-1) | int32,
-        failed_description_topology_epoch=st.just(-1) | int32,
+        stored_description_topology_epoch=epochs,
+        failed_description_topology_epoch=epochs,
     ),
     RecordType.STREAMS_GROUP_PARTITION_METADATA: st.builds(
         StreamsGroupPartitionMetadata, some(topic_metadata)
@@ -142,24 +155,24 @@ STREAMS_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[StreamsGroupRecord]] =
         client_id=names,
         client_host=names,
         rebalance_timeout_ms=int32,
-        topology_epoch=int32,
+        topology_epoch=epochs,
         process_id=names,
         user_endpoint=st.none() | st.builds(Endpoint, names, st.integers(0, 65535)),
         client_tags=entries,
     ),
     RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: st.builds(
-        StreamsGroupTargetAssignmentMetadata, int32, st.just(0) | int64
+        StreamsGroupTargetAssignmentMetadata, epochs, st.just(0) | times
     ),
     RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: st.builds(
         StreamsGroupTargetAssignmentMember, *[some(target_tasks)] * 3
     ),
     RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: st.builds(
-        StreamsGroupCurrentMemberAssignment, int32, int32, int8, *[some(current_tasks)] * 6
+        StreamsGroupCurrentMemberAssignment, epochs, epochs, int8, *[some(current_tasks)] * 6
     ),
-    RecordType.STREAMS_GROUP_TOPOLOGY: st.builds(StreamsGroupTopology, int32, some(subtopologies)),
+    RecordType.STREAMS_GROUP_TOPOLOGY: st.builds(StreamsGroupTopology, epochs, some(subtopologies)),
     RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_RESOLVED_TOPIC_IDS: st.builds(
         StreamsGroupTargetAssignmentResolvedTopicIds,
-        int32,
+        epochs,
         st.dictionaries(names, some(uuids), max_size=3),
     ),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.ids import NUMBER_MAX, ProcessId, TaskId, TopicPartition
 from caughtup.models.lag import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
+from caughtup.models.wire import bounds
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
@@ -21,7 +22,7 @@ int32 = st.integers(-(1 << 31), (1 << 31) - 1)
 int64 = st.integers(-(1 << 63), (1 << 63) - 1)
 names = st.text(max_size=12)
 topics = st.text("abc-_.019", min_size=1, max_size=8)
-partitions = st.integers(0, (1 << 31) - 1)
+partitions = st.integers(0, NUMBER_MAX)
 raw_bytes = st.binary(max_size=40)
 topic_partitions = st.builds(TopicPartition, topics, partitions)
 distinct_partitions = st.lists(topic_partitions, unique=True, max_size=5).map(tuple)
@@ -29,7 +30,13 @@ by_topic = distinct_partitions.map(lambda chosen: tuple(sorted(chosen)))
 tasks = st.builds(TaskId, st.integers(0, 3), st.integers(0, 5))
 topic_ids = st.none() | st.binary(min_size=16, max_size=16).filter(any)
 
-offset_keys = st.builds(OffsetKey, names, names, int32)
+offsets = st.integers(0, LONG_MAX)
+times = st.integers(0, bounds.LATEST_MS)
+known_times = st.just(-1) | times
+epochs = st.integers(-2, (1 << 31) - 1)
+not_below_minus_one = st.integers(-1, (1 << 31) - 1)
+
+offset_keys = st.builds(OffsetKey, names, names, partitions)
 unknown_tags = st.dictionaries(st.integers(1, 300), raw_bytes, max_size=3)
 
 
@@ -38,11 +45,11 @@ def offset_commits(draw: st.DrawFn) -> tuple[OffsetCommit, int]:
     """A commit and a version that can hold it."""
     version = draw(st.integers(0, 4))
     commit = OffsetCommit(
-        offset=draw(int64),
-        leader_epoch=draw(int32) if version >= 3 else -1,
+        offset=draw(offsets),
+        leader_epoch=draw(not_below_minus_one) if version >= 3 else -1,
         metadata=draw(st.text(max_size=200)),
-        commit_timestamp_ms=draw(int64),
-        expire_timestamp_ms=draw(int64) if version == 1 else -1,
+        commit_timestamp_ms=draw(times),
+        expire_timestamp_ms=draw(st.integers(-1, LONG_MAX)) if version == 1 else -1,
         topic_id=draw(topic_ids) if version >= 4 else None,
     )
     return commit, version
@@ -65,10 +72,10 @@ def group_metadata(draw: st.DrawFn) -> tuple[GroupMetadata, int]:
     )
     metadata = GroupMetadata(
         protocol_type=draw(names),
-        generation=draw(int32),
+        generation=draw(not_below_minus_one),
         protocol=draw(st.none() | names),
         leader=draw(st.none() | names),
-        state_timestamp_ms=draw(int64) if version >= 2 else -1,
+        state_timestamp_ms=draw(known_times) if version >= 2 else -1,
         members=tuple(draw(st.lists(members, max_size=4))),
     )
     return metadata, version
@@ -97,7 +104,7 @@ sentinels = st.sampled_from((LATEST_OFFSET, UNKNOWN_OFFSET_SUM))
 @st.composite
 def subscription_infos(draw: st.DrawFn) -> SubscriptionInfo:
     version = draw(st.integers(1, 11))
-    sums = sentinels | int64 if version >= 7 else sentinels
+    sums = sentinels | offsets if version >= 7 else sentinels
     return SubscriptionInfo(
         version=version,
         latest_supported_version=draw(st.integers(version, 20)) if version >= 3 else -1,
@@ -118,7 +125,7 @@ by_host = st.dictionaries(
 @st.composite
 def assignment_infos(draw: st.DrawFn) -> AssignmentInfo:
     version = draw(st.integers(1, 11))
-    next_times = st.none() | st.integers(0, LONG_MAX - 1)
+    next_times = st.none() | times
     return AssignmentInfo(
         version=version,
         commonly_supported_version=draw(st.integers(1, 11)) if version >= 3 else -1,

@@ -13,7 +13,7 @@ from caughtup.models.wire.user_data_encoding import (
     encode_assignment_info,
     encode_subscription_info,
 )
-from tests.models.wire.strategies import distinct_partitions, int64, tasks, thorough
+from tests.models.wire.strategies import distinct_partitions, int64, tasks, thorough, times
 from tests.support import wire
 
 sums = st.integers(0, LONG_MAX) | st.sampled_from([LATEST_OFFSET, UNKNOWN_OFFSET_SUM])
@@ -34,7 +34,7 @@ def test_what_a_member_says_is_what_kafka_streams_would_write(process, offset_su
 @given(
     st.lists(tasks),
     st.dictionaries(tasks, distinct_partitions),
-    st.none() | st.integers(0, LONG_MAX - 1),
+    st.none() | times,
 )
 def test_what_a_member_is_given_is_what_kafka_streams_would_write(active, standby, next_ms):
     written = encode_assignment_info(active, standby, next_ms)
