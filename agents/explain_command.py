@@ -15,6 +15,7 @@ from caughtup.agents.options import connection_options, format_option, settings_
 from caughtup.agents.progress import Progress
 from caughtup.agents.snapshot import read_snapshot
 from caughtup.models.deciding import DecidedGeneration
+from caughtup.models.kafka_security import Client
 from caughtup.models.state import ClusterState
 
 
@@ -30,7 +31,7 @@ def explain(group: str, tasks: tuple[str, ...], output: str, **connection: Any) 
     With TASK, such as 0_3, all there is to say of that task. Exits 3 when GROUP isn't a Kafka
     Streams application of this cluster, or has no such task.
     """
-    state = read_snapshot(settings_of(connection), Progress())
+    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress())
     application = state.applications.get(group)
     if application is None or application.decided is None:
         _refuse(f"{group} {_what_it_is(state, group)}")

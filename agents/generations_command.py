@@ -13,6 +13,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.spark import start_spark
 from caughtup.agents.topics import END_OFFSETS, topic_name
 from caughtup.models.errors import CaughtupError
+from caughtup.models.kafka_security import Client
 
 
 @click.command(short_help="Record the generations of Kafka Streams groups.")
@@ -25,7 +26,7 @@ def generations(output: str, master: str | None, **connection: Any) -> None:
     Each with its members, what they reported and were given, and the scenario that its leader
     decided. The log of groups is compacted: run it as often as no generation shall be missed.
     """
-    settings = settings_of(connection)
+    settings = settings_of(connection, (Client.SPARK,))
     set_up_logging(settings.log_level)
     try:
         count = _write(settings, output, master)

@@ -1,21 +1,42 @@
 """One set of connection properties, for each of the clients we use.
 
 Operators write librdkafka's names under ``[kafka]``; aiokafka and Faust get theirs derived here,
-Spark in pipelines/kafka_options.py, so that TLS and SASL are configured once.
+Spark in pipelines/kafka_options.py, so that TLS and SASL are configured once. Who can honour what
+is decided in models/kafka_security.py.
 """
 
 from __future__ import annotations
 
+import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import faust
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
+from caughtup.models.errors import CaughtupError
+from caughtup.models.kafka_security import (
+    SERVICE,
+    Client,
+    check_properties,
+    login_of,
+    protocol_of,
+    verifies,
+    verifies_names,
+)
 
-_SASL_USER, _SASL_PASSWORD = "sasl.username", "sasl.password"
+
+def require_honoured(kafka: Mapping[str, Any], clients: Iterable[Client] = SERVICE) -> None:
+    """Raise UserError for a property that one of the clients can't honour."""
+    for name in ("bootstrap.servers", "metadata.broker.list"):
+        if name in kafka:  # it would reach librdkafka alone
+            raise UserError(f"setting kafka.{name}: use bootstrap_servers, outside of [kafka]")
+    with _named():
+        check_properties(kafka, clients)
 
 
 def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
@@ -31,8 +52,9 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
 
 
 def aiokafka_config(settings: Settings) -> dict[str, Any]:
-    """Give the keyword arguments for aiokafka's clients."""
-    protocol = _protocol(settings.kafka)
+    """Give the keyword arguments for aiokafka's clients. Raises UserError."""
+    require_honoured(settings.kafka, (Client.AIOKAFKA,))
+    protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     config: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "client_id": settings.application_id,
@@ -40,58 +62,86 @@ def aiokafka_config(settings: Settings) -> dict[str, Any]:
     }
     if protocol.endswith("SSL"):
         config["ssl_context"] = _ssl_context(settings.kafka)
-    if protocol.startswith("SASL"):
-        config["sasl_mechanism"] = _mechanism(settings.kafka)
-        config["sasl_plain_username"] = settings.kafka.get(_SASL_USER)
-        config["sasl_plain_password"] = settings.kafka.get(_SASL_PASSWORD)
+    if login is not None:
+        config["sasl_mechanism"] = login.mechanism
+        config["sasl_plain_username"] = login.username
+        config["sasl_plain_password"] = login.password
     return config
 
 
 def faust_credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """Give Faust's broker credentials; None for a plaintext listener."""
-    protocol = _protocol(settings.kafka)
+    """Give Faust's broker credentials; None for a plaintext listener. Raises UserError."""
+    require_honoured(settings.kafka, (Client.AIOKAFKA,))
+    protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     context = _ssl_context(settings.kafka) if protocol.endswith("SSL") else None
-    if protocol.startswith("SASL"):
-        credentials = faust.SASLCredentials(
-            username=str(settings.kafka.get(_SASL_USER, "")),
-            password=str(settings.kafka.get(_SASL_PASSWORD, "")),
-            mechanism=_mechanism(settings.kafka),
-            ssl_context=context,
-        )
-        if context is None:
-            credentials.protocol = faust.types.auth.AuthProtocol.SASL_PLAINTEXT
-        return credentials
-    return faust.SSLCredentials(context) if context else None
+    if login is None:
+        return faust.SSLCredentials(context) if context else None
+    credentials = faust.SASLCredentials(
+        username=login.username,
+        password=login.password,
+        mechanism=login.mechanism,
+        ssl_context=context,
+    )
+    if context is None:
+        credentials.protocol = faust.types.auth.AuthProtocol.SASL_PLAINTEXT
+    return credentials
 
 
-def _protocol(kafka: Mapping[str, Any]) -> str:
-    protocol = str(kafka.get("security.protocol", "plaintext")).upper()
-    if protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
-        raise UserError(f"setting kafka.security.protocol: {protocol} is not a Kafka protocol")
-    return protocol
-
-
-def _mechanism(kafka: Mapping[str, Any]) -> str:
-    mechanism = str(kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms", "PLAIN")))
-    if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
-        raise UserError(
-            f"setting kafka.sasl.mechanism: {mechanism} is not supported; "
-            "use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
-        )
-    return mechanism
+@contextmanager
+def _named() -> Iterator[None]:
+    try:
+        yield
+    except CaughtupError as error:
+        raise UserError(f"setting kafka.{error.message}") from None
 
 
 def _ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=kafka.get("ssl.ca.location"))
-        if certificate := kafka.get("ssl.certificate.location"):
-            password = kafka.get("ssl.key.password")
-            context.load_cert_chain(certificate, kafka.get("ssl.key.location"), password)
-    except (OSError, ssl.SSLError) as error:
+        context = ssl.create_default_context(
+            **_authority(kafka.get("ssl.ca.location")), cadata=kafka.get("ssl.ca.pem")
+        )
+        if ciphers := kafka.get("ssl.cipher.suites"):
+            context.set_ciphers(ciphers)
+        if revoked := kafka.get("ssl.crl.location"):
+            context.load_verify_locations(cafile=revoked)
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+        with (
+            _pem_file(kafka, "ssl.certificate") as certificate,
+            _pem_file(kafka, "ssl.key") as key,
+        ):
+            if certificate is not None:
+                context.load_cert_chain(certificate, key, kafka.get("ssl.key.password", ""))
+    except (OSError, ValueError) as error:
         raise UserError(f"setting kafka.ssl.*: {error}") from None
-    if kafka.get("ssl.endpoint.identification.algorithm") == "none":
+    if not verifies_names(kafka):
         context.check_hostname = False
-    if str(kafka.get("enable.ssl.certificate.verification", "true")).lower() == "false":
+    if not verifies(kafka):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _authority(location: str | None) -> dict[str, str]:
+    """Say where authorities are as OpenSSL is told; nothing means the system's own."""
+    if location is None or location == "probe":  # librdkafka's word for looking for them
+        return {}
+    return {"capath" if Path(location).is_dir() else "cafile": location}
+
+
+@contextmanager
+def _pem_file(kafka: Mapping[str, Any], name: str) -> Iterator[str | None]:
+    """Give the path of a PEM file while it lasts, None where there is none.
+
+    PEM that is given by value gets a file in memory: ssl reads files only, and a key that was
+    never on a disk stays off it.
+    """
+    text = kafka.get(f"{name}.pem")
+    if text is None:
+        yield kafka.get(f"{name}.location")
+        return
+    descriptor = os.memfd_create("caughtup")
+    try:
+        os.write(descriptor, text.encode())
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)

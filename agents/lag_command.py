@@ -15,6 +15,7 @@ from caughtup.agents.options import connection_options, format_option, settings_
 from caughtup.agents.progress import Progress
 from caughtup.agents.snapshot import read_snapshot
 from caughtup.models.assessment import Assessed
+from caughtup.models.kafka_security import Client
 from caughtup.models.state import ClusterState
 
 #: Exit status when no group matched.
@@ -30,7 +31,7 @@ def lag(groups: tuple[str, ...], output: str, **connection: Any) -> None:
 
     Reads the cluster as it is now and exits; 3 when no group matched.
     """
-    state = read_snapshot(settings_of(connection), Progress())
+    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress())
     known = state.group_names()
     chosen = [group for group in known if not groups or group in groups]
     if not chosen:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from caughtup.agents.kafka_config import require_honoured
 from caughtup.agents.settings import Settings, load_settings
+from caughtup.models.kafka_security import SERVICE, Client, exposure
+from caughtup.models.kafka_security_names import is_secret
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -48,16 +51,34 @@ def connection_options(command: Command) -> Command:
     return command
 
 
-def settings_of(connection: dict[str, Any], **more: Any) -> Settings:
-    """Make the settings of a command's options; UserError when they don't hold together."""
+def settings_of(
+    connection: dict[str, Any], clients: Iterable[Client] = SERVICE, **more: Any
+) -> Settings:
+    """Make the settings of a command's options; UserError when they don't hold together.
+
+    ``clients`` are those that the command connects with: what one of them can't honour is refused
+    before any of them does. What is set but not safe is said on standard error.
+    """
     given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}
     properties = {}
     for entry in connection["properties"]:
         name, equals, value = entry.partition("=")
         if not equals:
-            raise click.BadParameter(f"{entry!r} is not NAME=VALUE", param_hint="--kafka")
+            # What stands there may be a secret whose name was forgotten.
+            raise click.BadParameter("NAME=VALUE is expected", param_hint="--kafka")
         properties[name] = value
-    settings = load_settings(connection["config"], **given)
-    if properties:
-        settings = settings.model_copy(update={"kafka": {**settings.kafka, **properties}})
+    settings = load_settings(connection["config"], kafka=properties, **given)
+    require_honoured(settings.kafka, clients)
+    for name in filter(is_secret, properties):
+        variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
+        _warn(
+            f"{name} on the command line is seen by everybody on this machine: "
+            f"put it into the settings file, or into {variable}"
+        )
+    if unsafe := exposure(settings.kafka):
+        _warn(unsafe)
     return settings
+
+
+def _warn(message: str) -> None:
+    click.echo(f"caughtup: warning: {message}", err=True)

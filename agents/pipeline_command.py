@@ -23,6 +23,7 @@ from caughtup.agents.topics import (
     topic_name,
 )
 from caughtup.models.errors import CaughtupError
+from caughtup.models.kafka_security import Client
 from caughtup.pipelines.schema import RECORDS_PER_BATCH
 
 #: Tables and the topics that they are of.
@@ -80,7 +81,7 @@ def history(
     movement, decision and look at a reassignment; what can't be decoded is in the table
     quarantine. Started again with the same checkpoint it goes on where it was.
     """
-    settings = settings_of(connection)
+    settings = settings_of(connection, (Client.SPARK,))
     set_up_logging(settings.log_level)
     trigger = None if once else trigger_seconds
     try:

@@ -20,6 +20,7 @@ from caughtup.agents.topics import (
     topic_name,
 )
 from caughtup.models.errors import CaughtupError
+from caughtup.models.kafka_security import Client
 
 
 @click.command(short_help="Measure how fast copies catch up.")
@@ -45,7 +46,7 @@ def rates(
     catch-up rates: the service takes its estimates from there while this runs. Started again with
     the same checkpoint it goes on where it was.
     """
-    settings = settings_of(connection)
+    settings = settings_of(connection, (Client.SPARK,))
     set_up_logging(settings.log_level)
     try:
         _measure(settings, checkpoint, master, trigger_seconds, once=once)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from caughtup.agents import kafka_settings
 from caughtup.agents.errors import UserError
 from caughtup.models.parameters import (
     DEFAULTS,
@@ -22,8 +33,10 @@ from caughtup.models.parameters import (
 
 #: Variables with our prefix that aren't settings: read elsewhere.
 OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})
-#: What Kubernetes injects for a service named caughtup.
-_KUBERNETES = re.compile(r"CAUGHTUP_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_\w+)?)")
+#: What Kubernetes injects for services named caughtup and caughtup-kafka.
+_KUBERNETES = re.compile(r"CAUGHTUP_(KAFKA_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_\w+)?)")
+#: Settings that are tables: those of the variable are added to those of the file.
+_TABLES = ("kafka", "applications")
 
 _ApplicationConfig: type[BaseModel] = create_model(
     "_ApplicationConfig",
@@ -40,13 +53,25 @@ _ApplicationConfig: type[BaseModel] = create_model(
 class Settings(BaseSettings):
     """Everything that can be set; each field's comment says what it does."""
 
-    model_config = SettingsConfigDict(env_prefix="CAUGHTUP_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="CAUGHTUP_",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,  # a password may be in it
+    )
 
     # Where to find the cluster: host:port, several separated by commas.
     bootstrap_servers: str = "127.0.0.1:9092"
     # Where the page, /metrics and /ready listen. Loopback unless told otherwise.
     web_host: str = "127.0.0.1"
     web_port: int = Field(default=8080, ge=0, le=65535)
+    # Host names under which it is asked there, beside addresses and this machine's own; *: any.
+    web_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    # PEM files: with them it speaks TLS. Read again when they change, as the token is.
+    web_tls_certificate: Path | None = None
+    web_tls_key: Path | None = None
+    # A file with the token that whoever asks has to send, as Bearer or as a password.
+    web_token_file: Path | None = None
     # The service's own consumer group, and the prefix of its client ids.
     application_id: str = Field(default="caughtup", min_length=1)
     # The topics it creates: caughtup-end-offsets and so on. -1: the brokers' own default.
@@ -62,10 +87,24 @@ class Settings(BaseSettings):
     # Also serve lag under kafka_exporter's names, for dashboards that have them.
     compat_metrics: bool = False
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
-    # Any librdkafka property, security ones above all: passed through to every client.
-    kafka: dict[str, str | int | bool] = {}
+    # Any librdkafka property, security ones above all: passed on to every client.
+    kafka: Annotated[dict[str, str | int | bool], NoDecode] = Field(default={}, repr=False)
     # Assignor configs by application id, under Kafka's own names; and its changelog topics.
     applications: dict[str, _ApplicationConfig] = {}  # type: ignore[valid-type]
+
+    @field_validator("web_allowed_hosts", mode="before")
+    @classmethod
+    def _separate(cls, given: object) -> object:
+        """Take a variable's names, separated by commas."""
+        if isinstance(given, str):
+            return [name.strip() for name in given.split(",") if name.strip()]
+        return given
+
+    @model_validator(mode="after")
+    def _has_certificate(self) -> Self:
+        if self.web_tls_key is not None and self.web_tls_certificate is None:
+            raise ValueError("web_tls_key needs web_tls_certificate")
+        return self
 
     def parameters(self) -> dict[str, ApplicationParameters]:
         """Give the applications' assignor parameters as the models take them."""
@@ -82,34 +121,64 @@ def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
     """Read the settings: options win over ``CAUGHTUP_*`` variables, these over the file.
 
     ``config`` is the file; without it ``$CAUGHTUP_CONFIG``, then ``./caughtup.toml`` if there.
-    Raises UserError, naming the setting, for an unknown one or a bad value.
+    Tables are merged key by key. Raises UserError, naming the setting, for an unknown one or a
+    bad value; never with the value, which may be a secret.
     """
-    unknown = [
-        name
-        for name in os.environ
-        if name.startswith("CAUGHTUP_")
-        and name not in OTHER_VARIABLES
-        and name.removeprefix("CAUGHTUP_").lower() not in Settings.model_fields
-        and not _KUBERNETES.fullmatch(name)
-    ]
-    if unknown:
-        raise UserError(f"unknown setting {min(unknown)} in the environment; unset it")
-    from_file = _read(config)
+    _refuse_unknown(os.environ)
     given = {key: value for key, value in overrides.items() if value is not None}
-    from_environment = {
-        field for field in Settings.model_fields if f"CAUGHTUP_{field.upper()}" in os.environ
+    merged = {
+        key: value
+        for key, value in _read(config).items()
+        if key in _TABLES or f"CAUGHTUP_{key.upper()}" not in os.environ
     }
-    merged = {k: v for k, v in from_file.items() if k not in from_environment} | given
+    for table in _TABLES:
+        merged[table] = _merged_table(table, merged.get(table, {}), given.pop(table, {}))
     try:
-        return Settings(**merged)
+        return Settings(**(merged | given))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise UserError(f"unknown setting {name}; see docs/operating.md for the list") from None
-        raise UserError(f"setting {name}: {first['msg'].lower()}") from None
-    except ValueError as error:  # a CAUGHTUP_* variable that should be JSON and isn't
-        raise UserError(f"settings in the environment: {error}") from None
+        reason = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"setting {name}: {reason.lower()}" if name else reason) from None
+
+
+def _refuse_unknown(variables: Mapping[str, str]) -> None:
+    unknown = [
+        name
+        for name in variables
+        if name.startswith("CAUGHTUP_")
+        and name not in OTHER_VARIABLES
+        and name.removeprefix("CAUGHTUP_").lower() not in Settings.model_fields
+        and not name.startswith(kafka_settings.PREFIX)
+        and not _KUBERNETES.fullmatch(name)
+    ]
+    if unknown:
+        raise UserError(f"unknown setting {min(unknown)} in the environment; unset it")
+
+
+def _merged_table(table: str, from_file: object, from_options: Mapping[str, Any]) -> object:
+    """Merge a table's places; what isn't a table is left to validation, which names it."""
+    if not isinstance(from_file, Mapping):
+        return from_file
+    places = [from_file, _variable(f"CAUGHTUP_{table.upper()}")]
+    if table != "kafka":
+        return {key: value for place in (*places, from_options) for key, value in place.items()}
+    single = {k: v for k, v in os.environ.items() if not _KUBERNETES.fullmatch(k)}
+    return kafka_settings.merged_properties(
+        *places, kafka_settings.properties_of(single), from_options
+    )
+
+
+def _variable(name: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(os.environ.get(name) or "{}")
+    except json.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise UserError(f"settings in the environment: {name} is not a JSON object")
+    return value
 
 
 def _read(config: Path | None) -> dict[str, Any]:

@@ -10,35 +10,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from caughtup.models.errors import CaughtupError
+from caughtup.models.kafka_security import Client, check_properties, verifies_names
+from caughtup.models.kafka_security_names import spelling
 
-#: librdkafka's and aiokafka's spellings of what this module treats specially.
-_ALIASES = {
-    "sasl.mechanisms": "sasl.mechanism",
-    "sasl.plain.username": "sasl.username",
-    "sasl.plain.password": "sasl.password",
-    "ssl.cafile": "ssl.ca.location",
-    "ssl.certfile": "ssl.certificate.location",
-    "ssl.keyfile": "ssl.key.location",
-}
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-#: PEM files, read here and passed by value: executors on other machines haven't got the files.
-_PEM_FILES = {
-    "ssl.ca.location": ("truststore", "certificates"),
-    "ssl.certificate.location": ("keystore", "certificate.chain"),
-    "ssl.key.location": ("keystore", "key"),
+#: PEM, by value or in files, which are read here: executors on other machines haven't got them.
+_PEM = {
+    "ssl.ca": ("truststore", "certificates"),
+    "ssl.certificate": ("keystore", "certificate.chain"),
+    "ssl.key": ("keystore", "key"),
 }
+#: Private keys that OpenSSL reads and Java doesn't.
+_NOT_PKCS8 = ("BEGIN RSA PRIVATE KEY", "BEGIN EC PRIVATE KEY")
 
 
 def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dict[str, str]:
     """Turn client properties into options of Spark's Kafka source, each prefixed ``kafka.``.
 
     ``properties`` may be in Kafka's own spelling, librdkafka's or aiokafka's (underscores).
-    Raises CaughtupError ``bad_kafka_property`` for a certificate file that can't be read, and
-    for a user name whose SASL mechanism has no login module here.
+    Raises CaughtupError ``bad_kafka_property`` for what Kafka's Java client can't honour, for a
+    certificate file that can't be read, and for a user name whose SASL mechanism takes none.
     """
     java = java_properties(properties)
     java["bootstrap.servers"] = bootstrap_servers
@@ -47,22 +42,35 @@ def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dic
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Spell client properties as Kafka's Java client does. Raises as source_options does."""
-    given = {_spelling(name): properties[name] for name in sorted(properties)}
-    java = _credentials(given)
-    for name, (store, part) in _PEM_FILES.items():
-        if name in given:
-            java[f"ssl.{store}.type"] = "PEM"
-            java[f"ssl.{store}.{part}"] = _read(name, given.pop(name))
+    check_properties(properties, (Client.SPARK,))
+    given = {spelling(name): properties[name] for name in sorted(properties)}
+    java = _credentials(given) | _certificates(given)
     if "security.protocol" in given:
         given["security.protocol"] = given["security.protocol"].upper()
-    if given.get("ssl.endpoint.identification.algorithm") == "none":
+    given.pop("enable.ssl.certificate.verification", None)  # Java has no such property
+    if not verifies_names(given):
         given["ssl.endpoint.identification.algorithm"] = ""
     return given | java
 
 
-def _spelling(name: str) -> str:
-    dotted = name.replace("_", ".")
-    return _ALIASES.get(dotted, dotted)
+def _certificates(given: dict[str, str]) -> dict[str, str]:
+    """Take PEM out, and give it by value."""
+    java = {}
+    for name, (store, part) in _PEM.items():
+        file, text = given.pop(f"{name}.location", None), given.pop(f"{name}.pem", None)
+        if text is None and file is not None:
+            text = _read(f"{name}.location", file)
+        if text is None:
+            continue
+        if any(kind in text for kind in _NOT_PKCS8):
+            raise CaughtupError(
+                "bad_kafka_property",
+                f"{name}: Spark, which uses Kafka's Java client, reads keys in PKCS #8 only; "
+                "`openssl pkcs8 -topk8` makes one",
+            )
+        java[f"ssl.{store}.type"] = "PEM"
+        java[f"ssl.{store}.{part}"] = text
+    return java
 
 
 def _credentials(given: dict[str, str]) -> dict[str, str]:

@@ -138,7 +138,6 @@ def test_variables_of_others_that_look_like_ours_are_left_alone(
 
 
 def test_tables_can_be_given_in_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    written('[kafka]\n"security.protocol" = "SSL"')
     monkeypatch.setenv("CAUGHTUP_KAFKA", '{"sasl.mechanism": "PLAIN"}')
     assert load_settings().kafka == {"sasl.mechanism": "PLAIN"}
     monkeypatch.setenv("CAUGHTUP_KAFKA", "sasl.mechanism=PLAIN")

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 import pytest
@@ -15,32 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from caughtup.agents.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.web import WebServer, static_files
-from caughtup.models.state import ClusterState
+from tests.support.site import Site
 from tests.support.states import HOSTILE, NOW_MS, everything
 from tests.support.streams import GROUP, cluster_state
 
 PATHS = ("/", "/page.js", "/page.css", "/api/state", "/api/events", "/metrics", "/ready")
-
-
-class Site:
-    """A server that listens, with what it shows, and a client of it."""
-
-    def __init__(self, state: ClusterState, health: Health) -> None:
-        self.state = state
-        self.health = health
-        self.server = WebServer(Settings(web_port=0), state, health, clock=lambda: NOW_MS)
-        self.client = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20))
-
-    async def __aenter__(self) -> Self:
-        await self.server.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.client.close()
-        await self.server.stop()
-
-    def get(self, path: str, **options: Any) -> Any:
-        return self.client.get(f"http://127.0.0.1:{self.server.port}{path}", **options)
 
 
 @pytest.fixture
