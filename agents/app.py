@@ -12,7 +12,6 @@ from caughtup.agents.application_states import application_states
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.catch_up_rates import catch_up_rates
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
-from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
 from caughtup.agents.kept_channel import kept_channel
@@ -81,7 +80,6 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         key_serializer="raw",
         value_serializer="raw",
     )
-    FaultLog().attach(state)
     health = Health()
     hurry = asyncio.Event()
     # Few: the reader waits for the agent, so that a long log isn't held in memory.
@@ -97,7 +95,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     application_states(app, _topic(app, settings, APPLICATION_STATES), state, wakeups)
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
     catch_up_rates(app, _topic(app, settings, CATCH_UP_RATES), state)
-    pipeline_progress(app, _topic(app, settings, PIPELINE_PROGRESS), state.pipeline)
+    pipeline_progress(app, _topic(app, settings, PIPELINE_PROGRESS), state)
     recommend(
         app,
         wakeups,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
 import faust
-import msgspec
 
 from caughtup.agents.recommend import Wakeup
-from caughtup.models.application_state import read_application_state
-from caughtup.models.errors import ScenarioError
+from caughtup.agents.record_reading import taking, times_of
+from caughtup.models.records.application_states import read_state
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.topics import APPLICATION_STATES
 from caughtup.models.state import ClusterState
-
-log = logging.getLogger(__name__)
 
 
 def application_states(
@@ -24,20 +20,24 @@ def application_states(
     @app.agent(topic, name="application_states")
     async def apply(records: faust.StreamT[bytes]) -> None:
         async for event in records.events():
-            at_ms = int(event.message.timestamp * 1000)
-            apply_record(state, event.key, event.value, at_ms)
+            apply_record(state, event.key, event.value, *times_of(event.message))
             await wakeups.put(Wakeup.GROUPS)
 
 
-def apply_record(state: ClusterState, key: bytes | None, value: bytes | None, at_ms: int) -> None:
-    """Take one record of caughtup-application-states; a malformed one is logged and skipped.
+def apply_record(
+    state: ClusterState,
+    key: bytes | None,
+    value: bytes | None,
+    at_ms: int,
+    clock_ms: int | None = None,
+) -> None:
+    """Take one record of caughtup-application-states, unless it is refused.
 
-    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended.
+    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended, and
+    ``clock_ms`` what to hold it against.
     """
-    if key is None or value is None:
-        return
-    try:
-        record = msgspec.json.decode(value, type=dict[str, Any])
-        state.applications.apply_state(key.decode(), read_application_state(record, at_ms))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ScenarioError) as error:
-        log.warning("skipped a state of an application, key %r: %s", key, error)
+    with taking(state, APPLICATION_STATES, key, clock_ms) as clock:
+        require_past(at_ms, clock)
+        group, told = read_state(key, value, at_ms)
+        if told is not None:
+            state.applications.apply_state(group, told)

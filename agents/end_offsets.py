@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 
 import faust
-import msgspec
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -20,38 +19,24 @@ from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.recommend import Wakeup
+from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord, read_end_offsets
+from caughtup.models.records.keys import encode_partition
+from caughtup.models.records.topics import END_OFFSETS
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
 
-SCHEMA = 1
 PROBE = "end_offsets"
 #: An unchanged partition is written again this often, so that readers know it is still looked at.
 _REFRESH_MS = 60_000
 #: What was published and isn't in the tables by then is published again: a recreated topic loses
 #: records, and its reader may go on behind the first new ones.
 _TAKEN_MS = 5_000
-
-
-class EndOffsetsRecord(msgspec.Struct):
-    """The value on caughtup-end-offsets: offsets, and when they were asked for (ms)."""
-
-    schema: int
-    topic: str
-    partition: int
-    start_offset: int
-    last_stable_offset: int
-    end_offset: int
-    as_of_ms: int
-    readable_end_offset: int | None = None
-    #: 32 hexadecimal digits, where somebody has to know.
-    topic_id: str | None = None
-
-
-_decode = msgspec.json.Decoder(EndOffsetsRecord).decode
 
 
 def end_offsets(
@@ -67,29 +52,21 @@ def end_offsets(
             await wakeups.put(Wakeup.END_OFFSETS)
 
 
-def apply_record(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
-    """Take one record of caughtup-end-offsets; a malformed one is logged and skipped."""
-    try:
-        if value is None:
-            topic, _, partition = (key or b"").decode().rpartition("-")
-            state.apply_ends(TopicPartition(topic, int(partition)), None)
+def apply_record(
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
+) -> None:
+    """Take one record of caughtup-end-offsets, unless it is refused.
+
+    ``clock_ms``: what to hold its time against.
+    """
+    with taking(state, END_OFFSETS, key, clock_ms) as clock:
+        partition, record = read_end_offsets(key, value)
+        if record is None:
+            state.apply_ends(partition, None)
             return
-        record = _decode(value)
+        require_past(record.as_of_ms, clock)
         topic_id = bytes.fromhex(record.topic_id) if record.topic_id else None
-    except (msgspec.MsgspecError, ValueError) as error:
-        log.warning("skipped a record of end offsets, key %r: %s", key, error)
-        return
-    state.apply_ends(
-        TopicPartition(record.topic, record.partition),
-        EndOffsets(
-            record.start_offset,
-            record.last_stable_offset,
-            record.end_offset,
-            record.as_of_ms,
-            record.readable_end_offset,
-        ),
-        topic_id,
-    )
+        state.apply_ends(partition, record.to_ends(), topic_id)
 
 
 class EndOffsetsProbe(Service):
@@ -162,12 +139,12 @@ class EndOffsetsProbe(Service):
                     value = self._value(partition, ends)
             if value is not None:
                 self._published[partition] = ends
-                await self._topic.send(key=str(partition).encode(), value=value)
+                await self._topic.send(key=encode_partition(partition), value=value)
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         for partition in sorted(known_partitions - present):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
-            await self._topic.send(key=str(partition).encode(), value=None)
+            await self._topic.send(key=encode_partition(partition), value=None)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Tell whether readers would learn anything, be it that we are still looking."""
@@ -185,18 +162,7 @@ class EndOffsetsProbe(Service):
 
     def _value(self, partition: TopicPartition, ends: EndOffsets) -> bytes:
         topic_id = self._topic_ids.get(partition.topic)
-        record = EndOffsetsRecord(
-            SCHEMA,
-            partition.topic,
-            partition.partition,
-            ends.start_offset,
-            ends.last_stable_offset,
-            ends.end_offset,
-            ends.as_of_ms,
-            ends.readable_end_offset,
-            topic_id.hex() if topic_id else None,
-        )
-        return msgspec.json.encode(record)
+        return FORMAT.encode(EndOffsetsRecord.from_ends(partition, ends, topic_id))
 
 
 def _offsets(ends: EndOffsets) -> tuple[int | None, ...]:

@@ -19,9 +19,12 @@ from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.lag_lines import partition_lines, task_lines
 from caughtup.agents.progress import Progress
+from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
 from caughtup.agents.snapshot import read_topic
-from caughtup.agents.topics import LAG, topic_name
+from caughtup.agents.topics import topic_name
+from caughtup.models.records.keys import decode_line, encode_line
+from caughtup.models.records.topics import LAG
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -81,13 +84,8 @@ class LagTopic(Service):
     def _read(self) -> dict[str, dict[bytes, int]]:
         written: dict[str, dict[bytes, int]] = {}
         for key, value in read_topic(self._settings, self._topic, Progress()):
-            group = _group(key)
-            if key is None or group is None:
-                continue
-            if value is None:
-                written.get(group, {}).pop(key, None)
-            else:
-                written.setdefault(group, {})[key] = hash(value)
+            with taking(self._state, LAG, key):
+                _take_up(written, key, value)
         return written
 
     async def _round(self, producer: Producer) -> bool:
@@ -149,9 +147,8 @@ class LagTopic(Service):
             return
         self._failed(error.str())
         key = message.key()
-        group = _group(key)
-        if key is not None and group is not None:
-            self._written.setdefault(group, {})[key] = 0
+        if key is not None:
+            self._written.setdefault(decode_line(key), {})[key] = 0
 
     def _failed(self, why: str) -> None:
         if self._health.failed(PROBE):
@@ -169,13 +166,14 @@ def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
     """Give each line of a group's table under its key."""
     for line in chain(partition_lines(state, group), task_lines(state, group)):
         names = ("topic", "partition") if line["kind"] == "partition" else ("process", "task")
-        yield _encode([group, *(line[name] for name in names)]), _encode(line)
+        yield encode_line(group, *(line[name] for name in names)), _encode(line)
 
 
-def _group(key: bytes | None) -> str | None:
-    """Read the group out of a record's key; None if it isn't one of ours."""
-    try:
-        parts = msgspec.json.decode(key or b"", type=tuple[str, str, str | int])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return parts[0]
+def _take_up(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:
+    """Take a record that was read back. Raises RefusedError if nobody could withdraw it."""
+    group = decode_line(key)
+    assert key is not None  # there is no group otherwise
+    if value is None:
+        written.get(group, {}).pop(key, None)
+    else:
+        written.setdefault(group, {})[key] = hash(value)

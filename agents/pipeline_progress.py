@@ -2,68 +2,43 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Annotated, Any
+from typing import Any
 
 import faust
-import msgspec
 
-from caughtup.models.pipeline_progress import PipelineProgress, State, StreamProgress
-
-log = logging.getLogger(__name__)
-
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-_Amount = Annotated[float, msgspec.Meta(ge=0)]
-
-
-class ProgressRecord(msgspec.Struct):
-    """The value on caughtup-pipeline-progress; its fields are StreamProgress's."""
-
-    state: State
-    trigger_seconds: _Amount | None = None
-    batch: _Count | None = None
-    batch_seconds: _Amount | None = None
-    rows: _Count | None = None
-    rows_per_second: _Amount | None = None
-    offsets_behind: _Count | None = None
-    quarantined: _Count | None = None
-    state_rows: _Count | None = None
-    watermark_ms: int | None = None
-    why: str | None = None
+from caughtup.agents.record_reading import taking, times_of
+from caughtup.models.pipeline_progress import PipelineProgress
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.pipeline_progress import read_progress
+from caughtup.models.records.topics import PIPELINE_PROGRESS
+from caughtup.models.state import ClusterState
 
 
-_decode = msgspec.json.Decoder(ProgressRecord).decode
-
-
-def pipeline_progress(app: faust.App, topic: faust.TopicT, progress: PipelineProgress) -> None:
+def pipeline_progress(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
     """Register the pipeline-progress agent: the newest of each stream, kept."""
 
     @app.agent(topic, name="pipeline_progress")
     async def apply(records: faust.StreamT[bytes]) -> None:
         async for event in records.events():
-            at_ms = int(event.message.timestamp * 1000)
-            apply_record(progress, event.key, event.value, at_ms)
+            apply_record(state, event.key, event.value, *times_of(event.message))
 
 
 def apply_record(
-    progress: PipelineProgress, key: bytes | None, value: bytes | None, at_ms: int
+    state: ClusterState,
+    key: bytes | None,
+    value: bytes | None,
+    at_ms: int,
+    clock_ms: int | None = None,
 ) -> None:
-    """Take one record of caughtup-pipeline-progress; a malformed one is logged and skipped.
+    """Take one record of caughtup-pipeline-progress, unless it is refused.
 
-    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended.
+    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended, and
+    ``clock_ms`` what to hold it against.
     """
-    try:
-        stream = (key or b"").decode()
-        told = None if value is None else stream_progress(value, at_ms)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        log.warning("skipped a record of the pipeline's progress, key %r: %s", key, error)
-        return
-    progress.apply(stream, told)
-
-
-def stream_progress(value: bytes, at_ms: int) -> StreamProgress:
-    """Read a record's value. Raises MsgspecError or RecursionError."""
-    return StreamProgress(heard_ms=at_ms, **msgspec.structs.asdict(_decode(value)))
+    with taking(state, PIPELINE_PROGRESS, key, clock_ms) as clock:
+        require_past(at_ms, clock)
+        stream, record = read_progress(key, value)
+        state.pipeline.apply(stream, None if record is None else record.to_progress(at_ms))
 
 
 def progress_rows(progress: PipelineProgress, now_ms: int) -> list[dict[str, Any]]:

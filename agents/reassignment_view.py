@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.reassignment_looks import Round
 from caughtup.agents.reassignment_rows import Movement, movement_line, worst_first
 from caughtup.agents.reassignments import apply_record
@@ -26,6 +27,7 @@ class ReassignmentView:
 
     def __init__(self, cluster: str) -> None:
         self._state = ClusterState(cluster, {})
+        FaultLog().attach(self._state)
         self._aged: frozenset[TopicPartition] = frozenset()
         self.missing: tuple[str, ...] = ()
 

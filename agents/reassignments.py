@@ -23,20 +23,18 @@ from caughtup.agents.protocol_decoding import words
 from caughtup.agents.reassignment_ends import Endings, KnownMovement
 from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_pace import Pace
-from caughtup.agents.reassignment_records import (
-    CLUSTER_KEY,
-    SCHEMA,
-    ClusterRecord,
-    ReassignmentRecord,
-    decode_cluster,
-    decode_partition,
-    encode,
-)
+from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
 from caughtup.agents.snapshot import read_topic
-from caughtup.agents.topics import REASSIGNMENTS, topic_name
+from caughtup.agents.topics import topic_name
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.records import cluster_looks
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.keys import encode_partition
+from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord, read_partition_look
+from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -60,37 +58,53 @@ def reassignments(
                 partition = apply_record(state, event.key, event.value)
                 if partition is not None:
                     for told in state.partition_movements.look(state.reassignments, partition):
-                        outbox.put(movements, str(partition).encode(), msgspec.json.encode(told))
+                        outbox.put(
+                            movements, encode_partition(partition), msgspec.json.encode(told)
+                        )
             await outbox.flush()
 
 
 def apply_record(
-    state: ClusterState, key: bytes | None, value: bytes | None
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
 ) -> TopicPartition | None:
-    """Take one record of caughtup-reassignments, and give the partition that it is about.
+    """Take one record of caughtup-reassignments, and return the partition that it is about.
 
-    A malformed one is logged and skipped.
+    None where it is about none, or refused. ``clock_ms``: what to hold its times against.
     """
-    if value is None:
-        return None
-    tracker = state.reassignments
-    try:
-        if key == CLUSTER_KEY:
-            tracker.apply_cluster(decode_cluster(value).to_look())
+    with taking(state, REASSIGNMENTS, key, clock_ms) as clock:
+        record = _read(key, value, clock)
+        if isinstance(record, ClusterRecord):
+            state.reassignments.apply_cluster(record.to_look())
+        elif record is not None:
+            _apply(state, record)
+            return record.topic_partition
+    return None
+
+
+def _read(
+    key: bytes | None, value: bytes | None, clock_ms: int
+) -> ClusterRecord | ReassignmentRecord | None:
+    """Decode a record; None for a tombstone. Raises RefusedError."""
+    if key == CLUSTER_KEY:
+        if value is None:
             return None
-        record = decode_partition(value)
-    except msgspec.MsgspecError as error:
-        log.warning("skipped a record of reassignments, key %r: %s", key, error)
-        return None
-    partition, as_of_ms = record.topic_partition, record.as_of_ms
+        cluster = read_cluster_look(value)
+        require_past(cluster.as_of_ms, clock_ms)
+        return cluster
+    _, record = read_partition_look(key, value)
+    if record is not None:
+        require_past(record.as_of_ms, clock_ms)
+    return record
+
+
+def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
+    tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
     if record.ended:
         tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
     elif record.unlisted:
         tracker.unlisted(partition, as_of_ms)
     else:
-        look = record.to_look()
-        tracker.apply(look, since_ms=record.since_ms, original=record.original)
-    return partition
+        tracker.apply(record.to_look(), since_ms=record.since_ms, original=record.original)
 
 
 class ReassignmentsProbe(Service):
@@ -145,9 +159,11 @@ class ReassignmentsProbe(Service):
 
     def _read(self) -> dict[TopicPartition, KnownMovement]:
         name = topic_name(self._settings, REASSIGNMENTS)
-        last = dict(read_topic(self._settings, name, Progress()))  # the last record of each key
-        last.pop(CLUSTER_KEY, None)
-        return dict(map(_known, filter(None, map(_moving, last.values()))))
+        moving: dict[TopicPartition, KnownMovement] = {}
+        for key, value in read_topic(self._settings, name, Progress()):
+            with taking(self._state, REASSIGNMENTS, key) as clock:
+                _take_up(moving, key, value, clock)
+        return moving
 
     async def _round(self, looks: ReassignmentLooks) -> float:
         """Look once, publish, and give the seconds to wait."""
@@ -170,7 +186,8 @@ class ReassignmentsProbe(Service):
 
     async def _publish(self, found: Round) -> None:
         cluster = ClusterRecord.from_look(found.cluster)
-        await self._topic.send(key=CLUSTER_KEY, value=encode(cluster))
+        value = cluster_looks.FORMAT.encode(cluster)
+        await self._topic.send(key=CLUSTER_KEY, value=value)
         turn = time.monotonic()
         for look in found.moving:
             await self._send(self._note(look))
@@ -215,13 +232,16 @@ class ReassignmentsProbe(Service):
                 ReassignmentRecord.from_look(known.look, known.since_ms, known.original)
             )
         replicas, isr = ((), ()) if shape is None else (shape.replicas, shape.isr)
-        record = ReassignmentRecord(SCHEMA, *partition, as_of_ms, replicas, isr=isr, ended=True)
+        record = ReassignmentRecord(
+            FORMAT.schema, *partition, as_of_ms, replicas, isr=isr, ended=True
+        )
         return [
-            await self._topic.send(key=record.key, value=value) for value in (encode(record), None)
+            await self._topic.send(key=record.key, value=value)
+            for value in (FORMAT.encode(record), None)
         ]
 
     async def _send(self, record: ReassignmentRecord) -> None:
-        await self._topic.send(key=record.key, value=encode(record))
+        await self._topic.send(key=record.key, value=FORMAT.encode(record))
 
     def _failed(self, error: Exception) -> None:
         if self._health.failed(PROBE):
@@ -229,17 +249,19 @@ class ReassignmentsProbe(Service):
             log.warning("looking at reassignments: %s", reason or type(error).__name__)
 
 
-def _moving(value: bytes | None) -> ReassignmentRecord | None:
-    """Give a record that was read back, None unless it is of a movement that goes on."""
-    if value is None:
-        return None
-    try:
-        record = decode_partition(value)
-    except msgspec.MsgspecError:
-        return None
-    return None if record.ended else record
-
-
-def _known(record: ReassignmentRecord) -> tuple[TopicPartition, KnownMovement]:
+def _take_up(
+    moving: dict[TopicPartition, KnownMovement],
+    key: bytes | None,
+    value: bytes | None,
+    clock_ms: int,
+) -> None:
+    """Take a record that was read back: movements that go on by the last of each partition's."""
+    if key == CLUSTER_KEY:
+        return
+    partition, record = read_partition_look(key, value)
+    if record is None or record.ended:
+        moving.pop(partition, None)
+        return
+    require_past(record.as_of_ms, clock_ms)
     since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
-    return record.topic_partition, KnownMovement(record.to_look(), since_ms, record.original)
+    moving[partition] = KnownMovement(record.to_look(), since_ms, record.original)

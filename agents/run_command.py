@@ -21,6 +21,7 @@ from caughtup.agents.application_states import apply_record as apply_application
 from caughtup.agents.connection import connect
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
+from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.progress import Progress
@@ -84,10 +85,11 @@ def prepare(settings: Settings) -> ClusterState:
     create_topics(settings)
     require_permissions(admin, settings)
     state = ClusterState(cluster, settings.parameters())
+    FaultLog().attach(state)
     for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
         take_published(state, key, value)
-    for _, value in read_topic(settings, topic_name(settings, MOVEMENTS), Progress()):
-        take_movement(state, value)
+    for key, value in read_topic(settings, topic_name(settings, MOVEMENTS), Progress()):
+        take_movement(state, key, value)
     for key, value in read_topic(settings, topic_name(settings, APPLICATION_STATES), Progress()):
         apply_application_state(state, key, value, 0)
     for key, value in read_topic(settings, topic_name(settings, END_OFFSETS), Progress()):

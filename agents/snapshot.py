@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from typing import Any
 
-import msgspec
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
@@ -25,21 +23,25 @@ from caughtup.agents.connection import bad_property, connect, unreachable
 from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
+from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.progress import Progress
 from caughtup.agents.readable_ends import ReadableEnds
+from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics import (
+from caughtup.agents.topics import CONSUMER_OFFSETS, topic_name
+from caughtup.models.application import TELLING_MS
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import PartitionMovementRecord, read_movement
+from caughtup.models.records.recommendations import read_recommendation_record
+from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
-    CONSUMER_OFFSETS,
     END_OFFSETS,
+    MOVEMENTS,
     RECOMMENDATIONS,
-    topic_name,
 )
-from caughtup.models.application import TELLING_MS
-from caughtup.models.errors import CaughtupError
-from caughtup.models.partition_movements import KIND as PARTITION_MOVEMENT
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import decode_batch
 
@@ -63,6 +65,7 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     """
     admin, cluster = connect(settings)
     state = ClusterState(cluster, settings.parameters())
+    FaultLog().attach(state)
     for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
         take_published(state, key, value)
     for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
@@ -115,29 +118,32 @@ def read_if_allowed(
         log.debug("%s", error)
 
 
-def take_published(state: ClusterState, key: bytes | None, value: bytes | None) -> None:
-    """Take one record of caughtup-recommended-assignments; a malformed one is skipped."""
-    if key is None or value is None:
-        return
-    try:
-        record = msgspec.json.decode(value, type=dict[str, Any])
-        state.applications.apply_published(key.decode(), record)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        log.warning("skipped a recommendation, key %r: %s", key, error)
+def take_published(
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
+) -> None:
+    """Take one record of caughtup-recommended-assignments, unless it is refused.
+
+    ``clock_ms``: what to hold its times against.
+    """
+    with taking(state, RECOMMENDATIONS, key, clock_ms) as clock:
+        group, record = read_recommendation_record(key, value, clock)
+        state.applications.apply_published(group, record)
 
 
-def take_movement(state: ClusterState, value: bytes | None) -> None:
-    """Take one record of caughtup-movements; a malformed one is skipped."""
-    if value is None:
-        return
-    try:
-        event = msgspec.json.decode(value, type=dict[str, Any])
-        if event.get("kind") == PARTITION_MOVEMENT:
-            state.partition_movements.restore(event)
+def take_movement(
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
+) -> None:
+    """Take one record of caughtup-movements, unless it is refused.
+
+    ``clock_ms``: what to hold its time against.
+    """
+    with taking(state, MOVEMENTS, key, clock_ms) as clock:
+        record = read_movement(key, value)
+        require_past(record.at_ms, clock)
+        if isinstance(record, PartitionMovementRecord):
+            state.partition_movements.restore(builtins_of(record))
         else:
-            state.applications.movements.restore(event)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, CaughtupError) as error:
-        log.warning("skipped an event of a movement: %s", error)
+            state.applications.movements.restore(builtins_of(record))
 
 
 def read_topic(

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 import faust
-import msgspec
 
 from caughtup.agents.recommend import Wakeup
-from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import TaskId
+from caughtup.agents.record_reading import taking, times_of
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.task_positions import read_position
+from caughtup.models.records.topics import TASK_POSITIONS
 from caughtup.models.state import ClusterState
-from caughtup.models.task_positions import ROLES, CopyKey, TaskPosition
-
-log = logging.getLogger(__name__)
-
-
-class PositionRecord(msgspec.Struct, omit_defaults=True):
-    """The value on caughtup-task-positions: lags in offsets, by changelog topic and in all."""
-
-    schema: int
-    role: str | None = None
-    lag: int | None = None
-    lags: dict[str, int | None] = {}
-
-
-_decode = msgspec.json.Decoder(PositionRecord).decode
-_decode_key = msgspec.json.Decoder(tuple[str, str, str]).decode
 
 
 def task_positions(
@@ -38,27 +21,23 @@ def task_positions(
     async def apply(records: faust.StreamT[bytes]) -> None:
         async for events in records.take_events(1_000, within=0.05):
             for event in events:
-                at_ms = int(event.message.timestamp * 1000)
-                apply_record(state, event.key, event.value, at_ms)
+                apply_record(state, event.key, event.value, *times_of(event.message))
             await wakeups.put(Wakeup.POSITIONS)
 
 
-def apply_record(state: ClusterState, key: bytes | None, value: bytes | None, at_ms: int) -> None:
-    """Take one record of caughtup-task-positions; a malformed one is logged and skipped.
+def apply_record(
+    state: ClusterState,
+    key: bytes | None,
+    value: bytes | None,
+    at_ms: int,
+    clock_ms: int | None = None,
+) -> None:
+    """Take one record of caughtup-task-positions, unless it is refused.
 
-    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended.
+    ``at_ms`` is the record's timestamp, which the broker gives it when it is appended, and
+    ``clock_ms`` what to hold it against.
     """
-    try:
-        group, process, name = _decode_key(key or b"")
-        copy = CopyKey(process, TaskId.parse(name))
-        if value is None:
-            state.positions.apply(group, copy, None)
-            return
-        record = _decode(value)
-        lags = {topic: lag for topic, lag in record.lags.items() if lag is not None}
-        if min(record.lag or 0, *lags.values(), 0) < 0 or record.role not in (*ROLES, None):
-            raise CaughtupError("bad_position", "neither a lag nor a role as they should be")
-    except (msgspec.MsgspecError, CaughtupError, ValueError, RecursionError) as error:
-        log.warning("skipped a record of task positions, key %r: %s", key, error)
-        return
-    state.positions.apply(group, copy, TaskPosition(record.role, record.lag, lags, at_ms))
+    with taking(state, TASK_POSITIONS, key, clock_ms) as clock:
+        require_past(at_ms, clock)
+        group, copy, record = read_position(key, value)
+        state.positions.apply(group, copy, None if record is None else record.to_position(at_ms))

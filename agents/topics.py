@@ -26,18 +26,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.settings import Settings
+from caughtup.models.records.topics import (
+    APPLICATION_STATES,
+    CATCH_UP_RATES,
+    END_OFFSETS,
+    LAG,
+    MOVEMENTS,
+    PIPELINE_PROGRESS,
+    REASSIGNMENTS,
+    RECOMMENDATIONS,
+    TASK_POSITIONS,
+)
 
 CONSUMER_OFFSETS = "__consumer_offsets"
-END_OFFSETS = "end-offsets"
-REASSIGNMENTS = "reassignments"
-RECOMMENDATIONS = "recommended-assignments"
-MOVEMENTS = "movements"
-LAG = "lag"
-TASK_POSITIONS = "task-positions"
-APPLICATION_STATES = "application-states"
-CATCH_UP_RATES = "catch-up-rates"
-PIPELINE_PROGRESS = "pipeline-progress"
-
 
 _METADATA_SECONDS = 10.0
 _POLL_SECONDS = 0.05

@@ -52,8 +52,11 @@ class Applications(Mapping[str, Application]):
         """Give what the settings say of an application, or nothing but Kafka's defaults."""
         return self._parameters.get(group) or ApplicationParameters()
 
-    def apply_published(self, group: str, record: Record) -> None:
-        """Take a recommendation that was published before this process started."""
+    def apply_published(self, group: str, record: Record | None) -> None:
+        """Take a recommendation that was published before this process started; None withdraws."""
+        if record is None:
+            self._published.pop(group, None)
+            return
         self._published.setdefault(group, deque(maxlen=_KEPT)).append(record)
 
     def apply_state(self, group: str, told: ApplicationState) -> None:

@@ -1,7 +1,8 @@
-"""models/ is pure: it loads without I/O, clocks, randomness or anybody else's package."""
+"""models/ is pure: it loads without I/O, clocks, randomness or, but for one, others' packages."""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -29,6 +30,11 @@ IMPURE = {
     "tempfile",
     "urllib.request",
 }
+
+#: Decodes what is on the service's own topics, and what it brings along.
+ALLOWED = {"msgspec", "typing_extensions"}
+#: Who may import it.
+RECORDS = ROOT / "models" / "records"
 
 IMPORT_ALL = """
 import json, pkgutil, sys
@@ -61,11 +67,26 @@ def test_every_module_of_the_models_can_be_imported(loaded: set[str]) -> None:
     assert names == {name for name in loaded if name.startswith("caughtup.models")}
 
 
-def test_the_models_load_nothing_but_the_standard_library_and_themselves(loaded: set[str]) -> None:
+def test_the_models_load_the_standard_library_themselves_and_msgspec(loaded: set[str]) -> None:
     roots = {name.split(".")[0] for name in loaded}
-    assert roots - sys.stdlib_module_names == {"caughtup"}
+    assert roots - sys.stdlib_module_names - ALLOWED == {"caughtup"}
     ours = {name for name in loaded if name.split(".")[0] == "caughtup"}
     assert {name for name in ours if not name.startswith("caughtup.models")} == {"caughtup"}
+
+
+def test_only_the_records_import_msgspec() -> None:
+    importing = {
+        file
+        for file in (ROOT / "models").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+        )
+        if name is not None and name.split(".")[0] in ALLOWED
+    }
+    assert importing
+    assert {file.parent for file in importing} == {RECORDS}
 
 
 def test_the_models_load_no_input_output_and_no_randomness(loaded: set[str]) -> None:
@@ -99,6 +120,7 @@ def refused(source: str, path: str) -> list[str]:
         "import aiokafka.errors\n",
         "from confluent_kafka import Consumer\n",
         "import faust\n",
+        "import msgspec\n",
         "import pyspark.sql\n",
         "from prometheus_client import Gauge\n",
         "import aiohttp\n",
@@ -113,7 +135,7 @@ def refused(source: str, path: str) -> list[str]:
         "from models import lag\n",
     ],
 )
-@pytest.mark.parametrize("path", ["models/new.py", "models/wire/new.py"])
+@pytest.mark.parametrize("path", ["models/new.py", "models/wire/new.py", "models/records/new.py"])
 def test_ruff_refuses_an_impure_import_anywhere_in_the_models(source: str, path: str) -> None:
     assert refused(source, path) == ["TID251"]
 

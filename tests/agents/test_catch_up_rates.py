@@ -1,9 +1,8 @@
-"""Records of caughtup-catch-up-rates: used while they come, skipped when they are malformed."""
+"""Records of caughtup-catch-up-rates: used while they come, refused when they are malformed."""
 
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -174,30 +173,31 @@ def in_minute(**fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("reason", "key", "value"),
     [
-        pytest.param(None, written(), id="no key"),
-        pytest.param(b"orders", written(), id="a key that isn't JSON"),
-        pytest.param(b'["orders"]', written(), id="a key with too few parts"),
-        pytest.param(b'["orders", "p", "01"]', written(), id="not a task"),
-        pytest.param(KEY, b"{", id="half a value"),
-        pytest.param(KEY, b"[" * 100_000, id="a nesting bomb"),
-        pytest.param(KEY, b"\xff", id="not UTF-8"),
-        pytest.param(KEY, changed(schema=2), id="a schema of a later release"),
-        pytest.param(KEY, changed(trigger_seconds=-1), id="a negative trigger"),
-        pytest.param(KEY, in_minute(seconds=0), id="a window of no time"),
-        pytest.param(KEY, in_minute(spread=-1), id="a negative spread"),
-        pytest.param(KEY, in_minute(position_per_second="fast"), id="a rate that is no number"),
-        pytest.param(KEY, changed(trigger_seconds=1e308), id="a trigger beyond all numbers"),
+        pytest.param("bad_key", None, written(), id="no key"),
+        pytest.param("bad_key", b"orders", written(), id="a key that isn't JSON"),
+        pytest.param("bad_key", b'["orders"]', written(), id="a key with too few parts"),
+        pytest.param("bad_key", b'["orders", "p", "01"]', written(), id="not a task"),
+        pytest.param("bad_key", KEY, changed(task="0_7"), id="of another task"),
+        pytest.param("bad_json", KEY, b"{", id="half a value"),
+        pytest.param("too_deep", KEY, b"[" * 10_000, id="a nesting bomb"),
+        pytest.param("bad_json", KEY, b"\xff", id="not UTF-8"),
+        pytest.param("other_schema", KEY, changed(schema=2), id="a schema of a later release"),
+        pytest.param("bad_type", KEY, changed(trigger_seconds=-1), id="a negative trigger"),
+        pytest.param("bad_type", KEY, in_minute(seconds=0), id="a window of no time"),
+        pytest.param("bad_type", KEY, in_minute(spread=-1), id="a negative spread"),
+        pytest.param("bad_type", KEY, in_minute(position_per_second="fast"), id="no number"),
+        pytest.param("bad_type", KEY, changed(trigger_seconds=1e308), id="beyond all numbers"),
     ],
 )
-def test_a_malformed_record_is_skipped_with_a_line_and_leaves_the_last_one(
-    key: bytes | None, value: bytes, caplog: pytest.LogCaptureFixture
+def test_a_malformed_record_is_refused_with_its_reason_and_leaves_the_last_one(
+    reason: str, key: bytes | None, value: bytes
 ) -> None:
     state = cluster_state()
     apply_record(state, KEY, written(7.0), START_MS)
-    with caplog.at_level(logging.WARNING):
-        apply_record(state, key, value, START_MS + 1)
-    assert len(caplog.records) == 1
+    apply_record(state, key, value, START_MS + 1)
+    assert state.refused.counts == {("catch-up-rates", reason): 1}
+    assert state.faults.newest() == []
     assert state.rates.newest_ms == START_MS
     assert state.rates.of(GROUP, START_MS)[COPY].per_second == 7.0

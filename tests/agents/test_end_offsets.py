@@ -1,16 +1,17 @@
-"""Records of caughtup-end-offsets: taken, forgotten, and skipped when they are malformed."""
+"""Records of caughtup-end-offsets: taken, forgotten, and refused when they are malformed."""
 
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import pytest
 
-from caughtup.agents.end_offsets import EndOffsetsRecord, apply_record
+from caughtup.agents.clock import now_ms
+from caughtup.agents.end_offsets import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
+from caughtup.models.records.end_offsets import EndOffsetsRecord
 from tests.support.streams import cluster_state
 
 PARTITION = TopicPartition("orders-in", 3)
@@ -46,7 +47,7 @@ def test_the_fields_are_those_that_are_written() -> None:
 
 def test_fields_of_a_later_version_are_passed_over() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(schema=2, leader_epoch=7))
+    apply_record(state, KEY, encoded(leader_epoch=7))
     assert state.ends.latest(PARTITION) is not None
 
 
@@ -60,31 +61,42 @@ def test_a_tombstone_forgets_the_partition_that_its_key_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("reason", "key", "value"),
     [
-        pytest.param(KEY, b"", id="empty"),
-        pytest.param(KEY, b"\xff\xfe", id="not UTF-8"),
-        pytest.param(KEY, b"[1, 2]", id="not an object"),
-        pytest.param(KEY, encoded()[:-1], id="cut short"),
-        pytest.param(KEY, encoded(end_offset="100"), id="a string for a number"),
-        pytest.param(KEY, encoded(end_offset=None), id="null"),
-        pytest.param(KEY, b'{"schema": 1, "topic": "orders-in"}', id="fields missing"),
-        pytest.param(KEY, b"[" * 100_000, id="nested deeply"),
-        pytest.param(None, None, id="a tombstone without a key"),
-        pytest.param(b"", None, id="a tombstone with an empty key"),
-        pytest.param(b"orders-in-x", None, id="a tombstone of no partition"),
-        pytest.param(b"\xff-1", None, id="a tombstone of no topic"),
+        pytest.param("bad_json", KEY, b"", id="empty"),
+        pytest.param("bad_json", KEY, b"\xff\xfe", id="not UTF-8"),
+        pytest.param("bad_type", KEY, b"[1, 2]", id="not an object"),
+        pytest.param("bad_json", KEY, encoded()[:-1], id="cut short"),
+        pytest.param("bad_type", KEY, encoded(end_offset="100"), id="a string for a number"),
+        pytest.param("bad_type", KEY, encoded(end_offset=None), id="null"),
+        pytest.param("bad_type", KEY, encoded(end_offset=2**63), id="beyond all offsets"),
+        pytest.param("bad_type", KEY, b'{"schema": 1, "topic": "orders-in"}', id="fields missing"),
+        pytest.param("too_deep", KEY, b"[" * 10_000, id="nested deeply"),
+        pytest.param("too_deep", KEY, b'{"later":' + b"[" * 10_000, id="nested deeply within"),
+        pytest.param("too_large", KEY, b"[" * 50_000, id="nested deeply and large"),
+        pytest.param("too_large", KEY, encoded(later="x" * 20_000), id="too large"),
+        pytest.param("other_schema", KEY, encoded(schema=99), id="another schema"),
+        pytest.param("bad_key", b"orders-in-4", encoded(), id="of another partition"),
+        pytest.param("from_the_future", KEY, encoded(as_of_ms=4_102_444_800_000), id="of 2100"),
+        pytest.param("bad_key", None, None, id="a tombstone without a key"),
+        pytest.param("bad_key", b"", None, id="a tombstone with an empty key"),
+        pytest.param("bad_key", b"orders-in-x", None, id="a tombstone of no partition"),
+        pytest.param("bad_key", b"\xff-1", None, id="a tombstone of no topic"),
     ],
 )
-def test_a_malformed_record_is_logged_in_one_line_and_skipped(
-    key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
+def test_a_malformed_record_is_refused_with_its_reason(
+    reason: str, key: bytes | None, value: bytes | None
 ) -> None:
     state = cluster_state()
-    with caplog.at_level(logging.WARNING):
-        apply_record(state, key, value)
+    apply_record(state, key, value)
     assert len(state.ends) == 0
-    (line,) = caplog.messages
-    assert "skipped a record of end offsets" in line
-    assert "\n" not in line
+    assert state.refused.counts == {("end-offsets", reason): 1}
+    assert state.faults.newest() == []
     apply_record(state, KEY, encoded())
+    assert len(state.ends) == 1
+
+
+def test_clocks_may_differ_by_minutes() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(as_of_ms=now_ms() + 60_000))
     assert len(state.ends) == 1

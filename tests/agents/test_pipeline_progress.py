@@ -1,9 +1,8 @@
-"""Records of caughtup-pipeline-progress: taken, withdrawn, skipped when malformed, and shown."""
+"""Records of caughtup-pipeline-progress: taken, withdrawn, refused when malformed, and shown."""
 
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from caughtup.agents.pipeline_metrics import pipeline_families
 from caughtup.agents.pipeline_progress import apply_record, progress_rows
 from caughtup.models.pipeline_progress import PipelineProgress, StreamProgress
+from tests.support.streams import cluster_state
 
 AT_MS = 9_000
 TOLD: dict[str, Any] = {
@@ -44,43 +44,49 @@ def samples(progress: PipelineProgress, now_ms: int) -> dict[tuple[str, ...], fl
 
 
 def test_what_a_stream_told_is_of_the_time_at_which_the_broker_got_it() -> None:
-    progress = PipelineProgress()
-    apply_record(progress, b"history", told(later_field="ignored"), AT_MS)
+    state = cluster_state()
+    progress = state.pipeline
+    apply_record(state, b"history", told(later_field="ignored"), AT_MS)
     ((name, one),) = progress.streams()
     assert (name, one.heard_ms) == ("history", AT_MS)
     assert one == StreamProgress("running", AT_MS, 10.0, 3, 0.5, 20, 40.0, 6, 1, 4)
-    apply_record(progress, b"history", None, AT_MS)
+    apply_record(state, b"history", None, AT_MS)
     assert list(progress.streams()) == []
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("reason", "key", "value"),
     [
-        (b"history", b"{"),
-        (b"history", b"[]"),
-        (b"history", told(state="dancing")),
-        (b"history", told(rows=-1)),
-        (b"history", told(batch_seconds="long")),
-        (b"history", b"[" * 100_000),
-        (b"\xff", told()),
+        ("bad_json", b"history", b"{"),
+        ("bad_type", b"history", b"[]"),
+        ("bad_type", b"history", told(state="dancing")),
+        ("bad_type", b"history", told(rows=-1)),
+        ("bad_type", b"history", told(rows=2**63)),
+        ("bad_type", b"history", told(batch_seconds="long")),
+        ("bad_type", b"history", b'{"state": "running"}'),
+        ("other_schema", b"history", told(schema=99)),
+        pytest.param("too_deep", b"history", b"[" * 10_000, id="nested deeply"),
+        pytest.param("too_large", b"history", told(why="x" * 70_000), id="too large"),
+        ("bad_key", b"\xff", told()),
+        ("bad_key", None, told()),
     ],
 )
-def test_a_malformed_record_is_logged_and_skipped(
-    key: bytes, value: bytes, caplog: pytest.LogCaptureFixture
+def test_a_malformed_record_is_refused_with_its_reason(
+    reason: str, key: bytes | None, value: bytes
 ) -> None:
-    progress = PipelineProgress()
-    apply_record(progress, b"rates", told(), AT_MS)
-    with caplog.at_level(logging.WARNING):
-        apply_record(progress, key, value, AT_MS)
-    assert [name for name, _ in progress.streams()] == ["rates"]
-    (record,) = caplog.records
-    assert "skipped a record of the pipeline's progress" in record.getMessage()
+    state = cluster_state()
+    apply_record(state, b"rates", told(), AT_MS)
+    apply_record(state, key, value, AT_MS)
+    assert [name for name, _ in state.pipeline.streams()] == ["rates"]
+    assert state.refused.counts == {("pipeline-progress", reason): 1}
+    assert state.faults.newest() == []
 
 
 def test_the_page_and_the_metrics_say_what_was_told_and_when() -> None:
-    progress = PipelineProgress()
-    apply_record(progress, b"rates", told(), AT_MS)
-    apply_record(progress, b"history", b'{"state": "failed", "why": "no space"}', AT_MS)
+    state = cluster_state()
+    progress = state.pipeline
+    apply_record(state, b"rates", told(), AT_MS)
+    apply_record(state, b"history", b'{"schema": 1, "state": "failed", "why": "no space"}', AT_MS)
     now_ms = AT_MS + 2_500
     shown = {k: v for k, v in TOLD.items() if k not in ("schema", "state", "trigger_seconds")}
     assert progress_rows(progress, now_ms) == [
@@ -107,8 +113,9 @@ def test_the_page_and_the_metrics_say_what_was_told_and_when() -> None:
 
 
 def test_a_stream_that_is_no_longer_heard_is_late() -> None:
-    progress = PipelineProgress()
-    apply_record(progress, b"rates", told(), AT_MS)
+    state = cluster_state()
+    progress = state.pipeline
+    apply_record(state, b"rates", told(), AT_MS)
     late_ms = AT_MS + 60_001
     assert progress_rows(progress, late_ms)[0]["status"] == "late"
     assert samples(progress, late_ms)["status", "rates", "late"] == 1

@@ -1,24 +1,19 @@
-"""Records of caughtup-reassignments: taken, ended, and skipped when they are malformed."""
+"""Records of caughtup-reassignments: taken, ended, and refused when they are malformed."""
 
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import msgspec
 import pytest
 
-from caughtup.agents.reassignment_records import (
-    CLUSTER_KEY,
-    ClusterRecord,
-    ReassignmentRecord,
-    encode,
-)
 from caughtup.agents.reassignments import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.partition_looks import ReassignmentRecord
 from tests.support.streams import cluster_state
 
 PARTITION = TopicPartition("orders", 0)
@@ -91,31 +86,31 @@ def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
+    ("reason", "value"),
     [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"\xff", id="not UTF-8"),
-        pytest.param(b"7", id="not an object"),
-        pytest.param(encoded()[:-1], id="cut short"),
-        pytest.param(encoded(replicas="3,1"), id="a string for broker ids"),
-        pytest.param(encoded(replicas=[None]), id="no broker id"),
-        pytest.param(encoded(log_ends={"leader": 5}), id="log ends of no broker"),
-        pytest.param(encoded(as_of_ms=None), id="null"),
-        pytest.param(b'{"schema": 1, "topic": "orders"}', id="fields missing"),
-        pytest.param(b"[" * 100_000, id="nested deeply"),
+        pytest.param("bad_json", b"", id="empty"),
+        pytest.param("bad_json", b"\xff", id="not UTF-8"),
+        pytest.param("bad_type", b"7", id="not an object"),
+        pytest.param("bad_json", encoded()[:-1], id="cut short"),
+        pytest.param("bad_type", encoded(replicas="3,1"), id="a string for broker ids"),
+        pytest.param("bad_type", encoded(replicas=[None]), id="no broker id"),
+        pytest.param("bad_type", encoded(log_ends={"leader": 5}), id="log ends of no broker"),
+        pytest.param("bad_type", encoded(log_ends={"1": 2**63}), id="beyond all offsets"),
+        pytest.param("bad_type", encoded(as_of_ms=None), id="null"),
+        pytest.param("bad_type", b'{"schema": 1, "topic": "orders"}', id="fields missing"),
+        pytest.param("too_deep", b"[" * 10_000, id="nested deeply"),
+        pytest.param("other_schema", encoded(schema=99), id="another schema"),
+        pytest.param("bad_key", encoded(partition=1), id="of another partition"),
+        pytest.param("from_the_future", encoded(as_of_ms=4_102_444_800_000), id="of 2100"),
     ],
 )
-def test_a_malformed_record_is_logged_in_one_line_and_skipped(
-    value: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_malformed_record_is_refused_with_its_reason(reason: str, value: bytes) -> None:
     state = cluster_state()
-    with caplog.at_level(logging.WARNING):
-        apply_record(state, KEY, value)
+    assert apply_record(state, KEY, value) is None
     assert state.reassignments.moving == {}
-    (line,) = caplog.messages
-    assert "skipped a record of reassignments, key b'orders-0'" in line
-    assert "\n" not in line
-    apply_record(state, KEY, encoded())
+    assert state.refused.counts == {("reassignments", reason): 1}
+    assert state.faults.newest() == []
+    assert apply_record(state, KEY, encoded()) == PARTITION
     assert list(state.reassignments.moving) == [PARTITION]
 
 
@@ -139,18 +134,23 @@ def test_a_movement_that_is_not_listed_propagates_until_it_is_again() -> None:
 def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
     state = cluster_state()
     look = ClusterLook(7, {1: BrokerLook(fenced=True)}, missing=("sizes on broker 1: hm",))
-    apply_record(state, CLUSTER_KEY, encode(ClusterRecord.from_look(look)))
+    apply_record(state, CLUSTER_KEY, msgspec.json.encode(ClusterRecord.from_look(look)))
     assert state.reassignments.cluster == look
     assert state.reassignments.moving == {}
 
 
-@pytest.mark.parametrize("value", [b"", b"{}", b'{"schema": 2, "as_of_ms": 7, "brokers": 3}'])
-def test_a_malformed_look_at_the_cluster_is_skipped(
-    value: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize(
+    ("reason", "value"),
+    [
+        ("bad_json", b""),
+        ("bad_type", b"{}"),
+        ("bad_type", b'{"schema": 2, "as_of_ms": 7, "brokers": 3}'),
+        ("other_schema", b'{"schema": 3, "as_of_ms": 7}'),
+        ("from_the_future", b'{"schema": 2, "as_of_ms": 4102444800000}'),
+    ],
+)
+def test_a_malformed_look_at_the_cluster_is_refused(reason: str, value: bytes) -> None:
     state = cluster_state()
-    with caplog.at_level(logging.WARNING):
-        apply_record(state, CLUSTER_KEY, value)
+    apply_record(state, CLUSTER_KEY, value)
     assert state.reassignments.cluster is None
-    (line,) = caplog.messages
-    assert "skipped a record of reassignments, key b'_cluster'" in line
+    assert state.refused.counts == {("reassignments", reason): 1}

@@ -14,9 +14,10 @@ from rich.console import Console
 from caughtup.agents import reassignment_view
 from caughtup.agents.cli import main
 from caughtup.agents.reassignment_looks import Round
-from caughtup.agents.reassignment_records import CLUSTER_KEY, ClusterRecord, ReassignmentRecord
 from caughtup.agents.reassignment_view import ReassignmentView
 from caughtup.agents.reassignments_command import rendered
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.partition_looks import ReassignmentRecord
 from tests.support.reassigning import (
     APART_MS,
     DEAD,

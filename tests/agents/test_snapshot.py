@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 
 import pytest
 from confluent_kafka import KafkaError
 
 from caughtup.agents.settings import Settings
 from caughtup.agents.snapshot import take_movement, take_published, unreachable
+from tests.support.own_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
 from tests.support.streams import read as read_records
 
@@ -29,46 +29,39 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("reason", "key", "value"),
     [
-        pytest.param(GROUP.encode(), b"", id="empty"),
-        pytest.param(GROUP.encode(), b"\xff", id="not UTF-8"),
-        pytest.param(GROUP.encode(), b"{", id="cut short"),
-        pytest.param(GROUP.encode(), b"[]", id="an array"),
-        pytest.param(GROUP.encode(), b"7", id="a number"),
-        pytest.param(GROUP.encode(), b"null", id="null"),
-        pytest.param(GROUP.encode(), b"[" * 100_000, id="nested deeply"),
-        pytest.param(b"\xff", b"{}", id="a key that is not UTF-8"),
+        pytest.param("bad_json", GROUP.encode(), b"", id="empty"),
+        pytest.param("bad_json", GROUP.encode(), b"\xff", id="not UTF-8"),
+        pytest.param("bad_json", GROUP.encode(), b"{", id="cut short"),
+        pytest.param("bad_type", GROUP.encode(), b"[]", id="an array"),
+        pytest.param("bad_type", GROUP.encode(), b"7", id="a number"),
+        pytest.param("bad_type", GROUP.encode(), b"null", id="null"),
+        pytest.param("bad_type", GROUP.encode(), b'{"generation": 7}', id="somebody else's"),
+        pytest.param("other_schema", GROUP.encode(), b'{"schema": 99}', id="another schema"),
+        pytest.param("too_deep", GROUP.encode(), b"[" * 10_000, id="nested deeply"),
+        pytest.param("bad_key", b"\xff", b"{}", id="a key that is not UTF-8"),
+        pytest.param("bad_key", None, b"{}", id="no key"),
     ],
 )
-def test_a_malformed_one_is_logged_in_one_line_and_the_generation_decided(
-    key: bytes, value: bytes, caplog: pytest.LogCaptureFixture
+def test_a_malformed_one_is_refused_and_the_generation_decided(
+    reason: str, key: bytes | None, value: bytes
 ) -> None:
     state = cluster_state()
     known_ends(state)
-    with caplog.at_level(logging.WARNING):
-        take_published(state, key, value)
-    (line,) = caplog.messages
-    assert "skipped a recommendation" in line
-    assert "\n" not in line
+    take_published(state, key, value)
+    assert state.refused.counts == {("recommended-assignments", reason): 1}
     read_records(state, generation(7, *WARMING))
     assert len(list(state.decide(START_MS))) == 1
 
 
-@pytest.mark.parametrize(("key", "value"), [(None, b"{}"), (b"orders", None), (None, None)])
-def test_tombstones_and_records_without_a_key_say_nothing(
-    key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    state = cluster_state()
-    take_published(state, key, value)
-    assert caplog.messages == []
-
-
-@pytest.mark.parametrize("value", [b"{}", b'{"generation": 7}', b'{"generation": "7"}'])
-def test_an_object_of_somebody_else_is_passed_over(value: bytes) -> None:
+def test_a_tombstone_withdraws_what_was_published() -> None:
+    record, _ = recommended(7)
     state = cluster_state()
     known_ends(state)
-    take_published(state, GROUP.encode(), value)
+    take_published(state, GROUP.encode(), json.dumps(record).encode())
+    take_published(state, GROUP.encode(), None)
+    assert state.refused.counts == {}
     read_records(state, generation(7, *WARMING))
     assert len(list(state.decide(START_MS))) == 1
 
@@ -90,13 +83,13 @@ def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(code: int, w
     assert "\n" not in message
 
 
-def test_events_of_partitions_movements_are_read_back_and_malformed_ones_skipped(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused() -> None:
     state = cluster_state()
     event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
     event |= {"from": [1], "to": [2], "at_ms": 5}
-    for value in (json.dumps(event).encode(), json.dumps(event | {"to": 2}).encode(), b"[]", None):
-        take_movement(state, value)
+    future = json.dumps(event | {"at_ms": 4_102_444_800_000}).encode()
+    bad = (json.dumps(event | {"to": 2}).encode(), b"[]", None, future)
+    for value in (json.dumps(event).encode(), *bad):
+        take_movement(state, b"t-3", value)
     assert state.partition_movements.on_their_way() == [event]
-    assert len(caplog.records) == 2
+    assert state.refused.of("movements") == len(bad)

@@ -1,9 +1,8 @@
-"""Records of caughtup-task-positions: taken, withdrawn, and skipped when they are malformed."""
+"""Records of caughtup-task-positions: taken, withdrawn, and refused when they are malformed."""
 
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -61,27 +60,38 @@ def test_a_tombstone_withdraws_the_report() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("reason", "key", "value"),
     [
-        pytest.param(None, encoded(), id="no key"),
-        pytest.param(b"orders", encoded(), id="a key that isn't JSON"),
-        pytest.param(b'["orders", "p"]', encoded(), id="a key with too few parts"),
-        pytest.param(b'["orders", "p", "01"]', encoded(), id="not a task"),
-        pytest.param(KEY, b"{", id="half a value"),
-        pytest.param(KEY, b"[" * 100_000, id="a nesting bomb"),
-        pytest.param(KEY, b"\xff", id="not UTF-8"),
-        pytest.param(KEY, encoded(lag=-1), id="a negative lag"),
-        pytest.param(KEY, encoded(lags={"t": -3}), id="a negative lag of a changelog"),
-        pytest.param(KEY, encoded(lag="40"), id="a lag that is no number"),
-        pytest.param(KEY, encoded(role="boss"), id="an unheard-of role"),
+        pytest.param("bad_key", None, encoded(), id="no key"),
+        pytest.param("bad_key", b"orders", encoded(), id="a key that isn't JSON"),
+        pytest.param("bad_key", b'["orders", "p"]', encoded(), id="a key with too few parts"),
+        pytest.param("bad_key", b'["orders", "p", "01"]', encoded(), id="not a task"),
+        pytest.param("bad_key", KEY, encoded(group="others"), id="of another group"),
+        pytest.param("bad_json", KEY, b"{", id="half a value"),
+        pytest.param("too_deep", KEY, b"[" * 10_000, id="a nesting bomb"),
+        pytest.param("bad_json", KEY, b"\xff", id="not UTF-8"),
+        pytest.param("bad_type", KEY, encoded(lag=-1), id="a negative lag"),
+        pytest.param("bad_type", KEY, encoded(lag=2**63), id="a lag beyond all offsets"),
+        pytest.param("bad_type", KEY, encoded(lags={"t": -3}), id="a negative lag of a changelog"),
+        pytest.param("bad_type", KEY, encoded(lag="40"), id="a lag that is no number"),
+        pytest.param("bad_type", KEY, encoded(role="boss"), id="an unheard-of role"),
+        pytest.param("other_schema", KEY, encoded(schema=99), id="another schema"),
     ],
 )
-def test_a_malformed_record_is_skipped_with_a_line_and_leaves_the_last_one(
-    key: bytes | None, value: bytes, caplog: pytest.LogCaptureFixture
+def test_a_malformed_record_is_refused_with_its_reason_and_leaves_the_last_one(
+    reason: str, key: bytes | None, value: bytes
 ) -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded(), 1_000)
-    with caplog.at_level(logging.WARNING):
-        apply_record(state, key, value, 2_000)
-    assert len(caplog.records) == 1
+    apply_record(state, key, value, 2_000)
+    assert state.refused.counts == {("task-positions", reason): 1}
+    assert state.faults.newest() == []
     assert state.positions.of(GROUP)[COPY].at_ms == 1_000
+
+
+def test_a_report_whose_timestamp_somebody_chose_is_not_from_the_future() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(), 400_000, 1_000)
+    assert state.refused.counts == {("task-positions", "from_the_future"): 1}
+    apply_record(state, KEY, encoded(), 400_000, 400_000)  # as the broker stamped it
+    assert state.positions.of(GROUP)[COPY].at_ms == 400_000

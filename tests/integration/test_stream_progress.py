@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.streaming.query import StreamingQuery
 
-from caughtup.agents.pipeline_progress import stream_progress
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.jars import ensure_spark_jars
 from caughtup.demo.load import produce
 from caughtup.models.errors import CaughtupError
 from caughtup.models.pipeline_progress import StreamProgress
+from caughtup.models.records.pipeline_progress import FORMAT
 from caughtup.pipelines.kafka_options import source_options
 from caughtup.pipelines.session import spark_session
 from caughtup.pipelines.stream_progress import Reporter, report_progress
@@ -65,7 +65,7 @@ def read(cluster: EmbeddedCluster) -> Iterator[Callable[[str], list[StreamProgre
                 assert message.key() == b"readings"
                 value = message.value()
                 assert value is not None
-                told.append(stream_progress(value, message.timestamp()[1]))
+                told.append(FORMAT.decode(value).to_progress(message.timestamp()[1]))
         return told
 
     yield read

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from caughtup.agents.end_offsets import EndOffsetsRecord
-from caughtup.agents.reassignment_records import CLUSTER_KEY, ClusterRecord, ReassignmentRecord
 from caughtup.models.controllers import target
 from caughtup.models.partition_movements import PartitionMovements
 from caughtup.models.reassignment import ReassignmentTracker
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.end_offsets import EndOffsetsRecord
+from caughtup.models.records.partition_looks import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.own_records import decode_own
 from caughtup.pipelines.own_schema import KINDS

@@ -6,32 +6,30 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.agents.reassignment_records import (
-    CLUSTER_KEY,
-    ClusterRecord,
-    ReassignmentRecord,
-    decode_cluster,
-    decode_partition,
-    encode,
-)
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook, TopicThrottle
-from tests.models.wire.strategies import thorough
+from caughtup.models.records import cluster_looks, partition_looks
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records.fields import LATEST_MS
+from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from tests.models.wire.strategies import thorough, topics
 
 NUMBERS = st.integers(0, 2**63 - 1)
 MAYBE = st.none() | NUMBERS
+TIMES = st.integers(0, LATEST_MS)
+MAYBE_INT = st.none() | st.integers(0, 2**31 - 1)
 BROKERS = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
 BY_BROKER = st.dictionaries(st.integers(0, 2**31 - 1), NUMBERS, max_size=4)
 LOOKS = st.builds(
     PartitionLook,
-    st.builds(TopicPartition, st.text(max_size=9), st.integers(0, 2**31 - 1)),
+    st.builds(TopicPartition, topics, st.integers(0, 2**31 - 1)),
     BROKERS,
     BROKERS,
     BROKERS,
     BROKERS,
-    MAYBE,
-    NUMBERS,
-    MAYBE,
+    MAYBE_INT,
+    TIMES,
+    MAYBE_INT,
     BROKERS,
     BY_BROKER,
     BY_BROKER,
@@ -49,14 +47,14 @@ BROKER_LOOKS = st.builds(
 )
 CLUSTER_LOOKS = st.builds(
     ClusterLook,
-    NUMBERS,
+    TIMES,
     st.none() | st.dictionaries(st.integers(0, 2**31 - 1), BROKER_LOOKS, max_size=3),
-    MAYBE,
-    MAYBE,
+    MAYBE_INT,
+    MAYBE_INT,
     st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
     st.booleans(),
     st.dictionaries(
-        st.text(max_size=9),
+        topics,
         st.builds(TopicThrottle, st.text(max_size=9), st.text(max_size=9)),
         max_size=3,
     ),
@@ -65,14 +63,15 @@ CLUSTER_LOOKS = st.builds(
 
 
 @thorough
-@given(look=LOOKS, since_ms=MAYBE, original=st.none() | BROKERS)
+@given(look=LOOKS, since_ms=st.none() | TIMES, original=st.none() | BROKERS)
 def test_a_look_at_a_partition(
     look: PartitionLook, since_ms: int | None, original: tuple[int, ...] | None
 ) -> None:
     written = ReassignmentRecord.from_look(look, since_ms, original)
-    read = decode_partition(encode(written))
+    partition, read = read_partition_look(written.key, partition_looks.FORMAT.encode(written))
+    assert read is not None
     assert (read.to_look(), read.since_ms, read.original) == (look, since_ms, original)
-    assert read.topic_partition == look.partition
+    assert read.topic_partition == look.partition == partition
     assert read.key == str(look.partition).encode() != CLUSTER_KEY
     assert not read.ended
     assert not read.unlisted
@@ -81,17 +80,19 @@ def test_a_look_at_a_partition(
 @thorough
 @given(look=CLUSTER_LOOKS)
 def test_a_look_at_the_cluster(look: ClusterLook) -> None:
-    assert decode_cluster(encode(ClusterRecord.from_look(look))).to_look() == look
+    written = cluster_looks.FORMAT.encode(ClusterRecord.from_look(look))
+    assert read_cluster_look(written).to_look() == look
 
 
 def test_what_could_not_be_had_is_absent() -> None:
     look = ClusterLook(7, brokers={1: BrokerLook()})
-    found = msgspec.json.decode(encode(ClusterRecord.from_look(look)))
+    found = msgspec.json.decode(cluster_looks.FORMAT.encode(ClusterRecord.from_look(look)))
     assert found == {"schema": 2, "as_of_ms": 7, "brokers": {"1": {}}}
 
 
 def test_a_record_from_before_is_still_read() -> None:
     old = b'{"schema":1,"topic":"a","partition":3,"as_of_ms":7,"replicas":[2,1],"adding":[2]}'
-    read = decode_partition(old)
+    _, read = read_partition_look(b"a-3", old)
+    assert read is not None
     assert read.to_look() == PartitionLook(TopicPartition("a", 3), (2, 1), (2,), (), (), None, 7)
     assert read.since_ms is None

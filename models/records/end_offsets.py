@@ -1,0 +1,81 @@
+"""caughtup-end-offsets: where each partition's log ended, and when that was seen."""
+
+from __future__ import annotations
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.records.decoding import RecordFormat, require_agreement
+from caughtup.models.records.fields import Offset, Partition, Record, TimeMs, Topic, TopicId
+from caughtup.models.records.keys import decode_partition, encode_partition
+
+
+class EndOffsetsRecord(Record):
+    """A look at a partition's end; a tombstone is of a partition that is gone.
+
+    Offsets, and when they were asked for (ms). ``readable_end_offset``: where the last readable
+    record ends, null where nobody looked. ``topic_id``: 32 hexadecimal digits, where somebody has
+    to know.
+    """
+
+    topic: Topic
+    partition: Partition
+    start_offset: Offset
+    last_stable_offset: Offset
+    end_offset: Offset
+    as_of_ms: TimeMs
+    readable_end_offset: Offset | None = None
+    topic_id: TopicId | None = None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition that it is about."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def key(self) -> bytes:
+        """The key that it is written under."""
+        return encode_partition(self.topic_partition)
+
+    @classmethod
+    def from_ends(
+        cls, partition: TopicPartition, ends: EndOffsets, topic_id: bytes | None = None
+    ) -> EndOffsetsRecord:
+        """Write a look down."""
+        return cls(
+            FORMAT.schema,
+            *partition,
+            ends.start_offset,
+            ends.last_stable_offset,
+            ends.end_offset,
+            ends.as_of_ms,
+            ends.readable_end_offset,
+            topic_id.hex() if topic_id else None,
+        )
+
+    def to_ends(self) -> EndOffsets:
+        """Return the look that was written down."""
+        return EndOffsets(
+            self.start_offset,
+            self.last_stable_offset,
+            self.end_offset,
+            self.as_of_ms,
+            self.readable_end_offset,
+        )
+
+
+FORMAT = RecordFormat(EndOffsetsRecord, schemas=(1,), most_bytes=16 << 10)
+
+
+def read_end_offsets(
+    key: bytes | None, value: bytes | None
+) -> tuple[TopicPartition, EndOffsetsRecord | None]:
+    """Decode a record: which partition, and the look at it; None: it is gone.
+
+    Raises RefusedError.
+    """
+    partition = decode_partition(key)
+    if value is None:
+        return partition, None
+    record = FORMAT.decode(value)
+    require_agreement(partition, record.topic_partition)
+    return partition, record

@@ -1,0 +1,70 @@
+"""caughtup-task-positions: how far applications say that their copies are, between rebalances."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from caughtup.models.records.decoding import RecordFormat, require_agreement
+from caughtup.models.records.fields import (
+    ABSENT,
+    Absent,
+    Group,
+    Name,
+    Offset,
+    Process,
+    Record,
+    Task,
+    TimeMs,
+    Topic,
+    no_entries,
+)
+from caughtup.models.records.keys import decode_copy
+from caughtup.models.task_positions import CopyKey, TaskPosition
+
+
+class PositionRecord(Record, omit_defaults=True):
+    """A process's report of one of its copies; a tombstone is of a copy that is no longer there.
+
+    ``lag``: in offsets, over all of the task's changelogs, absent if one isn't known. ``lags``:
+    of each changelog topic, null where it isn't known yet; ``leads``: how far it is from the
+    log's start. ``at_ms``: when it was so, by the application's clock; the broker's timestamp of
+    the record is what counts.
+    """
+
+    group: Group | Absent = ABSENT
+    process: Process | Absent = ABSENT
+    client_id: Name | Absent = ABSENT
+    task: Task | Absent = ABSENT
+    role: Literal["active", "restoring", "standby"] | None = None
+    lag: Offset | None = None
+    lags: dict[Topic, Offset | None] = no_entries()
+    leads: dict[Topic, Offset | None] = no_entries()
+    at_ms: TimeMs | Absent = ABSENT
+
+    def to_position(self, at_ms: int) -> TaskPosition:
+        """Return the report, of the time at which the broker wrote it down (ms)."""
+        lags = {topic: lag for topic, lag in self.lags.items() if lag is not None}
+        return TaskPosition(self.role, self.lag, lags, at_ms)
+
+
+#: Two numbers for each of a task's changelogs.
+FORMAT = RecordFormat(PositionRecord, schemas=(1,), most_bytes=256 << 10)
+
+
+def read_position(
+    key: bytes | None, value: bytes | None
+) -> tuple[str, CopyKey, PositionRecord | None]:
+    """Decode a record: the group, which copy, and the report; None: it is no longer there.
+
+    Raises RefusedError.
+    """
+    group, copy = decode_copy(key)
+    if value is None:
+        return group, copy, None
+    record = FORMAT.decode(value)
+    told = (record.group, record.process, record.task)
+    known = (group, copy.process, str(copy.task))
+    for named, given in zip(known, told, strict=True):
+        if given is not ABSENT:
+            require_agreement(named, given)
+    return group, copy, record

@@ -1,0 +1,16 @@
+"""The service's own topics, by their names without the prefix that the settings give them."""
+
+from __future__ import annotations
+
+END_OFFSETS = "end-offsets"
+REASSIGNMENTS = "reassignments"
+RECOMMENDATIONS = "recommended-assignments"
+MOVEMENTS = "movements"
+LAG = "lag"
+TASK_POSITIONS = "task-positions"
+APPLICATION_STATES = "application-states"
+CATCH_UP_RATES = "catch-up-rates"
+PIPELINE_PROGRESS = "pipeline-progress"
+
+#: The prefix where nobody says otherwise.
+DEFAULT_PREFIX = "caughtup-"

@@ -1,0 +1,160 @@
+"""A good record of every topic of the service's own, and who reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.records.application_states import read_state
+from caughtup.models.records.catch_up_rates import read_rates
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.keys import encode_copy
+from caughtup.models.records.movements import read_movement
+from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from caughtup.models.records.pipeline_progress import read_progress
+from caughtup.models.records.recommendations import read_recommendation_record
+from caughtup.models.records.task_positions import read_position
+from tests.support.movements import CLUSTER, a_look
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    process,
+    read,
+)
+from tests.support.told import told_record
+
+#: When every one of them was written, and a good while before anybody reads them.
+WRITTEN_MS = START_MS + 60_000
+PROCESS = str(process(2))
+
+
+class OwnRecord(NamedTuple):
+    """A record: its topic, its key, its value as JSON's own values, and how it is read."""
+
+    name: str
+    topic: str
+    key: bytes
+    value: dict[str, Any]
+    read: Callable[[bytes | None, bytes | None], object]
+
+    @property
+    def encoded(self) -> bytes:
+        return json.dumps(self.value).encode()
+
+    def changed(self, **fields: Any) -> bytes:
+        """Give its value with some fields of its own replaced."""
+        return json.dumps({**self.value, **fields}).encode()
+
+
+def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Give a recommendation and the events that follow from it, as the service writes them."""
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(number, *WARMING))
+    (record,) = state.decide(START_MS + 20_000)
+    return json.loads(json.dumps(record)), state.applications.movement_events(START_MS + 20_001)
+
+
+def own_records() -> list[OwnRecord]:
+    """Give one of every form that there is."""
+    recommendation, events = recommended()
+    look = a_look(3, {4: 60_000, 5: 20_000})
+    ends = EndOffsetsRecord.from_ends(
+        TopicPartition("orders-in", 3), EndOffsets(5, 90, 100, WRITTEN_MS, 88), bytes(range(16))
+    )
+    copy = encode_copy(GROUP, PROCESS, "0_1")
+    named = {"group": GROUP, "process": PROCESS, "task": "0_1"}
+    joining = (Member("a", 1, ("0_0",), {"0_0": -2}, ("0_0",)), Member("b", 2))
+    told = told_record(*joining, given={1: (["0_0"], []), 2: ([], [])})
+    moved = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
+    window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
+    return [
+        OwnRecord(
+            "end offsets", "end-offsets", b"orders-in-3", builtins_of(ends), read_end_offsets
+        ),
+        OwnRecord(
+            "partition look",
+            "reassignments",
+            b"events-0",
+            builtins_of(ReassignmentRecord.from_look(look, 10_000, (1, 2, 3))),
+            read_partition_look,
+        ),
+        OwnRecord(
+            "cluster look",
+            "reassignments",
+            CLUSTER_KEY,
+            builtins_of(ClusterRecord.from_look(CLUSTER)),
+            lambda _, value: None if value is None else read_cluster_look(value),
+        ),
+        OwnRecord(
+            "recommendation",
+            "recommended-assignments",
+            GROUP.encode(),
+            recommendation,
+            lambda key, value: read_recommendation_record(key, value, WRITTEN_MS),
+        ),
+        OwnRecord("task movement", "movements", GROUP.encode(), events[0], read_movement),
+        OwnRecord(
+            "partition movement",
+            "movements",
+            b"t-3",
+            {**moved, "from": [1], "to": [2], "at_ms": 5},
+            read_movement,
+        ),
+        OwnRecord(
+            "task position",
+            "task-positions",
+            copy,
+            {
+                "schema": 1,
+                **named,
+                "client_id": "b",
+                "role": "standby",
+                "lag": 40,
+                "lags": {"orders-counts-changelog": 40},
+                "leads": {"orders-counts-changelog": 7},
+                "at_ms": WRITTEN_MS,
+            },
+            read_position,
+        ),
+        OwnRecord(
+            "application state",
+            "application-states",
+            GROUP.encode(),
+            told,
+            lambda key, value: read_state(key, value, WRITTEN_MS),
+        ),
+        OwnRecord(
+            "catch-up rates",
+            "catch-up-rates",
+            copy,
+            {
+                "schema": 1,
+                **named,
+                "as_of_ms": WRITTEN_MS,
+                "trigger_seconds": 10,
+                "windows": [window],
+            },
+            read_rates,
+        ),
+        OwnRecord(
+            "pipeline progress",
+            "pipeline-progress",
+            b"history",
+            {"schema": 1, "state": "running", "batch": 3, "rows": 20, "trigger_seconds": 10.0},
+            read_progress,
+        ),
+    ]
+
+
+OWN_RECORDS = own_records()
