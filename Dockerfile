@@ -2,22 +2,34 @@
 #   docker build -t caughtup .
 #   docker build -t caughtup-history --target history .
 
-FROM python:3.11-slim-bookworm AS build
-RUN python -m venv /opt/caughtup
+# The tag says what it is, the digest which one: `make pin` takes the newest.
+FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS interpreter
+
+# Whatever is fetched is named by a lock file with its hash. Wheels are made here, with tools that
+# are locked, too, and not by pip's own choice of them; what is installed comes from these alone.
+FROM interpreter AS build
+RUN python -m venv /opt/build && python -m venv /opt/caughtup
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE requirements.lock ./
+COPY requirements-build.lock requirements-service.lock requirements-history.lock ./
+RUN /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements-build.lock
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --require-hashes \
+    --wheel-dir /wheels -r requirements-service.lock
+COPY pyproject.toml README.md LICENSE ./
 COPY caughtup caughtup
 COPY agents agents
 COPY models models
 COPY pipelines pipelines
 COPY followers followers
 COPY demo demo
-# The versions of requirements.lock as constraints: the lock itself also holds what only tests need.
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
- && sed -E '/^ +--hash/d; s/ \\$//' requirements.lock > /wheels/constraints.txt \
- && /opt/caughtup/bin/pip install --no-cache-dir -c /wheels/constraints.txt /wheels/*.whl
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --no-deps --wheel-dir /wheels . \
+ && /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels/*.whl
 
-FROM python:3.11-slim-bookworm AS base
+FROM build AS build_history
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --require-hashes \
+    --wheel-dir /wheels-history -r requirements-history.lock \
+ && /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels-history/*.whl
+
+FROM interpreter AS base
 RUN useradd --system --uid 10001 --home-dir /var/lib/caughtup --create-home caughtup
 ENV PATH=/opt/caughtup/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /var/lib/caughtup
@@ -27,9 +39,7 @@ FROM base AS history
 RUN apt-get update \
  && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps \
  && rm -rf /var/lib/apt/lists/*
-COPY --from=build /opt/caughtup /opt/caughtup
-RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir -c /wheels/constraints.txt "$(echo /wheels/*.whl)[spark]"
+COPY --from=build_history /opt/caughtup /opt/caughtup
 # Spark's Kafka connector is fetched now, so that the job needs no network but Kafka's.
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
 RUN python -c "from caughtup.demo.jars import ensure_spark_jars; ensure_spark_jars()" \

@@ -9,7 +9,7 @@ SCENARIOS ?= 100000
 SEED ?= 1000000
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java prometheus demo follower test thorough unsteady proof lint types check lock clean
+.PHONY: help install java prometheus demo follower test thorough unsteady proof lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -58,10 +58,11 @@ types: install
 
 check: lint types test  ## Lint, types, tests
 
-lock:  ## Resolve requirements.lock again
-	@$(BIN)/python -m uv pip compile pyproject.toml --all-extras --group dev --generate-hashes \
-	  --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet --upgrade \
-	  -o requirements.lock
+lock:  ## Resolve requirements.lock again, and the images' parts of it
+	@sh scripts/lock.sh "$(PYTHON)" --upgrade
+
+pin:  ## Write the digests of the images that the Dockerfile and docker-compose.yml begin from
+	@sh scripts/pin_images.sh Dockerfile docker-compose.yml
 
 clean:  ## Remove .venv and what the tools leave
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

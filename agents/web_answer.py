@@ -36,7 +36,8 @@ async def send_whole(
     size = 0
     try:
         async for chunk in chunks:
-            held.append(chunk)
+            if chunk:  # an empty one would end the answer
+                held.append(chunk)
             size += len(chunk)
             if size > _HELD_BYTES:
                 break
@@ -49,10 +50,10 @@ async def send_whole(
     await response.prepare(request)
     try:
         async with asyncio.timeout(_SECONDS):
-            await response.write(b"".join(held))
-            held.clear()
+            while held:
+                await response.write(held.pop(0))
             async for chunk in chunks:
-                if chunk:  # an empty one would end the answer
+                if chunk:
                     await response.write(chunk)
     except (ConnectionError, TimeoutError):
         log.debug("%s was cut off: its reader left or is too slow", request.path)

@@ -15,6 +15,7 @@ import pytest
 
 from caughtup.agents.cli import main
 from caughtup.agents.settings import Settings
+from caughtup.agents.web_hosts import AllowedHosts
 from tests.observability.repository import ROOT, read_yaml
 
 COMPOSE: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")
@@ -74,10 +75,38 @@ def test_what_a_service_waits_for_exists_and_can_tell_that_it_is_healthy(name: s
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_images_have_exact_versions(name: str) -> None:
+def test_images_have_exact_versions_and_digests(name: str) -> None:
     service = SERVICES[name]
     if name not in BUILT:
-        assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
+        assert re.search(r":v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$", service["image"])
+
+
+def test_the_dockerfile_begins_from_one_image_by_its_digest() -> None:
+    bases = {base_of(stage) for stage in stages()} - set(stages())
+    (base,) = bases
+    assert re.fullmatch(r"python:3\.11-slim-bookworm@sha256:[0-9a-f]{64}", base)
+
+
+def test_whatever_is_fetched_is_named_by_a_lock_with_its_hash() -> None:
+    commands = re.findall(r"\bpip (?:install|wheel)\b[^&]*", DOCKERFILE)
+    assert commands
+    for command in commands:
+        local = "--no-index" in command or command.rstrip().endswith(" .")
+        assert ("--no-deps" if local else "--require-hashes") in command
+        # Else pip fetches what a package says it is built with, by no lock.
+        assert (
+            "--no-index" in command
+            or "build.lock" in command
+            or ("--no-build-isolation" in command)
+        )
+
+
+def test_prometheus_asks_for_the_service_by_a_name_that_is_allowed() -> None:
+    (job,) = read_yaml(ROOT / "prometheus" / "prometheus.yml")["scrape_configs"]
+    ((target,),) = (config["targets"] for config in job["static_configs"])
+    environment = SERVICES["caughtup"]["environment"]
+    settings = Settings(web_allowed_hosts=environment["CAUGHTUP_WEB_ALLOWED_HOSTS"])
+    assert AllowedHosts("0.0.0.0", settings.web_allowed_hosts).allows(target)
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))

@@ -25,7 +25,8 @@ class Prometheus:
     """Scrapes ``target`` (host:port) every second; it ends with ``processes``.
 
     Its configuration is prometheus/prometheus.yml with that target and shorter intervals; alerts
-    go to ``alertmanager`` (host:port), where one is given, by the rules in ``rules``.
+    go to ``alertmanager`` (host:port), where one is given, by the rules in ``rules``. ``job`` is
+    added to the scrape job.
     """
 
     def __init__(
@@ -35,12 +36,13 @@ class Prometheus:
         directory: Path,
         alertmanager: str | None = None,
         rules: Path = RULES,
+        **job: Any,
     ) -> None:
         program = shutil.which("prometheus")
         assert program, "prometheus is missing: apt-get install --no-install-recommends prometheus"
         (self._port,) = free_ports(1)
         config = directory / "prometheus.yml"
-        YAML(typ="safe", pure=True).dump(_configuration(target, alertmanager, rules), config)
+        YAML(typ="safe", pure=True).dump(_configuration(target, alertmanager, rules, job), config)
         self._process: Process = processes.start(
             "prometheus",
             [
@@ -99,7 +101,7 @@ class Prometheus:
         return body
 
 
-def _configuration(target: str, alertmanager: str | None, rules: Path) -> Any:
+def _configuration(target: str, alertmanager: str | None, rules: Path, more: dict[str, Any]) -> Any:
     configuration = read_yaml(ROOT / "prometheus" / "prometheus.yml")
     every = f"{SCRAPE_SECONDS}s"
     configuration["global"] |= {"scrape_interval": every, "evaluation_interval": every}
@@ -107,5 +109,5 @@ def _configuration(target: str, alertmanager: str | None, rules: Path) -> Any:
     (receiver,) = configuration["alerting"]["alertmanagers"]
     receiver["static_configs"] = [{"targets": [alertmanager] if alertmanager else []}]
     (job,) = configuration["scrape_configs"]
-    job["static_configs"] = [{"targets": [target]}]
+    job |= {**more, "static_configs": [{"targets": [target]}]}
     return configuration
