@@ -21,6 +21,8 @@ IMPORT_ALL = """
 import pkgutil, sys
 import caughtup.models
 for module in pkgutil.walk_packages(caughtup.models.__path__, "caughtup.models."):
+    if module.name.startswith("caughtup.models.records"):
+        continue  # needs msgspec, and nothing else of the models needs it
     __import__(module.name)
     print(module.name)
 print(caughtup.models.__file__)
@@ -128,7 +130,11 @@ def test_the_models_need_nothing_installed_but_python(
     run(*pip, "install", "--no-deps", "--no-index", "--no-compile", built[1], cwd=tmp_path)
     *imported, where = run(python, "-I", "-c", IMPORT_ALL, cwd=tmp_path).split()
     assert Path(where).is_relative_to(tmp_path / "empty")
-    models = {name for name in sources if name.startswith("caughtup/models/")}
+    models = {
+        name
+        for name in sources
+        if name.startswith("caughtup/models/") and not name.startswith("caughtup/models/records/")
+    }
     assert len(imported) == len([name for name in models if name.endswith(".py")]) - 1
     assert "caughtup.models.wire.batch" in imported
 

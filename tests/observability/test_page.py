@@ -213,7 +213,9 @@ async def test_a_broken_connection_is_told_the_last_state_stays_and_it_comes_bac
 
 async def test_a_reader_that_is_not_ready_is_told_with_what_is_left(page: Page) -> None:
     reader = {"records": 900, "lag": 12_345, "decode_errors": 2}
-    async with serving(state(ready=False, reader=reader)) as server:
+    async with serving(
+        state(ready=False, unready=["catching up: 12345 records"], reader=reader)
+    ) as server:
         await page.open(server.url)
         await page.until(f"{TEXT}.includes('Catching up with the log: 12,345 records to go')")
         text = await page.evaluate(TEXT)
