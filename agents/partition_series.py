@@ -135,14 +135,16 @@ def _members(state: ClusterState, groups: list[str], cluster: str) -> Iterator[s
 
 def _statuses(state: ClusterState, groups: list[str], cluster: str) -> Iterator[str]:
     yield _head(_STATUS, "How the group fares")
-    for group in groups:
+
+    def lines(group: str) -> Iterator[str]:
         judged = state.assessments.verdicts.get(group)
-        if judged is None:
-            continue
-        before = f'{_STATUS}{{{cluster},group="{escaped(group)}",status="'
-        yield "".join(
-            [f'{before}{status}"}} {int(judged.verdict == status)}\n' for status in SEVERITY]
-        )
+        if judged is not None:
+            before = f'{_STATUS}{{{cluster},group="{escaped(group)}",status="'
+            yield "".join(
+                [f'{before}{status}"}} {int(judged.verdict == status)}\n' for status in SEVERITY]
+            )
+
+    yield from of_each(state, groups, lines)
 
 
 def _task_lags(state: ClusterState, cluster: str) -> Iterator[str]:

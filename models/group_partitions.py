@@ -89,7 +89,8 @@ class GroupPartitions:
             _add(known, commit, ends.history(partition))
             return False
         history = CommitHistory(commit.offset, commit.commit_timestamp_ms, topic_id)
-        self._groups.setdefault(group, {})[self._key(partition)] = history
+        key = self._key(partition)  # first, so that a group is there with its commit or not at all
+        self._groups.setdefault(group, {})[key] = history
         return known is None
 
     def _delete(self, group: str, partition: TopicPartition) -> bool:

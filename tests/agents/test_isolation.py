@@ -1,0 +1,235 @@
+"""A group that can't be shown or written costs itself alone: /metrics, the page, the lag topic."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from confluent_kafka import Producer
+
+from caughtup.agents import copy_metrics, lag_topic, metrics, page_state, partition_series
+from caughtup.agents.group_labels import GroupLabels
+from caughtup.agents.health import Health
+from caughtup.agents.lag_topic import LagTopic
+from caughtup.agents.page_state import page_steps
+from caughtup.agents.settings import Settings
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import LONG_MAX, EndOffsets
+from caughtup.models.state import ClusterState
+from tests.support.reassigning import DEAD, SEEN_MS, reassigning
+from tests.support.scraping import scrape, text
+from tests.support.states import assess
+from tests.support.streams import (
+    START_MS,
+    TOLD,
+    WARMING,
+    commit,
+    generation,
+    known_ends,
+    read,
+)
+
+BAD, GOOD = "bad", "good"
+NOW_MS = START_MS + 20_000
+
+
+class BreaksError(Exception):
+    """What nobody thought of."""
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> ClusterState:
+    for module in (metrics, partition_series):
+        monkeypatch.setattr(module, "now_ms", lambda: NOW_MS)
+    state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
+    known_ends(state)
+    for group in (BAD, GOOD):
+        read(state, generation(1, *WARMING, group=group), commit(0, 40, group=group))
+    assert len(list(state.decide(START_MS + 1_000))) == 2
+    for group in (BAD, GOOD):
+        for _ in state.assess(group, NOW_MS):
+            pass
+    return state
+
+
+def breaks_for_bad(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    """Have a function raise whose arguments have the bad group among them."""
+    works = getattr(owner, name)
+
+    def breaks(*args: Any, **kwargs: Any) -> Any:
+        if BAD in [arg for arg in args if isinstance(arg, str)]:
+            raise BreaksError("nobody thought of it")
+        return works(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, breaks)
+
+
+def faults(state: ClusterState) -> set[tuple[str, str, str]]:
+    return {(fault.part, fault.subject, fault.cause) for fault in state.faults.newest()}
+
+
+def lines(state: ClusterState, **options: bool) -> list[str]:
+    """What there is to scrape, but for what is told of faults."""
+    return [line for line in text(state, **options).splitlines() if "fault" not in line]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (GroupLabels, "slices"),
+        (ClusterState, "task_rows"),
+        (partition_series, "escaped"),
+    ],
+)
+def test_a_scrape_has_the_lines_of_every_other_group(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    whole = lines(state, compatible=True)
+    with monkeypatch.context() as patch:
+        breaks_for_bad(patch, owner, name)
+        left = lines(state, compatible=True)
+    missing = set(whole) - set(left)
+    assert missing
+    assert [line for line in missing if f'"{BAD}"' not in line] == []
+    assert set(left) < set(whole)
+    assert faults(state) == {("metrics", BAD, "BreaksError")}
+    recent = scrape(state)["caughtup_recent_faults"]
+    assert list(recent) == [("BreaksError", "metrics", BAD)]
+    assert lines(state, compatible=True) == whole
+
+
+def test_an_application_that_cannot_be_counted_costs_itself_alone(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = lines(state)
+    monkeypatch.setattr(state.applications[BAD], "movement_counts", None)
+    state.watches[BAD].client_ids = {}
+    monkeypatch.setattr(state.watches[BAD], "probing", object())
+    missing = set(whole) - set(lines(state))
+    assert {line.partition("{")[0] for line in missing} >= {
+        "caughtup_task_status",
+        "caughtup_movements_total",
+        "caughtup_probing_rebalance_worthwhile",
+    }
+    assert [line for line in missing if f'"{BAD}"' not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "part"),
+    [
+        (metrics, "movement_families", "reassignments"),
+        (copy_metrics, "_plans", "copies"),
+        (metrics, "pipeline_families", "pipeline"),
+    ],
+)
+def test_families_that_break_leave_the_others_be(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, part: str
+) -> None:
+    def breaks(*_: Any) -> Any:
+        raise BreaksError
+        yield
+
+    monkeypatch.setattr(owner, name, breaks)
+    scraped = text(state)
+    assert "caughtup_group_lag_records{" in scraped
+    assert "caughtup_offsets_reader_ready{" in scraped
+    assert faults(state) == {("metrics", part, "BreaksError")}
+
+
+def test_a_movement_that_cannot_be_written_costs_itself_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = reassigning()
+    monkeypatch.setattr(metrics, "now_ms", lambda: SEEN_MS)
+    whole = lines(state)
+    monkeypatch.setattr(state.reassignments.moving[DEAD], "since_ms", None)
+    left = lines(state)
+    missing = set(whole) - set(left)
+    assert {line.partition("{")[0] for line in missing} == {"caughtup_reassignment_age_seconds"}
+    assert all('topic="dead"' in line for line in missing)
+
+
+def page(state: ClusterState) -> dict[str, Any]:
+    steps = page_steps(state, Health(ready=True), NOW_MS)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: dict[str, Any] = json.loads(msgspec.json.encode(done.value))
+            return found
+
+
+@pytest.mark.parametrize(
+    ("name", "group_shown", "application_shown"),
+    [("group_summary", False, True), ("application_view", True, False)],
+)
+def test_the_page_has_every_other_group_and_says_what_failed(
+    state: ClusterState,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    group_shown: bool,
+    application_shown: bool,
+) -> None:
+    breaks_for_bad(monkeypatch, page_state, name)
+    shown = page(state)
+    groups = {row["group"] for row in shown["groups"]}
+    applications = {row["group"] for row in shown["applications"]}
+    assert groups == {GOOD} | ({BAD} if group_shown else set())
+    assert applications == {GOOD} | ({BAD} if application_shown else set())
+    (fault,) = shown["faults"]
+    assert (fault["part"], fault["subject"], fault["cause"]) == ("page", BAD, "BreaksError")
+
+
+def test_a_group_that_json_cannot_tell_is_left_out_of_the_page(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = page_state.group_summary
+
+    def no_json(state: ClusterState, group: str) -> dict[str, Any]:
+        return works(state, group) | ({"lag": object()} if group == BAD else {})
+
+    monkeypatch.setattr(page_state, "group_summary", no_json)
+    assert [row["group"] for row in page(state)["groups"]] == [GOOD]
+
+
+def test_the_lags_of_a_group_add_up_to_no_more_than_an_offset(state: ClusterState) -> None:
+    for number in range(3):
+        ends = EndOffsets(0, LONG_MAX, LONG_MAX, START_MS)
+        state.apply_ends(TopicPartition("huge", number), ends)
+    read(state, *(commit(number, 0, topic="huge", group="far") for number in range(3)))
+    (row,) = [row for row in page(state)["groups"] if row["group"] == "far"]
+    assert row["lag"] == LONG_MAX
+
+
+class Written(Producer):
+    """A producer that has no brokers, and remembers what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__({"bootstrap.servers": "127.0.0.1:9", "log_level": 0})
+        self.records: dict[tuple[str, ...], Any] = {}
+
+    def produce(self, topic: str, value: bytes | None, key: bytes, **_: Any) -> None:
+        parts = tuple(map(str, json.loads(key)))
+        self.records[parts] = None if value is None else json.loads(value)
+
+
+async def test_a_group_whose_lines_cannot_be_made_has_none_on_the_lag_topic(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assess(state, NOW_MS)
+    topic = LagTopic(Settings(), state, Health(ready=True))
+    producer = Written()
+    assert await topic._round(producer)
+    written = dict(producer.records)
+    assert {key[0] for key, value in written.items() if value} == {BAD, GOOD}
+    with monkeypatch.context() as patch:
+        breaks_for_bad(patch, lag_topic, "task_lines")
+        producer.records.clear()
+        assert await topic._round(producer)
+    assert producer.records == {key: None for key in written if key[0] == BAD}
+    assert faults(state) == {("lag", BAD, "BreaksError")}
+    producer.records.clear()
+    assert await topic._round(producer)
+    assert producer.records == {key: value for key, value in written.items() if key[0] == BAD}
