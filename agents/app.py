@@ -21,6 +21,7 @@ from caughtup.agents.pipeline_progress import pipeline_progress
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
 from caughtup.agents.settings import Settings
+from caughtup.agents.supervisor import AgentSupervisor
 from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
     APPLICATION_STATES,
@@ -69,6 +70,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         topic_disable_leader=True,
         consumer_auto_offset_reset="earliest",
         broker_commit_interval=5.0,
+        agent_supervisor=AgentSupervisor,
         # After a crash the group lets the new process in this much later, at most.
         broker_session_timeout=15.0,
         broker_heartbeat_interval=3.0,
@@ -105,14 +107,15 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         movements,
         hurry,
     )
+    web = WebServer(settings, state, health)
+    # They stop in the opposite order: until the end it is told that the service isn't ready.
+    app.service(web)
     app.service(OffsetsReader(settings, health, changes))
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
     app.service(ReassignmentsProbe(settings, health, state, moving))
     app.service(Assessor(state, health, settings.reassignment_budget))
     if settings.lag_interval:
         app.service(LagTopic(settings, state, health))
-    web = WebServer(settings, state, health)
-    app.service(web)
     return Wired(app, state, health, web)
 
 

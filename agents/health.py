@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from caughtup.agents.pulses import Pulses
+
 #: What asks Kafka, or tells it, by itself, and can fail at it.
 PROBES = ("end_offsets", "lag", "offsets", "reassignments")
 
@@ -34,6 +36,8 @@ class Health:
     read_ms: int | None = None
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
+    #: By which a supervisor tells which parts stand still.
+    pulses: Pulses = field(default_factory=Pulses)
     _failing: set[str] = field(default_factory=set)
 
     @property

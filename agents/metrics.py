@@ -38,8 +38,9 @@ def exposition(
     """
     if health.is_alive:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
-    with state.faults.isolated(PART, "reassignments", now_ms()):
-        yield from movement_series(state, now_ms())
+    if health.broken is None:
+        with state.faults.isolated(PART, "reassignments", now_ms()):
+            yield from movement_series(state, now_ms())
     ending = b""
     for family in StateCollector(state, health).collect():
         text = b""
@@ -80,10 +81,12 @@ class StateCollector(Collector):
         """Give every family, those of groups only once the reader has caught up with the log."""
         state, now = self._state, now_ms()
         yield from self._own_health()
-        families = {
-            "reassignments": movement_families(state, now),
-            "pipeline": pipeline_families(state.cluster, state.pipeline, now),
-        }
+        families: dict[str, Iterator[Metric]] = {}
+        if self._health.broken is None:
+            families |= {
+                "reassignments": movement_families(state, now),
+                "pipeline": pipeline_families(state.cluster, state.pipeline, now),
+            }
         if self._health.is_alive:
             families |= {
                 "applications": self._applications(),

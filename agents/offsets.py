@@ -21,6 +21,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.offset_log import OffsetLog, few_collections
+from caughtup.agents.pulses import OFFSETS
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS
@@ -37,6 +38,8 @@ _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 1.0
 #: Unreadable records that the log tells of; the metrics count them all.
 _SAMPLES_A_MINUTE = 10
+#: Brokers that answered so lately would have sent what there is to read.
+_ANSWERS_MS = 5_000
 #: How often the log tells of a long start.
 _SAY_MS = 5_000
 
@@ -105,6 +108,11 @@ class Found(NamedTuple):
     behind: int
     answered_ms: int | None
 
+    def stands_still(self, now: int) -> bool:
+        """Tell whether there is something to read and nothing comes, though the brokers answer (ms)."""
+        answers = self.answered_ms is not None and now - self.answered_ms < _ANSWERS_MS
+        return answers and self.behind > 0 and not self.records
+
 
 def _read_at_start(offset_log: OffsetLog) -> Found:
     keys, values, errors = offset_log.poll(_POLL_SECONDS)
@@ -150,14 +158,17 @@ class OffsetsReader(Service):
                     await self._read(partial(asyncio.get_running_loop().run_in_executor, thread))
                 except KafkaException as error:
                     self._failed(error.args[0], "trying again")
+                    self._health.pulses.beat(OFFSETS)
                     await self.sleep(_RETRY_SECONDS)
         finally:
+            self._health.pulses.rest(OFFSETS)
             thread.shutdown(wait=False)
 
     async def _read(self, in_thread: Callable[..., Awaitable[Any]]) -> None:
         offset_log = await in_thread(OffsetLog, self._settings)
         try:
             while not await in_thread(offset_log.open):  # there is no such topic yet
+                self._health.pulses.beat(OFFSETS)
                 await self._announce()
                 await self.sleep(_RETRY_SECONDS)
                 if self.should_stop:
@@ -197,6 +208,8 @@ class OffsetsReader(Service):
         for batch in found.batches:
             await self._changes.put(batch)
         self._health.polled(found.answered_ms, found.behind)
+        if not found.stands_still(now_ms()):
+            self._health.pulses.beat(OFFSETS)
 
     async def _announce(self) -> None:
         if not self._announced:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import socket
 import sys
 from pathlib import Path
@@ -27,6 +26,7 @@ from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.snapshot import read_topic, take_movement, take_published
+from caughtup.agents.supervisor import Supervisor, describe
 from caughtup.agents.topics import (
     APPLICATION_STATES,
     END_OFFSETS,
@@ -70,13 +70,14 @@ def run(
     )
     set_up_logging(settings.log_level)
     require_free_port(settings)
-    state = prepare(settings)
-    try:
-        asyncio.run(serve(settings, state))
-    except OSError as error:
-        raise UserError(
-            f"cannot listen on {settings.web_host}:{settings.web_port}: {error}"
-        ) from None
+    with Supervisor() as supervisor:
+        try:
+            asyncio.run(serve(settings, prepare(settings), supervisor))
+        except click.ClickException:
+            raise
+        except Exception as error:
+            log.debug("the service broke", exc_info=error)
+            raise UserError(f"the service broke: {describe(error)}") from None
 
 
 def prepare(settings: Settings) -> ClusterState:
@@ -110,20 +111,27 @@ def require_permissions(admin: AdminClient, settings: Settings) -> None:
             raise UserError(f"missing: {refused}; `caughtup check` names all that is missing")
 
 
-async def serve(settings: Settings, state: ClusterState) -> None:
-    """Run the service until SIGINT or SIGTERM, or until a part of it breaks for good."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stop.set)
+async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor) -> None:
+    """Run the service until it is told to stop, or a part of it breaks for good.
+
+    Raises UserError when one did.
+    """
     with TemporaryDirectory(prefix="caughtup-") as scratch:
         wired = create_app(settings, state, Path(scratch))
-        try:
-            await _until_stopped(wired, stop)
-        finally:
-            await wired.app.stop()
-    if wired.app.crashed:
-        raise UserError(f"the service broke: {wired.app.crash_reason!r}")
+        async with supervisor.serving(wired.health) as stop:
+            try:
+                await _until_stopped(wired, stop)
+            except OSError as error:
+                raise UserError(
+                    f"cannot listen on {settings.web_host}:{settings.web_port}: {error}"
+                ) from None
+            finally:
+                if wired.app.crashed:
+                    supervisor.broke(describe(wired.app.crash_reason))
+                supervisor.end(1, "the service ends")
+                await wired.app.stop()
+    if wired.health.broken is not None:
+        raise UserError(f"the service broke: {wired.health.broken}")
 
 
 async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.agents.offset_log import SLICE_MESSAGES, few_collections
-from caughtup.agents.offsets import Restraint, split_generations
+from caughtup.agents.offsets import Found, Restraint, split_generations
 from caughtup.models.wire.batch import Record, decode_batch
 from tests.support.streams import (
     GROUP,
@@ -105,3 +106,19 @@ def test_garbage_is_searched_for_as_usual_afterwards() -> None:
             assert len([[] for _ in range(SLICE_MESSAGES)]) == SLICE_MESSAGES
         assert gc.get_stats()[0]["collections"] == collected
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize(
+    ("found", "stands_still"),
+    [
+        (Found([], 0, [], 5, 9_000), True),
+        (Found([], 1, [], 5, 9_000), False),
+        (Found([], 0, [], 0, 9_000), False),
+        (Found([], 0, [], 5, 1_000), False),  # the brokers are to blame
+        (Found([], 0, [], 5, None), False),
+    ],
+)
+def test_a_reader_stands_still_that_gets_nothing_of_brokers_that_answer(
+    found: Found, stands_still: bool
+) -> None:
+    assert found.stands_still(10_000) == stands_still

@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -104,6 +104,7 @@ class Service:
 
     A context manager: entering starts it and waits until it is ready. ``application_id`` is its
     own, and prefix of its topics, unless told otherwise, so that services don't share a group.
+    ``command`` is what is run in the place of ``caughtup``.
     """
 
     def __init__(
@@ -112,8 +113,10 @@ class Service:
         *,
         user: str | None = None,
         application_id: str | None = None,
+        command: Sequence[str] | None = None,
         **settings: object,
     ) -> None:
+        self._command = command or caughtup_command()
         self.application_id = application_id or f"caughtup-{uuid.uuid4().hex[:8]}"
         self.port = free_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}/"
@@ -145,11 +148,15 @@ class Service:
         """Give the full name of one of its own topics."""
         return f"{self.application_id}-{name}"
 
+    def begin(self) -> None:
+        """Start it, and don't wait for it."""
+        self._process = self._cluster.processes.start(
+            self.application_id, [*self._command, "run", "--config", self.settings_file]
+        )
+
     def start(self) -> None:
         """Start it and wait until it is ready."""
-        self._process = self._cluster.processes.start(
-            self.application_id, [*caughtup_command(), "run", "--config", self.settings_file]
-        )
+        self.begin()
         wait_for("the service is ready", self._is_ready)
 
     def stop(self) -> int | None:

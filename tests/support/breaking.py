@@ -1,0 +1,164 @@
+"""``caughtup run`` with a part that breaks once a file is there: ``python -m … PART FILE run …``.
+
+The parts are the service's own, taken from where they are wired; only what they do is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, NoReturn
+
+import faust
+from mode import Service
+
+from caughtup.agents import offset_log, run_command, supervisor
+from caughtup.agents.assessor import Assessor
+from caughtup.agents.cli import main
+from caughtup.agents.end_offsets import EndOffsetsProbe
+from caughtup.agents.lag_topic import LagTopic
+from caughtup.agents.offsets import OffsetsReader
+from caughtup.agents.reassignments import ReassignmentsProbe
+
+TASKS: dict[str, tuple[type[Service], str]] = {
+    "the reader of offsets": (OffsetsReader, "_run"),
+    "the probe of end offsets": (EndOffsetsProbe, "_run"),
+    "the probe of reassignments": (ReassignmentsProbe, "_run"),
+    "the assessor of groups": (Assessor, "_run"),
+    "the assessor of movements": (Assessor, "_run_movements"),
+    "the lag topic": (LagTopic, "_run"),
+}
+AGENTS = (
+    "offsets",
+    "end_offsets",
+    "reassignments",
+    "application_states",
+    "task_positions",
+    "catch_up_rates",
+    "pipeline_progress",
+    "recommend",
+)
+LOOP = "the event loop hangs"
+READING = "reading offsets raises"
+HANGING = "reading offsets hangs"
+STANDING = "reading offsets stands still"
+STOPPING = "stopping hangs"
+STOPPING_HARD = "stopping blocks the event loop"
+LEAVING = "a thread never returns"
+PREPARING = "preparing raises"
+PREPARING_LONG = "preparing hangs"
+#: How long a part may stand still here, in seconds.
+PATIENCE_SECONDS = 2.0
+_FOR_EVER = 1_000_000.0
+
+
+class BrokenOnPurposeError(Exception):
+    """What a part breaks with."""
+
+
+def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
+    if part in TASKS:
+        owner, name = TASKS[part]
+        setattr(
+            owner, name, Service.task(_until_triggered(getattr(owner, name).fun, part, trigger))
+        )
+    elif part in AGENTS:
+        _replace_agent(part, trigger)
+    elif part == LOOP:
+        _beside_the_service(trigger, lambda: time.sleep(_FOR_EVER))
+    elif part in (READING, HANGING, STANDING):
+        _break_polls(part, trigger)
+    elif part == STOPPING:
+        OffsetsReader.on_stop = lambda _: asyncio.sleep(_FOR_EVER)  # type: ignore[assignment]
+        _beside_the_service(trigger, lambda: _break(part))
+    elif part == STOPPING_HARD:
+        OffsetsReader.on_stop = lambda _: time.sleep(_FOR_EVER)  # type: ignore[assignment]
+    elif part == LEAVING:
+        thread = threading.Thread(target=time.sleep, args=(_FOR_EVER,))
+        _beside_the_service(trigger, thread.start)
+    elif part == PREPARING:
+        run_command.prepare = lambda _: _break(part)
+    elif part == PREPARING_LONG:
+        run_command.prepare = lambda _: print(part, flush=True) or time.sleep(_FOR_EVER)
+    else:
+        raise SystemExit(f"no such part: {part}")
+    if part in (LOOP, HANGING, STANDING):
+        patience = dict.fromkeys(supervisor.PATIENCE_SECONDS, PATIENCE_SECONDS)
+        supervisor.Supervisor.__init__.__defaults__ = (patience,)
+    main(arguments)
+
+
+def _break(part: str) -> NoReturn:
+    raise BrokenOnPurposeError(f"{part} broke\nfor a test")
+
+
+async def _triggered(trigger: Path) -> None:
+    while not trigger.exists():  # noqa: ASYNC110, ASYNC240 - another process makes the file
+        await asyncio.sleep(0.05)
+
+
+def _until_triggered(
+    works: Callable[[Any], Coroutine[Any, Any, None]], part: str, trigger: Path
+) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """Have a coroutine function do what it does until the file is there, and then fail."""
+
+    async def breaks(argument: Any) -> None:
+        working = asyncio.ensure_future(works(argument))
+        await _triggered(trigger)
+        working.cancel()
+        _break(part)
+
+    return breaks
+
+
+def _replace_agent(part: str, trigger: Path) -> None:
+    register = faust.App.agent
+
+    def agent(app: faust.App, channel: Any, *, name: str, **options: Any) -> Any:
+        decorate = register(app, channel, name=name, **options)
+        if name != part:
+            return decorate
+        return lambda works: decorate(_until_triggered(works, part, trigger))
+
+    faust.App.agent = agent
+
+
+def _beside_the_service(trigger: Path, act: Callable[[], object]) -> None:
+    works = run_command.create_app
+
+    async def beside() -> None:
+        await _triggered(trigger)
+        act()
+
+    def wired(*arguments: Any) -> Any:
+        made = works(*arguments)
+        made.app.add_future(beside())
+        return made
+
+    run_command.create_app = wired
+
+
+def _break_polls(part: str, trigger: Path) -> None:
+    poll, behind = offset_log.OffsetLog.poll, offset_log.OffsetLog.behind
+
+    def broken(self: offset_log.OffsetLog, seconds: float) -> offset_log.Poll:
+        if not trigger.exists():
+            return poll(self, seconds)
+        if part == READING:
+            _break(part)
+        if part == HANGING:
+            time.sleep(_FOR_EVER)
+        poll(self, seconds)
+        return offset_log.Poll([], [], [])
+
+    offset_log.OffsetLog.poll = broken  # type: ignore[method-assign]
+    if part == STANDING:
+        offset_log.OffsetLog.behind = lambda self: behind(self) + trigger.exists()  # type: ignore
+
+
+if __name__ == "__main__":
+    main_with(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
