@@ -25,8 +25,7 @@ from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_pace import Pace
 from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic
-from caughtup.agents.topics import topic_name
+from caughtup.agents.topic_log import read_own
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment_look import PartitionLook
 from caughtup.models.records import cluster_looks
@@ -158,9 +157,8 @@ class ReassignmentsProbe(Service):
                 await self.sleep(self._settings.reassignments_interval)
 
     def _read(self) -> dict[TopicPartition, KnownMovement]:
-        name = topic_name(self._settings, REASSIGNMENTS)
         moving: dict[TopicPartition, KnownMovement] = {}
-        for key, value in read_topic(self._settings, name, Progress()):
+        for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
             with taking(self._state, REASSIGNMENTS, key) as clock:
                 _take_up(moving, key, value, clock)
         return moving

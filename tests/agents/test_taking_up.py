@@ -7,8 +7,9 @@ import json
 import pytest
 from confluent_kafka import KafkaError
 
+from caughtup.agents.connection import unreachable
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import take_movement, take_published, unreachable
+from caughtup.agents.taking_up import take_movement, take_published
 from tests.support.own_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
 from tests.support.streams import read as read_records
