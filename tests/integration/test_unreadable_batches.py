@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topic_log import read_if_allowed, read_own
+from caughtup.agents.topics import OWN_TOPICS, create_topics
 from caughtup.demo.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
 from tests.support.streams import cluster_state
@@ -15,8 +16,10 @@ from tests.support.streams import cluster_state
 _BOMB = 300_000_000
 
 
-def send(cluster: EmbeddedCluster, topic: str, codec: str, *values: bytes) -> None:
-    """Write records, of those that fit all in one batch."""
+def send(
+    cluster: EmbeddedCluster, topic: str, codec: str, *values: bytes
+) -> list[KafkaError | None]:
+    """Write records, of those that fit all in one batch, and give what came of each."""
     producer = Producer(
         {
             **cluster.client_config(),
@@ -26,11 +29,12 @@ def send(cluster: EmbeddedCluster, topic: str, codec: str, *values: bytes) -> No
             "linger.ms": 200,
         }
     )
-    failed = []
+    came_of: list[KafkaError | None] = []
     for value in values:
-        producer.produce(topic, value, b"k", on_delivery=lambda error, _: failed.append(error))
+        producer.produce(topic, value, b"k", on_delivery=lambda error, _: came_of.append(error))
     producer.flush(60)
-    assert failed == [None] * len(values)
+    assert len(came_of) == len(values)
+    return came_of
 
 
 def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
@@ -40,7 +44,7 @@ def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="bombed-")
     name = topic.removeprefix("bombed-")
     send(cluster, topic, "none", b"first")
-    send(cluster, topic, "zstd", b"0" * _BOMB)
+    assert send(cluster, topic, "zstd", b"0" * _BOMB) == [None]
     for number in range(9):
         send(cluster, topic, "gzip", b"%d" % number)
     state = cluster_state()
@@ -50,3 +54,16 @@ def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
     send(cluster, topic, "zstd", b"0" * _BOMB)
     assert len(list(read_own(settings, state, name, Progress()))) == 10
     assert len(list(read_if_allowed(settings, name, Progress()))) == 10
+
+
+def test_on_topics_of_ours_the_brokers_refuse_what_readers_would(cluster: EmbeddedCluster) -> None:
+    settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="bounded-")
+    assert len(create_topics(settings)) == len(OWN_TOPICS)
+    topic = "bounded-task-positions"
+    (refused,) = send(cluster, topic, "gzip", b"0" * 20_000_000)
+    assert refused is not None
+    assert refused.code() == KafkaError.MSG_SIZE_TOO_LARGE
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+        assert send(cluster, topic, codec, codec.encode() * 1_000) == [None]
+    found = [value for _, value in read_if_allowed(settings, "task-positions", Progress())]
+    assert len(found) == 5
