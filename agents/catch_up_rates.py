@@ -45,6 +45,6 @@ def apply_record(
             require_past(written_ms, clock)
             windows = [window.to_window() for window in record.windows]
             rate = choose_rate(min(record.as_of_ms, written_ms), windows)
-            state.rates.heard(written_ms, round(record.trigger_seconds * 1000))
+            state.rates.heard(written_ms, round(record.trigger_seconds * 1000), clock)
         if not isinstance(subject, TopicPartition):
             state.rates.apply(*subject, rate)

@@ -56,7 +56,7 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     readable = ReadableEnds(settings, state)
     readable.read(readable.suspects(found, at_once=True), found)
     for partition, ends in sorted(readable.complete(found).items()):
-        state.apply_ends(partition, ends, named.get(partition.topic))
+        state.apply_ends(partition, ends, named.get(partition.topic), now_ms())
     # The service's looks are the past of what is seen now, and no more.
     for partition in [partition for partition, _ in state.ends if partition not in found]:
         state.apply_ends(partition, None)

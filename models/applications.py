@@ -84,10 +84,12 @@ class Applications(Mapping[str, Application]):
             self._take_up(known, published[-1])
 
     def _take_up(self, known: Application, published: Record) -> None:
-        """Spare a generation that was decided before a restart."""
-        if known.precedes(published):
-            known.pending.clear()  # decided before that one was
-        elif known.holds(published):
+        """Spare a generation that was decided before a restart.
+
+        What was published for any other says nothing: which one is the newest, only the log of
+        groups tells. Those that it holds before its end are left when it was read.
+        """
+        if known.holds(published):
             with suppress(CaughtupError):  # somebody else's record: decide for ourselves
                 known.restore(published)
 

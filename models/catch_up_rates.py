@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from caughtup.models.clocks import is_from_the_future
 from caughtup.models.copy_figures import CatchUpRate
 from caughtup.models.sum_history import SumPoint
 from caughtup.models.task_positions import CopyKey
@@ -84,9 +85,14 @@ class CatchUpRates:
         self.newest_ms: int | None = None
         self._trigger_ms = 0
 
-    def heard(self, at_ms: int, trigger_ms: int) -> None:
-        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms)."""
-        if self.newest_ms is None or at_ms >= self.newest_ms:
+    def heard(self, at_ms: int, trigger_ms: int, now_ms: int) -> None:
+        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms).
+
+        That counts if it is the newest, unless that is yet to come by now: the broker's clock has
+        been set back since.
+        """
+        newest_ms = self.newest_ms
+        if newest_ms is None or at_ms >= newest_ms or is_from_the_future(newest_ms, now_ms):
             self.newest_ms, self._trigger_ms = at_ms, trigger_ms
 
     def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> None:
