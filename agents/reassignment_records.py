@@ -7,10 +7,13 @@ from caughtup.agents.record_reading import taking
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state import ClusterState
+
+#: Partitions in movement that are followed: a whole cluster's may be. Anybody may write more.
+MOST_MOVING = 200_000
 
 
 def apply_record(
@@ -59,6 +62,8 @@ def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int)
 
 def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
     tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
+    if partition not in tracker.moving and len(tracker.moving) >= MOST_MOVING:
+        raise RefusedError(TOO_MANY, "too many partitions are in movement")
     if record.ended:
         tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
     elif record.unlisted:

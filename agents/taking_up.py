@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.agents.record_reading import taking
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import PartitionMovementRecord, read_movement
 from caughtup.models.records.recommendations import read_recommendation_record
@@ -20,7 +20,8 @@ def take_published(
     """
     with taking(state, RECOMMENDATIONS, key, clock_ms) as clock:
         group, record = read_recommendation_record(key, value, clock)
-        state.applications.apply_published(group, record)
+        if not state.applications.apply_published(group, record):
+            raise RefusedError(TOO_MANY, "recommendations for too many groups are kept")
 
 
 def take_movement(

@@ -6,7 +6,7 @@ stream is silent the service goes by the rates that it takes itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ WINDOWS_SECONDS = (60, 300, 900)
 FEWEST_SAMPLES = 5
 #: Applications and the probe repeat each minute what didn't change.
 REPEATED_MS = 60_000
+#: Copies that rates are kept of, of all groups: anybody may write some of groups that there aren't.
+MOST_COPIES = 250_000
 #: The stream may miss so many triggers beyond that before it counts as down.
 TRIGGERS_MISSED = 3
 
@@ -80,8 +82,10 @@ class CatchUpRates:
     there never was one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_copies: int = MOST_COPIES) -> None:
         self._groups: dict[str, dict[CopyKey, CatchUpRate]] = {}
+        self._most = most_copies
+        self._copies = 0
         self.newest_ms: int | None = None
         self._trigger_ms = 0
 
@@ -95,16 +99,31 @@ class CatchUpRates:
         if newest_ms is None or at_ms >= newest_ms or is_from_the_future(newest_ms, now_ms):
             self.newest_ms, self._trigger_ms = at_ms, trigger_ms
 
-    def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> None:
-        """Take a copy's rate, or None when there is none any more."""
+    def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> bool:
+        """Take a copy's rate, or None when there is none any more.
+
+        Returns False if there are too many to take another one.
+        """
+        known = self._groups.get(group, {})
+        more = (rate is not None) - (copy in known)
+        if more > 0 and self._copies >= self._most:
+            return False
+        self._copies += more
         if rate is not None:
-            self._groups.setdefault(group, {})[copy] = rate
-            return
-        known = self._groups.get(group)
-        if known is not None:
-            known.pop(copy, None)
-            if not known:
-                del self._groups[group]
+            self._groups.setdefault(group, known)[copy] = rate
+            return True
+        known.pop(copy, None)
+        if not known:
+            self._groups.pop(group, None)
+        return True
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that there are rates of."""
+        return self._groups.keys()
+
+    def forget(self, group: str) -> None:
+        """Forget a group's rates."""
+        self._copies -= len(self._groups.pop(group, {}))
 
     def live(self, now_ms: int) -> bool | None:
         """Tell whether the stream is up, by its newest record; None while there never was one."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from caughtup.agents import reassignment_records
 from caughtup.agents.reassignment_records import apply_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
@@ -171,3 +172,12 @@ def test_a_malformed_look_at_the_cluster_is_refused(reason: str, value: bytes) -
     apply_record(state, CLUSTER_KEY, value)
     assert state.reassignments.cluster is None
     assert state.refused.counts == {("reassignments", reason): 1}
+
+
+def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reassignment_records, "MOST_MOVING", 1)
+    state = cluster_state()
+    apply_record(state, KEY, encoded())
+    assert apply_record(state, b"orders-1", encoded(partition=1)) is None
+    assert state.refused.counts == {("reassignments", "too_many"): 1}
+    assert apply_record(state, KEY, encoded(as_of_ms=1_001)) == PARTITION

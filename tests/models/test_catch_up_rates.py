@@ -95,3 +95,17 @@ def test_a_stream_that_wrote_by_a_clock_that_was_set_back_counts_by_what_it_writ
     rates.heard(START_MS, 0, START_MS)
     assert rates.newest_ms == START_MS
     assert rates.live(START_MS + REPEATED_MS + 1) is False
+
+
+def test_beyond_the_most_no_copy_is_new_until_a_group_is_forgotten() -> None:
+    rates = CatchUpRates(most_copies=2)
+    for group in ("a", "b"):
+        assert rates.apply(group, COPY, RATE)
+    assert not rates.apply("c", COPY, RATE)
+    assert rates.apply("a", COPY, RATE)
+    assert rates.apply("c", COPY, None)
+    rates.forget("a")
+    rates.forget("never there")
+    assert rates.apply("c", COPY, RATE)
+    assert not rates.apply("a", COPY, RATE)
+    assert rates.groups() == {"b", "c"}
