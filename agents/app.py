@@ -12,6 +12,7 @@ from caughtup.agents.application_states import application_states
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.catch_up_rates import catch_up_rates
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
+from caughtup.agents.forgetting import Forgetter
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import faust_credentials
 from caughtup.agents.kept_channel import kept_channel
@@ -90,6 +91,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     ends = _topic(app, settings, END_OFFSETS)
     moving = _topic(app, settings, REASSIGNMENTS)
     movements = _topic(app, settings, MOVEMENTS)
+    recommended = _topic(app, settings, RECOMMENDATIONS)
 
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, ends, state, wakeups)
@@ -98,15 +100,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
     catch_up_rates(app, _topic(app, settings, CATCH_UP_RATES), state)
     pipeline_progress(app, _topic(app, settings, PIPELINE_PROGRESS), state)
-    recommend(
-        app,
-        wakeups,
-        state,
-        health,
-        _topic(app, settings, RECOMMENDATIONS),
-        movements,
-        hurry,
-    )
+    recommend(app, wakeups, state, health, recommended, movements, hurry)
     web = WebServer(settings, state, health)
     # They stop in the opposite order: until the end it is told that the service isn't ready.
     app.service(web)
@@ -114,6 +108,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))
     app.service(ReassignmentsProbe(settings, health, state, moving))
     app.service(Assessor(state, health, settings.reassignment_budget))
+    app.service(Forgetter(state, health, recommended))
     if settings.lag_interval:
         app.service(LagTopic(settings, state, health))
     return Wired(app, state, health, web)

@@ -7,7 +7,7 @@ import faust
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.records.application_states import read_state
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.topics import APPLICATION_STATES
 from caughtup.models.state import ClusterState
 
@@ -39,5 +39,5 @@ def apply_record(
     with taking(state, APPLICATION_STATES, key, clock_ms) as clock:
         require_past(at_ms, clock)
         group, told = read_state(key, value, at_ms)
-        if told is not None:
-            state.applications.apply_state(group, told)
+        if told is not None and not state.applications.apply_state(group, told):
+            raise RefusedError(TOO_MANY, "states of too many applications are kept")

@@ -8,7 +8,7 @@ from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.catch_up_rates import choose_rate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.catch_up_rates import read_rates
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.topics import CATCH_UP_RATES
 from caughtup.models.state import ClusterState
 
@@ -45,6 +45,6 @@ def apply_record(
             require_past(written_ms, clock)
             windows = [window.to_window() for window in record.windows]
             rate = choose_rate(min(record.as_of_ms, written_ms), windows)
-            state.rates.heard(written_ms, round(record.trigger_seconds * 1000))
-        if not isinstance(subject, TopicPartition):
-            state.rates.apply(*subject, rate)
+            state.rates.heard(written_ms, round(record.trigger_seconds * 1000), clock)
+        if not isinstance(subject, TopicPartition) and not state.rates.apply(*subject, rate):
+            raise RefusedError(TOO_MANY, "rates of too many copies are kept")

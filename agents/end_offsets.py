@@ -66,7 +66,7 @@ def apply_record(
             return
         require_past(record.as_of_ms, clock)
         topic_id = bytes.fromhex(record.topic_id) if record.topic_id else None
-        state.apply_ends(partition, record.to_ends(), topic_id)
+        state.apply_ends(partition, record.to_ends(), topic_id, clock)
 
 
 class EndOffsetsProbe(Service):
@@ -152,8 +152,15 @@ class EndOffsetsProbe(Service):
         if known is None or _offsets(known) != _offsets(ends):
             return True
         taken = self._state.ends.latest(partition)
-        is_taken = taken is not None and taken.as_of_ms >= known.as_of_ms
-        return ends.as_of_ms - known.as_of_ms >= (_REFRESH_MS if is_taken else _TAKEN_MS)
+        # What readers have from elsewhere is no more what we see than nothing is.
+        is_taken = (
+            taken is not None
+            and taken.as_of_ms >= known.as_of_ms
+            and _offsets(taken) == _offsets(known)
+        )
+        # Less than nothing since a clock was set back.
+        age_ms = ends.as_of_ms - known.as_of_ms
+        return not 0 <= age_ms < (_REFRESH_MS if is_taken else _TAKEN_MS)
 
     def _wants(self) -> Callable[[str], bool]:
         """Leave our own topics out: each round would give the next one something to publish."""

@@ -21,7 +21,7 @@ from caughtup.agents.lag_lines import partition_lines, task_lines
 from caughtup.agents.progress import Progress
 from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic
+from caughtup.agents.topic_log import read_own
 from caughtup.agents.topics import topic_name
 from caughtup.models.records.keys import decode_line, encode_line
 from caughtup.models.records.topics import LAG
@@ -83,7 +83,7 @@ class LagTopic(Service):
 
     def _read(self) -> dict[str, dict[bytes, int]]:
         written: dict[str, dict[bytes, int]] = {}
-        for key, value in read_topic(self._settings, self._topic, Progress()):
+        for key, value in read_own(self._settings, self._state, LAG, Progress()):
             with taking(self._state, LAG, key):
                 _take_up(written, key, value)
         return written

@@ -8,7 +8,7 @@ import faust
 
 from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.pipeline_progress import PipelineProgress
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.topics import PIPELINE_PROGRESS
 from caughtup.models.state import ClusterState
@@ -38,7 +38,9 @@ def apply_record(
     with taking(state, PIPELINE_PROGRESS, key, clock_ms) as clock:
         require_past(at_ms, clock)
         stream, record = read_progress(key, value)
-        state.pipeline.apply(stream, None if record is None else record.to_progress(at_ms))
+        told = None if record is None else record.to_progress(at_ms)
+        if not state.pipeline.apply(stream, told):
+            raise RefusedError(TOO_MANY, "too many streams tell of themselves")
 
 
 def progress_rows(progress: PipelineProgress, now_ms: int) -> list[dict[str, Any]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment import offsets_remaining
-from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.reassignment_look import PartitionLook, offsets_remaining
 
 #: A round takes this part of the time at most, unless it only waits for brokers: with so many
 #: partitions a second, at most, a pause is long enough however long the round took.

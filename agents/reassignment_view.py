@@ -8,8 +8,8 @@ from typing import Any
 from caughtup.agents.clock import now_ms
 from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.reassignment_looks import Round
+from caughtup.agents.reassignment_records import apply_record
 from caughtup.agents.reassignment_rows import Movement, movement_line, worst_first
-from caughtup.agents.reassignments import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state import ClusterState
 from caughtup.models.throttles import removal, unused_throttles

@@ -23,17 +23,16 @@ from caughtup.agents.protocol_decoding import words
 from caughtup.agents.reassignment_ends import Endings, KnownMovement
 from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_pace import Pace
+from caughtup.agents.reassignment_records import apply_record, take_up
 from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic
-from caughtup.agents.topics import topic_name
+from caughtup.agents.topic_log import read_own
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment_look import PartitionLook
 from caughtup.models.records import cluster_looks
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord, read_partition_look
+from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state import ClusterState
 
@@ -64,49 +63,6 @@ def reassignments(
             await outbox.flush()
 
 
-def apply_record(
-    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
-) -> TopicPartition | None:
-    """Take one record of caughtup-reassignments, and return the partition that it is about.
-
-    None where it is about none, or refused. ``clock_ms``: what to hold its times against.
-    """
-    with taking(state, REASSIGNMENTS, key, clock_ms) as clock:
-        record = _read(key, value, clock)
-        if isinstance(record, ClusterRecord):
-            state.reassignments.apply_cluster(record.to_look())
-        elif record is not None:
-            _apply(state, record)
-            return record.topic_partition
-    return None
-
-
-def _read(
-    key: bytes | None, value: bytes | None, clock_ms: int
-) -> ClusterRecord | ReassignmentRecord | None:
-    """Decode a record; None for a tombstone. Raises RefusedError."""
-    if key == CLUSTER_KEY:
-        if value is None:
-            return None
-        cluster = read_cluster_look(value)
-        require_past(cluster.as_of_ms, clock_ms)
-        return cluster
-    _, record = read_partition_look(key, value)
-    if record is not None:
-        require_past(record.as_of_ms, clock_ms)
-    return record
-
-
-def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
-    tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
-    if record.ended:
-        tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
-    elif record.unlisted:
-        tracker.unlisted(partition, as_of_ms)
-    else:
-        tracker.apply(record.to_look(), since_ms=record.since_ms, original=record.original)
-
-
 class ReassignmentsProbe(Service):
     """Looks at what is in movement and publishes it, quicker and slower as it is worth it.
 
@@ -128,6 +84,8 @@ class ReassignmentsProbe(Service):
         self._topic = topic
         self._known: dict[TopicPartition, KnownMovement] = {}
         self._endings = Endings()
+        #: Ends that were told, and that the agent hasn't taken yet.
+        self._ended: set[TopicPartition] = set()
         self._missing: set[str] = set()
 
     @Service.task
@@ -158,16 +116,16 @@ class ReassignmentsProbe(Service):
                 await self.sleep(self._settings.reassignments_interval)
 
     def _read(self) -> dict[TopicPartition, KnownMovement]:
-        name = topic_name(self._settings, REASSIGNMENTS)
         moving: dict[TopicPartition, KnownMovement] = {}
-        for key, value in read_topic(self._settings, name, Progress()):
+        for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
             with taking(self._state, REASSIGNMENTS, key) as clock:
-                _take_up(moving, key, value, clock)
+                take_up(moving, key, value, clock)
         return moving
 
     async def _round(self, looks: ReassignmentLooks) -> float:
         """Look once, publish, and give the seconds to wait."""
         began = time.monotonic()
+        self._adopt()
         found = await looks.look(self._known.keys())
         await self._publish(found)
         self._tell_missing(found.cluster.missing)
@@ -176,6 +134,16 @@ class ReassignmentsProbe(Service):
         else:
             self._health.failed(PROBE)
         return self._pace.pause_seconds(found.moving, time.monotonic() - began)
+
+    def _adopt(self) -> None:
+        """Take up movements that others wrote, so that they end if the controller lists none."""
+        moving = self._state.reassignments.moving
+        self._ended &= moving.keys()
+        for partition, tracked in moving.items():
+            if partition not in self._known and partition not in self._ended:
+                self._known[partition] = KnownMovement(
+                    tracked.latest, tracked.since_ms, tracked.original
+                )
 
     def _tell_missing(self, missing: Iterable[str]) -> None:
         """Log what could not be had, unless it couldn't the last time either, why ever."""
@@ -203,6 +171,7 @@ class ReassignmentsProbe(Service):
                 if written:
                     await asyncio.gather(*written)
                     del self._known[partition]
+                    self._ended.add(partition)
 
     def _note(self, look: PartitionLook) -> ReassignmentRecord:
         """Remember a look, and give its record with what is known of the movement's beginning."""
@@ -247,21 +216,3 @@ class ReassignmentsProbe(Service):
         if self._health.failed(PROBE):
             reason = words(error) if isinstance(error, KafkaError) else str(error)
             log.warning("looking at reassignments: %s", reason or type(error).__name__)
-
-
-def _take_up(
-    moving: dict[TopicPartition, KnownMovement],
-    key: bytes | None,
-    value: bytes | None,
-    clock_ms: int,
-) -> None:
-    """Take a record that was read back: movements that go on by the last of each partition's."""
-    if key == CLUSTER_KEY:
-        return
-    partition, record = read_partition_look(key, value)
-    if record is None or record.ended:
-        moving.pop(partition, None)
-        return
-    require_past(record.as_of_ms, clock_ms)
-    since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
-    moving[partition] = KnownMovement(record.to_look(), since_ms, record.original)

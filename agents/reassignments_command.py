@@ -27,7 +27,7 @@ from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_rows import in_words, size
 from caughtup.agents.reassignment_view import ReassignmentView
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_if_allowed
+from caughtup.agents.topic_log import read_if_allowed
 from caughtup.agents.topics import REASSIGNMENTS
 from caughtup.models.durations import duration
 from caughtup.models.reassignment import HISTORY_MS

@@ -25,15 +25,15 @@ from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic, take_movement, take_published
 from caughtup.agents.supervisor import Supervisor, describe
+from caughtup.agents.taking_up import take_movement, take_published
+from caughtup.agents.topic_log import read_own
 from caughtup.agents.topics import (
     APPLICATION_STATES,
     END_OFFSETS,
     MOVEMENTS,
     RECOMMENDATIONS,
     create_topics,
-    topic_name,
 )
 from caughtup.models.state import ClusterState
 
@@ -87,13 +87,13 @@ def prepare(settings: Settings) -> ClusterState:
     require_permissions(admin, settings)
     state = ClusterState(cluster, settings.parameters())
     FaultLog().attach(state)
-    for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
+    for key, value in read_own(settings, state, RECOMMENDATIONS, Progress()):
         take_published(state, key, value)
-    for key, value in read_topic(settings, topic_name(settings, MOVEMENTS), Progress()):
+    for key, value in read_own(settings, state, MOVEMENTS, Progress()):
         take_movement(state, key, value)
-    for key, value in read_topic(settings, topic_name(settings, APPLICATION_STATES), Progress()):
+    for key, value in read_own(settings, state, APPLICATION_STATES, Progress()):
         apply_application_state(state, key, value, 0)
-    for key, value in read_topic(settings, topic_name(settings, END_OFFSETS), Progress()):
+    for key, value in read_own(settings, state, END_OFFSETS, Progress()):
         apply_record(state, key, value)
     return state
 

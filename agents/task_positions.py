@@ -6,7 +6,7 @@ import faust
 
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking, times_of
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.task_positions import read_position
 from caughtup.models.records.topics import TASK_POSITIONS
 from caughtup.models.state import ClusterState
@@ -40,4 +40,6 @@ def apply_record(
     with taking(state, TASK_POSITIONS, key, clock_ms) as clock:
         require_past(at_ms, clock)
         group, copy, record = read_position(key, value)
-        state.positions.apply(group, copy, None if record is None else record.to_position(at_ms))
+        position = None if record is None else record.to_position(at_ms)
+        if not state.positions.apply(group, copy, position):
+            raise RefusedError(TOO_MANY, "positions of too many copies are kept")

@@ -52,6 +52,8 @@ class OwnTopic(NamedTuple):
     config: Mapping[str, str] = {}
     #: Whether the service writes it, too, and not only applications and jobs do.
     written: bool = True
+    #: How the brokers keep it. Uncompressed, ``max.message.bytes`` bounds what readers get, too.
+    compression: str = "uncompressed"
 
 
 #: A restarted service takes up the recent past from the topic: compaction leaves it alone for
@@ -70,7 +72,8 @@ OWN_TOPICS = (
     OwnTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
     OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
     OwnTopic(MOVEMENTS, "delete"),
-    OwnTopic(LAG, "compact"),
+    # The one that is large: nobody has to read much of it at once.
+    OwnTopic(LAG, "compact", compression="lz4"),
     OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
     OwnTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
     OwnTopic(
@@ -99,7 +102,11 @@ def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
             topic_name(settings, topic.name),
             num_partitions=1,
             replication_factor=settings.topic_replication_factor,
-            config={"cleanup.policy": topic.cleanup, **topic.config},
+            config={
+                "cleanup.policy": topic.cleanup,
+                "compression.type": topic.compression,
+                **topic.config,
+            },
         )
         for topic in OWN_TOPICS
     ]

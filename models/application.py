@@ -98,11 +98,13 @@ class Application:
         if state is not None:
             inputs = told_inputs(generation, state, inputs)
             return DueGeneration(generation, inputs, state, tuple(published))
-        if told and now_ms - seen_ms < TELLING_MS:
+        # Less than nothing since the clock was set back, by which nobody can tell: it's enough.
+        waited_ms = now_ms - seen_ms if now_ms >= seen_ms else PATIENCE_MS
+        if told and waited_ms < TELLING_MS:
             return None
-        if _awaits_end_offsets(generation, inputs) and now_ms - seen_ms < PATIENCE_MS:
+        if _awaits_end_offsets(generation, inputs) and waited_ms < PATIENCE_MS:
             return None
-        return DueGeneration(generation, inputs, untold=now_ms - seen_ms < TELLING_MS)
+        return DueGeneration(generation, inputs, untold=waited_ms < TELLING_MS)
 
     def revision(self, positions: Mapping[CopyKey, TaskPosition]) -> DueGeneration | None:
         """Give the newest decision to be made again where copies have caught up since, else None.
@@ -181,13 +183,6 @@ class Application:
             and record.get("as_of_ms") == newest.as_of_ms
             and record.get("process_ids") == [str(process) for process in newest.clients]
         )
-
-    def precedes(self, record: Record) -> bool:
-        """Tell whether a recommendation was made for a later generation than the newest."""
-        number, moment = record.get("generation"), record.get("as_of_ms")
-        if not isinstance(number, int) or not isinstance(moment, int):
-            return False
-        return self.newest.generation < number and self.newest.as_of_ms < moment
 
     def _settle(self, decided: DecidedGeneration) -> None:
         self.decided, self.untold = decided, True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from caughtup.models.application import Application
 from caughtup.models.application_state import ApplicationState
@@ -21,9 +21,12 @@ from caughtup.models.task_positions import TaskPositions
 from caughtup.models.wire.group_metadata import GroupMetadata
 
 Record = Mapping[str, Any]
+Kept = TypeVar("Kept")
 
 #: What is kept of an application: what it told of its last rebalances, and what was published.
 _KEPT = 4
+#: Groups that anything of the kind is kept of: anybody may write of groups that there aren't.
+MOST_GROUPS = 20_000
 
 
 class Applications(Mapping[str, Application]):
@@ -52,16 +55,37 @@ class Applications(Mapping[str, Application]):
         """Give what the settings say of an application, or nothing but Kafka's defaults."""
         return self._parameters.get(group) or ApplicationParameters()
 
-    def apply_published(self, group: str, record: Record | None) -> None:
-        """Take a recommendation that was published before this process started; None withdraws."""
+    def apply_published(self, group: str, record: Record | None) -> bool:
+        """Take a recommendation that was published before this process started; None withdraws.
+
+        Returns False if there are those of too many groups to take another one.
+        """
         if record is None:
             self._published.pop(group, None)
-            return
-        self._published.setdefault(group, deque(maxlen=_KEPT)).append(record)
+            return True
+        return _keep(self._published, group, record)
 
-    def apply_state(self, group: str, told: ApplicationState) -> None:
-        """Take what an application's leader told of a rebalance."""
-        self._told.setdefault(group, deque(maxlen=_KEPT)).append(told)
+    def apply_state(self, group: str, told: ApplicationState) -> bool:
+        """Take what an application's leader told of a rebalance.
+
+        Of a group that isn't known only the last counts. Returns False if too many groups tell.
+        """
+        if group not in self._known:
+            self._told.pop(group, None)
+        return _keep(self._told, group, told)
+
+    def told_of(self) -> set[str]:
+        """Name the groups that a recommendation was published for, or whose leaders told anything."""
+        return self._published.keys() | self._told.keys()
+
+    def forget_told(self, groups: Iterable[str]) -> list[str]:
+        """Forget what was told of groups that are gone; names those with a recommendation."""
+        published = []
+        for group in groups:
+            self._told.pop(group, None)
+            if self._published.pop(group, None) is not None:
+                published.append(group)
+        return published
 
     def apply_generation(self, group: str, metadata: GroupMetadata | None, seen_ms: int) -> None:
         """Take a classic group's metadata, None for a deleted one; ``seen_ms`` is when it was read."""
@@ -84,10 +108,12 @@ class Applications(Mapping[str, Application]):
             self._take_up(known, published[-1])
 
     def _take_up(self, known: Application, published: Record) -> None:
-        """Spare a generation that was decided before a restart."""
-        if known.precedes(published):
-            known.pending.clear()  # decided before that one was
-        elif known.holds(published):
+        """Spare a generation that was decided before a restart.
+
+        What was published for any other says nothing: which one is the newest, only the log of
+        groups tells. Those that it holds before its end are left when it was read.
+        """
+        if known.holds(published):
             with suppress(CaughtupError):  # somebody else's record: decide for ourselves
                 known.restore(published)
 
@@ -170,3 +196,14 @@ class Applications(Mapping[str, Application]):
     def awaited(self) -> list[str]:
         """Name the applications with a generation that isn't decided yet, sorted."""
         return sorted(group for group, known in self._known.items() if known.pending)
+
+
+def _keep(kept: dict[str, deque[Kept]], group: str, value: Kept) -> bool:
+    """Keep the last values of a group, unless that were too many groups."""
+    known = kept.get(group)
+    if known is None:
+        if len(kept) >= MOST_GROUPS:
+            return False
+        known = kept[group] = deque(maxlen=_KEPT)
+    known.append(value)
+    return True

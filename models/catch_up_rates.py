@@ -6,10 +6,11 @@ stream is silent the service goes by the rates that it takes itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from caughtup.models.clocks import is_from_the_future
 from caughtup.models.copy_figures import CatchUpRate
 from caughtup.models.sum_history import SumPoint
 from caughtup.models.task_positions import CopyKey
@@ -21,6 +22,8 @@ WINDOWS_SECONDS = (60, 300, 900)
 FEWEST_SAMPLES = 5
 #: Applications and the probe repeat each minute what didn't change.
 REPEATED_MS = 60_000
+#: Copies that rates are kept of, of all groups: anybody may write some of groups that there aren't.
+MOST_COPIES = 250_000
 #: The stream may miss so many triggers beyond that before it counts as down.
 TRIGGERS_MISSED = 3
 
@@ -79,26 +82,48 @@ class CatchUpRates:
     there never was one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_copies: int = MOST_COPIES) -> None:
         self._groups: dict[str, dict[CopyKey, CatchUpRate]] = {}
+        self._most = most_copies
+        self._copies = 0
         self.newest_ms: int | None = None
         self._trigger_ms = 0
 
-    def heard(self, at_ms: int, trigger_ms: int) -> None:
-        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms)."""
-        if self.newest_ms is None or at_ms >= self.newest_ms:
+    def heard(self, at_ms: int, trigger_ms: int, now_ms: int) -> None:
+        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms).
+
+        That counts if it is the newest, unless that is yet to come by now: the broker's clock has
+        been set back since.
+        """
+        newest_ms = self.newest_ms
+        if newest_ms is None or at_ms >= newest_ms or is_from_the_future(newest_ms, now_ms):
             self.newest_ms, self._trigger_ms = at_ms, trigger_ms
 
-    def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> None:
-        """Take a copy's rate, or None when there is none any more."""
+    def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> bool:
+        """Take a copy's rate, or None when there is none any more.
+
+        Returns False if there are too many to take another one.
+        """
+        known = self._groups.get(group, {})
+        more = (rate is not None) - (copy in known)
+        if more > 0 and self._copies >= self._most:
+            return False
+        self._copies += more
         if rate is not None:
-            self._groups.setdefault(group, {})[copy] = rate
-            return
-        known = self._groups.get(group)
-        if known is not None:
-            known.pop(copy, None)
-            if not known:
-                del self._groups[group]
+            self._groups.setdefault(group, known)[copy] = rate
+            return True
+        known.pop(copy, None)
+        if not known:
+            self._groups.pop(group, None)
+        return True
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that there are rates of."""
+        return self._groups.keys()
+
+    def forget(self, group: str) -> None:
+        """Forget a group's rates."""
+        self._copies -= len(self._groups.pop(group, {}))
 
     def live(self, now_ms: int) -> bool | None:
         """Tell whether the stream is up, by its newest record; None while there never was one."""

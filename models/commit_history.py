@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 
+from caughtup.models.clocks import is_from_the_future
 from caughtup.models.thinning import kept_points
 
 #: The newest steps, which all stay; the older ones; and how far back they reach in ms.
@@ -45,25 +46,37 @@ class CommitHistory:
         self.topic_id = topic_id
         self.rewound_from: int | None = None
 
-    def add(self, offset: int, timestamp_ms: int, unread_since_ms: int | None = None) -> None:
+    def add(
+        self,
+        offset: int,
+        timestamp_ms: int,
+        unread_since_ms: int | None = None,
+        now_ms: int | None = None,
+    ) -> None:
         """Take a commit.
 
         ``unread_since_ms`` is a moment at which there was nothing to read beyond the last commit:
         a group that waits for a producer isn't slow to commit. None if no such moment is known.
         Commits come in the order of their log, whatever the coordinators' clocks say. But one
         that is both older and no further than the last was known before: the log is read again
-        from its start after a lost connection, and that is no rewind.
+        from its start after a lost connection, and that is no rewind. Unless the last is of a time
+        that is yet to come by now (ms): its coordinator's clock has been set back since.
         """
         steps = self._steps
         committed, step_ms = steps[-3], steps[-2]
-        if timestamp_ms < self.commit_timestamp_ms and offset <= committed:
-            return
+        if timestamp_ms < self.commit_timestamp_ms:
+            if now_ms is not None and is_from_the_future(self.commit_timestamp_ms, now_ms):
+                self.commit_timestamp_ms = timestamp_ms
+                self._start_again(offset, timestamp_ms, rewound=offset < committed)
+                return
+            if offset <= committed:
+                return
         before_ms, self.commit_timestamp_ms = self.commit_timestamp_ms, timestamp_ms
         if offset == committed:
             steps[-1] = max(steps[-1], timestamp_ms - before_ms)
             return
         if offset < committed:
-            self._rewind(offset, timestamp_ms)
+            self._start_again(offset, timestamp_ms, rewound=True)
             return
         if self.rewound_from is not None and offset >= self.rewound_from:
             self.rewound_from = None
@@ -75,10 +88,11 @@ class CommitHistory:
         if len(steps) > STEPS_KEPT * _COLUMNS:
             self._thin()
 
-    def _rewind(self, offset: int, timestamp_ms: int) -> None:
-        """Start again from a lower offset, with what is known of the group's rhythm."""
+    def _start_again(self, offset: int, timestamp_ms: int, *, rewound: bool) -> None:
+        """Start again from an offset, with what is known of the group's rhythm."""
         rhythm = self.interval_ms
-        self.rewound_from = max(self.committed, self.rewound_from or 0)
+        if rewound:
+            self.rewound_from = max(self.committed, self.rewound_from or 0)
         wait_ms = _UNKNOWN if rhythm is None else rhythm
         self._steps[:] = array("q", (offset, timestamp_ms, wait_ms))
 

@@ -74,6 +74,7 @@ class CopyWatch:
         ``rows`` is its task table. The caller may let others have their turn between two copies.
         """
         table, generation, inputs = self._table, decided.generation, decided.inputs
+        table.forget_the_future(now_ms)
         config = inputs.scenario["config"]
         table.parameters = ApplicationParameters(
             {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
@@ -118,6 +119,7 @@ class CopyWatch:
         self, rows: Sequence[TaskCopy], positions: Mapping[CopyKey, TaskPosition], now_ms: int
     ) -> Iterator[CopyKey]:
         """The same for a group whose tasks the broker assigns (KIP-1071)."""
+        self._table.forget_the_future(now_ms)
         self._table.take_assignment(rows)
         self._observe(positions, 0, lambda task, at_ms: None)
         yield from self._judge(rows, now_ms)

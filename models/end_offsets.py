@@ -52,18 +52,23 @@ class EndOffsetHistory:
         self._readable = array("q", (_readable_end(first),))
         self._times_ms = array("q", (first.as_of_ms,))
 
-    def add(self, sample: EndOffsets) -> None:
+    def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
         """Take a look. An older one than the latest is ignored.
 
-        A log that went backwards was recreated, or lost its tail with its leader. Which records
-        have other offsets now is not known, so its history starts again.
+        Unless the latest is of a time that is yet to come by now (ms): the clock has been set
+        back since, and what it saw before that is forgotten. A log that went backwards was
+        recreated, or lost its tail with its leader. Which records have other offsets now is not
+        known, so its history starts again.
         """
         ends, readable, times_ms = self._ends, self._readable, self._times_ms
         if sample.as_of_ms < times_ms[-1]:
-            return
+            seen = len(times_ms) if now_ms is None else bisect_right(times_ms, now_ms)
+            if seen == len(times_ms) or (seen and sample.as_of_ms < times_ms[seen - 1]):
+                return
+            del ends[seen:], readable[seen:], times_ms[seen:]
         self.latest = sample
         end, readable_end = sample.end_offset, _readable_end(sample)
-        if end < ends[-1]:
+        if ends and end < ends[-1]:
             del ends[:], readable[:], times_ms[:]
         # What turns out to be no record now was none before.
         for index in range(bisect_right(readable, readable_end), len(readable)):
@@ -154,8 +159,10 @@ class EndOffsetTable:
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
         self._partitions: dict[str, set[int]] = {}
 
-    def apply(self, partition: TopicPartition, sample: EndOffsets | None) -> None:
-        """Take a sample, or None when the partition is gone."""
+    def apply(
+        self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
+    ) -> None:
+        """Take a sample, or None when the partition is gone; ``now_ms`` where a clock tells it."""
         if sample is None:
             if self._histories.pop(partition, None) is not None:
                 partitions = self._partitions[partition.topic]
@@ -168,7 +175,7 @@ class EndOffsetTable:
             self._histories[partition] = EndOffsetHistory(sample)
             self._partitions.setdefault(partition.topic, set()).add(partition.partition)
         else:
-            history.add(sample)
+            history.add(sample, now_ms)
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
         """Give the newest sample of a partition, None if there is none."""

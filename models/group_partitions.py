@@ -42,10 +42,12 @@ class GroupPartitions:
         commits: Mapping[OffsetKey, OffsetCommit | None],
         ends: EndOffsetTable,
         on_error: OnError = _raise,
+        now_ms: int | None = None,
     ) -> list[OffsetKey]:
         """Take the last commits of some keys, None where one was deleted.
 
-        ``ends`` tells since when a group had something to read. ``on_error`` is told of a key that
+        ``ends`` tells since when a group had something to read, and ``now_ms`` which of its
+        commits were made by a clock that was set back since. ``on_error`` is told of a key that
         failed, before the next one. Returns the keys that were new, or are gone.
         """
         changed = []
@@ -57,12 +59,12 @@ class GroupPartitions:
                 # A plain tuple is found where a TopicPartition is, and costs less to make.
                 known = groups.get(group, _NONE).get((topic, number))  # type: ignore[call-overload]
                 if commit is None or known is None or commit.topic_id != known.topic_id:
-                    if self.apply(group, TopicPartition(topic, number), commit, ends):
+                    if self.apply(group, TopicPartition(topic, number), commit, ends, now_ms):
                         changed.append(key)
                 elif nothing_looked_at:
-                    known.add(commit.offset, commit.commit_timestamp_ms)
+                    known.add(commit.offset, commit.commit_timestamp_ms, None, now_ms)
                 else:
-                    _add(known, commit, ends.history(TopicPartition(topic, number)))
+                    _add(known, commit, ends.history(TopicPartition(topic, number)), now_ms)
             except Exception as error:  # noqa: BLE001 - a context for each would cost half as much again
                 on_error(key, error)
         return changed
@@ -73,6 +75,7 @@ class GroupPartitions:
         partition: TopicPartition,
         commit: OffsetCommit | None,
         ends: EndOffsetTable,
+        now_ms: int | None = None,
     ) -> bool:
         """Take a commit, or None when it was deleted; the last of a group's takes the group along.
 
@@ -86,7 +89,7 @@ class GroupPartitions:
         if known is not None and known.topic_id is None:
             known.topic_id = topic_id
         if known is not None and topic_id in (None, known.topic_id):
-            _add(known, commit, ends.history(partition))
+            _add(known, commit, ends.history(partition), now_ms)
             return False
         history = CommitHistory(commit.offset, commit.commit_timestamp_ms, topic_id)
         key = self._key(partition)  # first, so that a group is there with its commit or not at all
@@ -158,13 +161,15 @@ class GroupPartitions:
         return sum(map(len, self._groups.values()))
 
 
-def _add(known: CommitHistory, commit: OffsetCommit, looks: EndOffsetHistory | None) -> None:
+def _add(
+    known: CommitHistory, commit: OffsetCommit, looks: EndOffsetHistory | None, now_ms: int | None
+) -> None:
     """Take another commit of a group-partition, with what is known of the partition's end."""
     unread_since_ms = None
     if looks is not None and commit.offset > known.committed:
         unread, _ = looks.around(known.committed)
         unread_since_ms = None if unread is None else unread.at_ms
-    known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms)
+    known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms, now_ms)
     if looks is not None and known.rewound_from is not None:
         _, more = looks.around(known.committed)
         if more is None:

@@ -8,7 +8,7 @@ nothing is told again as long as the topic keeps them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import KeysView, Mapping
 from typing import Any
 
 from caughtup.models import controllers
@@ -76,6 +76,14 @@ class PartitionMovements:
     def on_their_way(self) -> list[Event]:
         """Give the event by which each movement without an end was planned, sorted."""
         return [self._open[partition] for partition in sorted(self._open)]
+
+    def partitions(self) -> KeysView[TopicPartition]:
+        """Name the partitions of movements of which no end was told."""
+        return self._open.keys()
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Forget a movement that there isn't."""
+        self._open.pop(partition, None)
 
     def _plan(
         self,

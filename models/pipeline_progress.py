@@ -12,6 +12,9 @@ Status = Literal["running", "late", "stopped", "failed"]
 STATES: tuple[State, ...] = ("running", "stopped", "failed")
 STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
 
+#: Streams that are kept. There are a handful, and anybody may write of more.
+MOST_STREAMS = 100
+
 _TRIGGERS = 3
 #: A stream that takes what there is and ends has no trigger: its one batch may be long.
 _ONCE_SECONDS = 600.0
@@ -70,12 +73,18 @@ class PipelineProgress:
     def __init__(self) -> None:
         self._streams: dict[str, StreamProgress] = {}
 
-    def apply(self, stream: str, progress: StreamProgress | None) -> None:
-        """Take what a stream tells, or None where it is to be forgotten."""
+    def apply(self, stream: str, progress: StreamProgress | None) -> bool:
+        """Take what a stream tells, or None where it is to be forgotten.
+
+        Returns False if there are too many streams to take another one.
+        """
         if progress is None:
             self._streams.pop(stream, None)
-        else:
-            self._streams[stream] = progress
+            return True
+        if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
+            return False
+        self._streams[stream] = progress
+        return True
 
     def streams(self) -> Iterator[tuple[str, StreamProgress]]:
         """Give every stream that is known, in the order of their names."""

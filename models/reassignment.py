@@ -126,6 +126,8 @@ class ReassignmentTracker:
     def apply_cluster(self, look: ClusterLook) -> None:
         """Take a look at the cluster that all partitions of a round share."""
         self.cluster = look
+        if self.quorum_changed_ms is not None:  # later only if the clock was set back since
+            self.quorum_changed_ms = min(self.quorum_changed_ms, look.as_of_ms)
         if look.quorum_leader is None or look.quorum_epoch is None:
             return
         quorum = (look.quorum_leader, look.quorum_epoch)
@@ -240,11 +242,3 @@ def _sharing(before: PartitionLook, look: PartitionLook) -> PartitionLook:
         if getattr(before, name) == getattr(look, name)
     }
     return replace(look, **alike)
-
-
-def offsets_remaining(look: PartitionLook) -> int | None:
-    """Count the offsets that the furthest added replica has yet to copy; None if one is unknown."""
-    head = look.log_ends.get(look.leader) if look.leader is not None else None
-    if head is None or any(replica not in look.log_ends for replica in look.adding):
-        return None
-    return max((max(0, head - look.log_ends[replica]) for replica in look.adding), default=0)

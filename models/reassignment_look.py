@@ -86,3 +86,11 @@ class ClusterLook:
     zookeeper: bool = False
     throttles: Mapping[str, TopicThrottle] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+
+
+def offsets_remaining(look: PartitionLook) -> int | None:
+    """Count the offsets that the furthest added replica has yet to copy; None if one is unknown."""
+    head = look.log_ends.get(look.leader) if look.leader is not None else None
+    if head is None or any(replica not in look.log_ends for replica in look.adding):
+        return None
+    return max((max(0, head - look.log_ends[replica]) for replica in look.adding), default=0)

@@ -107,11 +107,15 @@ class ClusterState:
         return self.faults.isolated("group records", group, now_ms, forget)
 
     def apply_ends(
-        self, partition: TopicPartition, ends: EndOffsets | None, topic_id: bytes | None = None
+        self,
+        partition: TopicPartition,
+        ends: EndOffsets | None,
+        topic_id: bytes | None = None,
+        now_ms: int | None = None,
     ) -> None:
         """Take a partition's end offsets, or None when it is gone; its topic's id where known."""
         before = self.ends.latest(partition)
-        self.ends.apply(partition, ends)
+        self.ends.apply(partition, ends, now_ms)
         if ends is None:
             self.topics.forget(partition.topic)
         renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id)
@@ -125,7 +129,7 @@ class ClusterState:
             if self.commits.apply(key.group, partition, None, self.ends):
                 self._readers.remove(key.topic, key.group)
 
-        for key in self.commits.apply_all(commits, self.ends, forget):
+        for key in self.commits.apply_all(commits, self.ends, forget, now_ms):
             change = self._readers.remove if commits[key] is None else self._readers.add
             change(key.topic, key.group)
         topic_ids = {

@@ -73,6 +73,11 @@ class SumHistory:
             # A copy, because an array doesn't give back what it has grown to.
             self._points = self._points[surplus * _COLUMNS :]
 
+    def forget_after(self, at_ms: int) -> None:
+        """Forget the points later than a moment (ms)."""
+        if self._points and self._points[-_COLUMNS] > at_ms:
+            self._points = self._points[: bisect_right(self._points[::_COLUMNS], at_ms) * _COLUMNS]
+
     @property
     def last(self) -> SumPoint | None:
         """The newest point, None while there is none."""

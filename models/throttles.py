@@ -91,10 +91,12 @@ class ThrottleWatch:
     def apply(self, cluster: ClusterLook, moving: Mapping[TopicPartition, Collection[int]]) -> None:
         """Take a look at the throttles, and the partitions in movement with their replicas.
 
-        Those that couldn't be asked for stay as they were.
+        Those that couldn't be asked for stay as they were. Nothing has been there since a time
+        that is yet to come, as there may be after a clock was set back.
         """
-        if moving:
-            self._moved_ms = cluster.as_of_ms
+        as_of_ms = cluster.as_of_ms
+        if moving or (self._moved_ms is not None and self._moved_ms > as_of_ms):
+            self._moved_ms = as_of_ms
         if cluster.brokers is None:
             return
         busy = {partition.topic for partition in moving}
@@ -104,7 +106,7 @@ class ThrottleWatch:
             if key[1] not in busy and _untold(cluster, *key)
         }
         self._since_ms = kept | {
-            (kind, name): (self._since_ms.get((kind, name), (cluster.as_of_ms, ""))[0], what)
+            (kind, name): (min(as_of_ms, self._since_ms.get((kind, name), (as_of_ms, ""))[0]), what)
             for kind, name, what in unused_throttles(cluster, moving)
         }
 

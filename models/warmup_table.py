@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.copy_figures import CatchUpRate, CopyFigures, copy_figures
 from caughtup.models.copy_losses import CopyLosses
 from caughtup.models.copy_progress import REPORTED, CopyHistory, Observation
@@ -143,6 +144,19 @@ class WarmupTable:
         if ends.last is not None and at_ms >= ends.last.at_ms and end.high < ends.last.low:
             ends.keep_last(0)
         ends.add(at_ms, end.low, end.high)
+
+    def forget_the_future(self, now_ms: int) -> None:
+        """Forget what was seen by clocks that were set back since.
+
+        It is later than now (ms) by more than clocks differ, and beside it nothing that is seen
+        from now on would count.
+        """
+        latest_ms = now_ms + AHEAD_MS
+        for copy, history in list(self._histories.items()):
+            if history.last_ms is not None and history.last_ms > latest_ms:
+                del self._histories[copy]
+        for ends in self._ends.values():
+            ends.forget_after(latest_ms)
 
     def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
         """Take a copy's catch-up rate from outside; None when there is none any more."""

@@ -13,8 +13,7 @@ import msgspec
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.partition_movements import KIND as PARTITION
-from caughtup.models.reassignment import offsets_remaining
-from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.reassignment_look import PartitionLook, offsets_remaining
 from caughtup.pipelines.events import Event, Record, Undecodable, decode_events
 from caughtup.pipelines.own_formats import (
     ClusterLook,

@@ -19,6 +19,7 @@ from caughtup.models.records.fields import Record
 TOO_LARGE = "too_large"
 TOO_DEEP = "too_deep"
 TOO_MANY = "too_many"
+BAD_COMPRESSION = "bad_compression"
 BAD_JSON = "bad_json"
 BAD_TYPE = "bad_type"
 BAD_KEY = "bad_key"

@@ -102,7 +102,8 @@ class InputsRecord(Part):
 class RecommendationRecord(Record):
     """A recommendation for a generation of a group; a tombstone once the group is gone.
 
-    Whoever follows it ignores it once the generation or the processes are others.
+    Whoever follows it ignores it once the generation or the processes are others. ``left_out``
+    names the parts of a large one that are missing.
     """
 
     decision_id: Name
@@ -120,6 +121,7 @@ class RecommendationRecord(Record):
     kafka_cost: CostRecord
     leader: LeaderRecord
     inputs: InputsRecord
+    left_out: list[Name] | Absent = ABSENT
 
 
 #: A large group's scenario has a lag for each task on each client.
@@ -140,6 +142,8 @@ def read_recommendation_record(
     require_agreement(group, record.group)
     require_past(max(record.as_of_ms, record.decided_at_ms), clock_ms)
     found = builtins_of(record)
+    if "left_out" in found:
+        return group, found
     try:
         parse_scenario(found["inputs"]["scenario"])
     except CaughtupError as error:

@@ -49,10 +49,14 @@ class ScenarioClient(Part):
 
 
 class ScenarioRecord(Part):
-    """A whole scenario; ``name`` is the group and its generation."""
+    """A whole scenario; ``name`` is the group and its generation.
+
+    ``greatest_lags``: the lag of each client that doesn't tell its own of a task.
+    """
 
     name: str | None
     assignor: Name
     config: Configs
     tasks: dict[Task, ScenarioTask]
     clients: dict[ProcessUuid, ScenarioClient]
+    greatest_lags: dict[TaskText, Lag] | Absent = ABSENT

@@ -8,10 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.reassignments import apply_record
+from caughtup.agents import reassignment_records
+from caughtup.agents.reassignment_records import apply_record
+from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment import offsets_remaining
-from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
+from caughtup.models.reassignment_look import (
+    BrokerLook,
+    ClusterLook,
+    PartitionLook,
+    offsets_remaining,
+)
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.partition_looks import ReassignmentRecord
 from tests.support.streams import cluster_state
@@ -131,6 +137,18 @@ def test_a_movement_that_is_not_listed_propagates_until_it_is_again() -> None:
     assert (tracked.unlisted_ms, tracked.phase(None)) == (None, "A")
 
 
+def test_a_look_from_long_before_the_last_one_says_nothing_of_now() -> None:
+    state = cluster_state()
+    now_ms = 100 * AHEAD_MS
+    apply_record(state, KEY, encoded(as_of_ms=now_ms), now_ms)
+    assert apply_record(state, KEY, encoded(as_of_ms=0, isr=[]), now_ms) is None
+    tracked = state.reassignments.moving[PARTITION]
+    assert (tracked.since_ms, tracked.isr) == (now_ms, (1, 2))
+    # The clock was set back: this one was made just now.
+    assert apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1) == PARTITION
+    assert [look.as_of_ms for look in tracked.looks] == [AHEAD_MS]
+
+
 def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
     state = cluster_state()
     look = ClusterLook(7, {1: BrokerLook(fenced=True)}, missing=("sizes on broker 1: hm",))
@@ -154,3 +172,12 @@ def test_a_malformed_look_at_the_cluster_is_refused(reason: str, value: bytes) -
     apply_record(state, CLUSTER_KEY, value)
     assert state.reassignments.cluster is None
     assert state.refused.counts == {("reassignments", reason): 1}
+
+
+def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reassignment_records, "MOST_MOVING", 1)
+    state = cluster_state()
+    apply_record(state, KEY, encoded())
+    assert apply_record(state, b"orders-1", encoded(partition=1)) is None
+    assert state.refused.counts == {("reassignments", "too_many"): 1}
+    assert apply_record(state, KEY, encoded(as_of_ms=1_001)) == PARTITION

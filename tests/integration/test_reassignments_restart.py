@@ -16,7 +16,7 @@ from caughtup.agents.kafka_config import aiokafka_config
 from caughtup.agents.progress import Progress
 from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic
+from caughtup.agents.topic_log import read_topic
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.throttle import set_throttle
 from caughtup.models.ids import TopicPartition

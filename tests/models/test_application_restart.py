@@ -80,14 +80,14 @@ def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> Non
 
 
 def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> None:
-    """The log of ``__consumer_offsets`` may not be compacted yet."""
+    """The log of ``__consumer_offsets`` may not be compacted yet; nothing is decided meanwhile."""
     record = published_before(5, *HANDED_OVER)
     state = cluster_state()
     known_ends(state)
     state.applications.apply_published(GROUP, record)
     read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
-    assert publish(state, LATER_MS) == []
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
+    state.applications.leave_the_past()
     decided = application(state).decided
     assert decided is not None
     assert decided.generation.generation == 5
@@ -138,6 +138,34 @@ def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
     (record,) = publish(state)
     assert record["generation"] == 5
     assert len(record["process_ids"]) == 2
+
+
+@pytest.mark.parametrize("later", [{"generation": 2**31 - 1}, {"as_of_ms": 4_102_444_800_000}])
+@pytest.mark.parametrize("first", ["published", "read"])
+def test_what_was_published_for_a_later_generation_mutes_none(
+    later: dict[str, int], first: str
+) -> None:
+    """Which one is the newest only the log of groups tells, once it was read."""
+    forged = {**published_before(5, *WARMING), "generation": 9, "as_of_ms": LATER_MS, **later}
+    state = cluster_state()
+    known_ends(state)
+    if first == "published":
+        state.applications.apply_published(GROUP, forged)
+    read(state, generation(5, *WARMING))
+    state.applications.leave_the_past()
+    if first == "read":
+        state.applications.apply_published(GROUP, forged)
+    read(state, generation(6, *WARMING, at_ms=START_MS + 10), seen_ms=START_MS + 10)
+    known_ends(state, since_ms=START_MS + 10)
+    assert [record["generation"] for record in publish(state, LATER_MS)] == [5, 6]
+
+
+def test_a_clock_that_is_set_back_keeps_no_generation_waiting() -> None:
+    state = cluster_state()
+    read(state, generation(5, *WARMING), seen_ms=LATER_MS)  # end offsets never come
+    assert publish(state, LATER_MS) == []
+    (record,) = publish(state, LATER_MS - 3_600_000)
+    assert record["generation"] == 5
 
 
 def damaged(*path: str | int, value: Any = None) -> Any:

@@ -171,3 +171,33 @@ def test_thinning_loses_no_wait_but_may_take_two_for_one(waits: list[int]) -> No
     assert made.resumed_ms(longest) is None
     if len(waits) < STEPS_KEPT:
         assert interval == (longest if len(waits) < ENOUGH_WAITS else second)
+
+
+HOUR = 3_600
+
+
+def set_back(*, offset: int) -> CommitHistory:
+    """Commits of a clock that was an hour ahead, then one of now by the clock that was set right."""
+    made = history((10, HOUR), (20, HOUR + 10), (30, HOUR + 20))
+    made.add(offset, 30_000, None, 31_000)
+    return made
+
+
+def test_a_commit_outranks_those_of_a_clock_that_was_set_back() -> None:
+    further = set_back(offset=35)
+    assert (further.committed, further.commit_timestamp_ms, further.step_ms) == (35, 30_000, 30_000)
+    assert further.rewound_from is None
+    again = set_back(offset=30)
+    assert (again.committed, again.commit_timestamp_ms, again.step_ms) == (30, 30_000, 30_000)
+    back = set_back(offset=5)
+    assert (back.committed, back.rewound_from) == (5, 30)
+    further.add(40, 40_000, None, 41_000)
+    assert (further.committed, len(further)) == (40, 2)
+
+
+def test_an_older_commit_that_goes_no_further_was_known_before() -> None:
+    made = history((10, 10), (20, 20))
+    made.add(10, 10_000, None, 21_000)
+    assert (made.committed, made.rewound_from) == (20, None)
+    made.add(10, 10_000)  # as jobs replay them: there is no now
+    assert made.committed == 20

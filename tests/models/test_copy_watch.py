@@ -127,3 +127,21 @@ def test_what_looks_like_a_standby_is_one_unless_the_operator_says_there_are_non
     read(state, generation(1, *unasked))
     list(state.decide(START_MS + 1_000))
     assert not watched(state, START_MS + 1_000).copies[COPY].is_warmup
+
+
+def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
+    """Nothing that is seen would count beside what was seen while they were an hour ahead."""
+    state = decided(*WARMING)
+    restoring(state, 30)
+    late_ms = START_MS + 3_600_000
+    report(state, 15_000, late_ms)
+    watched(state, late_ms)
+    for second in range(35, 60, 5):
+        at_ms = START_MS + second * 1_000
+        state.positions.apply(GROUP, COPY, None)
+        report(state, 50_000 - 900 * second, at_ms)
+        list_ends(state, ENDS, at_ms=at_ms)
+        watch = watched(state, at_ms)
+    figures = watch.copies[COPY].figures
+    assert figures.lag is not None
+    assert figures.lag.at_ms == at_ms

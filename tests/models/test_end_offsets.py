@@ -219,3 +219,53 @@ def test_bounds_hold_the_truth_for_any_log_that_only_grows(
     else:
         low, high = bounds
         assert low <= end <= high
+
+
+HOUR_MS = 3_600_000
+
+
+def test_a_look_outranks_those_of_a_clock_that_was_set_back() -> None:
+    ends = table((10, HOUR_MS), (20, 2 * HOUR_MS), (25, 3 * HOUR_MS))
+    now_ms = HOUR_MS + 1_000
+    ends.apply(PARTITION, sample(30, now_ms), now_ms)
+    latest = ends.latest(PARTITION)
+    assert latest is not None
+    assert (latest.end_offset, latest.as_of_ms) == (30, now_ms)
+    history = ends.history(PARTITION)
+    assert history is not None
+    assert (len(history), history.last_ms, history.first.at_ms) == (2, now_ms, HOUR_MS)
+    assert ends.bounds(PARTITION, now_ms - 500, now_ms) == (10, 30)
+
+
+def test_a_look_outranks_a_history_that_is_all_of_the_future() -> None:
+    ends = table((99, 2 * HOUR_MS))
+    ends.apply(PARTITION, sample(30, 5), 10)
+    latest = ends.latest(PARTITION)
+    assert latest is not None
+    assert (latest.end_offset, latest.as_of_ms) == (30, 5)
+
+
+def test_an_old_look_is_ignored_whatever_there_is_of_the_future() -> None:
+    ends = table((10, 1_000), (20, 2_000), (25, HOUR_MS))
+    ends.apply(PARTITION, sample(5, 1_500), 3_000)
+    latest = ends.latest(PARTITION)
+    assert latest is not None
+    assert latest.end_offset == 25
+    ends.apply(PARTITION, sample(21, 3_000), 3_000)
+    assert ends.bounds(PARTITION, 2_500, 2_500) == (20, 21)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=30),
+    st.integers(0, 60),
+)
+@settings(print_blob=True)
+def test_times_only_grow_wherever_the_clock_goes(looks: list[tuple[int, int]], now: int) -> None:
+    history = EndOffsetHistory(sample(*looks[0]))
+    for end, at_ms in looks[1:]:
+        history.add(sample(end, at_ms), now)
+        times = [history.around(offset) for offset in range(100)]
+        assert all(a.at_ms < b.at_ms for a, b in times if a is not None and b is not None)
+    history.add(sample(50, now), now)
+    assert history.latest == sample(50, now)
+    assert history.last_ms == now

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.pipeline_progress import (
+    MOST_STREAMS,
     STATES,
     STATUSES,
     PipelineProgress,
@@ -74,3 +75,14 @@ def test_the_newest_counts_and_streams_come_in_order() -> None:
     progress.apply("replay", None)
     progress.apply("unknown", None)
     assert list(progress.streams()) == [("history", newest), ("rates", RUNNING)]
+
+
+def test_beyond_the_most_no_stream_is_new() -> None:
+    progress = PipelineProgress()
+    for number in range(MOST_STREAMS):
+        assert progress.apply(f"s{number}", StreamProgress("running", 5))
+    assert not progress.apply("more", StreamProgress("running", 5))
+    assert progress.apply("s0", StreamProgress("stopped", 6))
+    assert progress.apply("s0", None)
+    assert progress.apply("more", StreamProgress("running", 5))
+    assert len(list(progress.streams())) == MOST_STREAMS

@@ -16,9 +16,8 @@ from caughtup.models.reassignment import (
     LOOKS,
     ReassignmentTracker,
     TrackedMovement,
-    offsets_remaining,
 )
-from caughtup.models.reassignment_look import ClusterLook, PartitionLook
+from caughtup.models.reassignment_look import ClusterLook, PartitionLook, offsets_remaining
 
 PARTITION = TopicPartition("orders", 0)
 #: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
@@ -210,6 +209,7 @@ def quorum(at_ms: int, leader: int | None, epoch: int | None) -> ClusterLook:
         pytest.param([(1, 1, 5), (2, None, 6), (3, None, None), (4, 1, 5)], None, id="unknown"),
         pytest.param([(1, 1, 5), (2, None, 6), (3, 2, 7)], 3, id="another one after an election"),
         pytest.param([(1, None, None), (2, 1, 5)], None, id="known only later"),
+        pytest.param([(8, 1, 5), (9, 2, 6), (4, 2, 6)], 4, id="before the clock was set back"),
     ],
 )
 def test_a_failover_is_told_by_the_quorums_leader_and_epoch(

@@ -78,3 +78,15 @@ def test_a_history_stays_small_and_its_bounds_of_a_growing_sum_stay_true(gaps: l
             assert at_ms - moment > HORIZON_MS or moment < kept.points()[0].at_ms
         else:
             assert bound.low <= was <= bound.high
+
+
+def test_what_is_later_than_a_moment_can_be_forgotten() -> None:
+    kept = history((10, 1, 2), (20, 5, 6), (30, 7, 8))
+    kept.forget_after(30)
+    assert len(kept) == 3
+    kept.forget_after(19)
+    assert kept.points() == [SumPoint(10, 1, 2)]
+    assert kept.add(12, 3, 4)
+    kept.forget_after(0)
+    assert kept.last is None
+    kept.forget_after(0)

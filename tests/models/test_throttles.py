@@ -91,6 +91,14 @@ def test_a_throttle_is_orphaned_ten_minutes_after_the_last_movement() -> None:
     assert "--entity-type topics --entity-name events" in orphans[2].advice
 
 
+def test_a_clock_that_is_set_back_hides_no_throttle() -> None:
+    watch = ThrottleWatch()
+    watch.apply(replace(CLUSTER, as_of_ms=9 * ORPHANED_BESIDE_MS), {EVENTS: (1, 2)})
+    watch.apply(replace(CLUSTER, as_of_ms=9 * ORPHANED_BESIDE_MS), {})
+    watch.apply(replace(CLUSTER, as_of_ms=2_000), {})
+    assert len(watch.orphaned(2_000 + ORPHANED_MS)) == 3
+
+
 def test_beside_other_movements_a_throttle_is_given_an_hour() -> None:
     watch = ThrottleWatch()
     other = {TopicPartition("other", 0): (3,)}

@@ -7,8 +7,10 @@ import json
 import pytest
 from confluent_kafka import KafkaError
 
+from caughtup.agents.connection import unreachable
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import take_movement, take_published, unreachable
+from caughtup.agents.taking_up import take_movement, take_published
+from caughtup.models import applications
 from tests.support.own_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
 from tests.support.streams import read as read_records
@@ -93,3 +95,14 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
         take_movement(state, b"t-3", value)
     assert state.partition_movements.on_their_way() == [event]
     assert state.refused.of("movements") == len(bad)
+
+
+def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applications, "MOST_GROUPS", 1)
+    record, _ = recommended(7)
+    state = cluster_state()
+    for group in (GROUP, "others", GROUP):
+        value = json.dumps(record | {"group": group}).encode()
+        take_published(state, group.encode(), value)
+    assert state.applications.told_of() == {GROUP}
+    assert state.refused.counts == {("recommended-assignments", "too_many"): 1}

@@ -1,0 +1,90 @@
+"""Records of caughtup-reassignments, taken as they come, and taken up after a restart."""
+
+from __future__ import annotations
+
+from caughtup.agents.reassignment_ends import KnownMovement
+from caughtup.agents.record_reading import taking
+from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
+from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from caughtup.models.records.topics import REASSIGNMENTS
+from caughtup.models.state import ClusterState
+
+#: Partitions in movement that are followed: a whole cluster's may be. Anybody may write more.
+MOST_MOVING = 200_000
+
+
+def apply_record(
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
+) -> TopicPartition | None:
+    """Take one record of caughtup-reassignments, and return the partition that it is about.
+
+    None where it is about none, refused or outdated. ``clock_ms``: what to hold its times against.
+    """
+    with taking(state, REASSIGNMENTS, key, clock_ms) as clock:
+        record = _read(key, value, clock)
+        if isinstance(record, ClusterRecord):
+            state.reassignments.apply_cluster(record.to_look())
+        elif record is not None and not _is_outdated(state, record, clock):
+            _apply(state, record)
+            return record.topic_partition
+    return None
+
+
+def _read(
+    key: bytes | None, value: bytes | None, clock_ms: int
+) -> ClusterRecord | ReassignmentRecord | None:
+    """Decode a record; None for a tombstone. Raises RefusedError."""
+    if key == CLUSTER_KEY:
+        if value is None:
+            return None
+        cluster = read_cluster_look(value)
+        require_past(cluster.as_of_ms, clock_ms)
+        return cluster
+    _, record = read_partition_look(key, value)
+    if record is not None:
+        require_past(record.as_of_ms, clock_ms)
+    return record
+
+
+def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int) -> bool:
+    """Tell whether a look is older than the last one, and was so before it came.
+
+    One that is older and fresh was made after the clock was set back.
+    """
+    tracked = state.reassignments.moving.get(record.topic_partition)
+    if tracked is None or record.as_of_ms >= tracked.latest.as_of_ms:
+        return False
+    return clock_ms - record.as_of_ms > AHEAD_MS
+
+
+def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
+    tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
+    if partition not in tracker.moving and len(tracker.moving) >= MOST_MOVING:
+        raise RefusedError(TOO_MANY, "too many partitions are in movement")
+    if record.ended:
+        tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
+    elif record.unlisted:
+        tracker.unlisted(partition, as_of_ms)
+    else:
+        tracker.apply(record.to_look(), since_ms=record.since_ms, original=record.original)
+
+
+def take_up(
+    moving: dict[TopicPartition, KnownMovement],
+    key: bytes | None,
+    value: bytes | None,
+    clock_ms: int,
+) -> None:
+    """Take a record that was read back: movements that go on by the last of each partition's."""
+    if key == CLUSTER_KEY:
+        return
+    partition, record = read_partition_look(key, value)
+    if record is None or record.ended:
+        moving.pop(partition, None)
+        return
+    require_past(record.as_of_ms, clock_ms)
+    since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
+    moving[partition] = KnownMovement(record.to_look(), since_ms, record.original)

@@ -1,0 +1,40 @@
+"""What the service published before a restart, taken up again."""
+
+from __future__ import annotations
+
+from caughtup.agents.record_reading import taking
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import PartitionMovementRecord, read_movement
+from caughtup.models.records.recommendations import read_recommendation_record
+from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
+from caughtup.models.state import ClusterState
+
+
+def take_published(
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
+) -> None:
+    """Take one record of caughtup-recommended-assignments, unless it is refused.
+
+    ``clock_ms``: what to hold its times against.
+    """
+    with taking(state, RECOMMENDATIONS, key, clock_ms) as clock:
+        group, record = read_recommendation_record(key, value, clock)
+        if not state.applications.apply_published(group, record):
+            raise RefusedError(TOO_MANY, "recommendations for too many groups are kept")
+
+
+def take_movement(
+    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
+) -> None:
+    """Take one record of caughtup-movements, unless it is refused.
+
+    ``clock_ms``: what to hold its time against.
+    """
+    with taking(state, MOVEMENTS, key, clock_ms) as clock:
+        record = read_movement(key, value)
+        require_past(record.at_ms, clock)
+        if isinstance(record, PartitionMovementRecord):
+            state.partition_movements.restore(builtins_of(record))
+        else:
+            state.applications.movements.restore(builtins_of(record))

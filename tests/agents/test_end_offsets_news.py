@@ -1,0 +1,58 @@
+"""When the end-offset probe publishes what it saw: as it changes, and as readers need it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from caughtup.agents.end_offsets import EndOffsetsProbe
+from caughtup.agents.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from tests.support.streams import START_MS, cluster_state
+
+PARTITION = TopicPartition("orders-in", 3)
+
+
+def seen(end: int, at_ms: int) -> EndOffsets:
+    return EndOffsets(0, end, end, at_ms, end)
+
+
+@pytest.fixture
+def probe() -> EndOffsetsProbe:
+    """A probe that published a look, which its reader took."""
+    topic: Any = None
+    state = cluster_state()
+    made = EndOffsetsProbe(Settings(), Health(), state, topic, asyncio.Event())
+    made._published[PARTITION] = seen(10, START_MS)
+    state.apply_ends(PARTITION, seen(10, START_MS))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("end", "after_ms", "news"),
+    [(11, 300, True), (10, 300, False), (10, 59_999, False), (10, 60_000, True)],
+)
+def test_what_changed_is_news_and_what_did_not_is_each_minute(
+    probe: EndOffsetsProbe, end: int, after_ms: int, news: bool
+) -> None:
+    assert probe._is_news(PARTITION, seen(end, START_MS + after_ms)) == news
+
+
+def test_what_readers_lack_is_news_soon(probe: EndOffsetsProbe) -> None:
+    probe._state.apply_ends(PARTITION, None)
+    assert not probe._is_news(PARTITION, seen(10, START_MS + 4_999))
+    assert probe._is_news(PARTITION, seen(10, START_MS + 5_000))
+
+
+def test_what_somebody_else_wrote_is_put_right_soon(probe: EndOffsetsProbe) -> None:
+    probe._state.apply_ends(PARTITION, seen(999, START_MS + 200))
+    assert not probe._is_news(PARTITION, seen(10, START_MS + 4_999))
+    assert probe._is_news(PARTITION, seen(10, START_MS + 5_000))
+
+
+def test_a_clock_that_was_set_back_keeps_nothing_from_being_said(probe: EndOffsetsProbe) -> None:
+    assert probe._is_news(PARTITION, seen(10, START_MS - 3_600_000))
