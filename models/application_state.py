@@ -39,9 +39,9 @@ class Outcome:
 class Basis:
     """What a follower's decision depends on besides what it saw of the application.
 
-    ``newest`` is the recommendation that it had read, at least ``age_ms`` old and followed
-    ``repeated`` times before; ``waited`` follow-ups had passed without one that holds. The others
-    are its configs.
+    ``newest`` is the recommendation that it had read, at least ``age_ms`` old; ``waited``
+    follow-ups had passed without one that holds, and ``repeated`` in a row that recommendations
+    asked for had brought nothing new. The others are its configs.
     """
 
     newest: str | None

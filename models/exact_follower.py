@@ -9,7 +9,8 @@ from typing import Any
 from caughtup.models.application_state import ApplicationState, Outcome
 from caughtup.models.assignors.decision import ClientDecision, Decision
 from caughtup.models.assignors.followed_recommendation import FollowedRecommendation, read_followed
-from caughtup.models.assignors.follower import GIVEN_UP, Objection, Patience, follow
+from caughtup.models.assignors.follower import GIVEN_UP, Patience, follow
+from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.exact import FOLLOWER, ExactResult
 from caughtup.models.exact_members import compare_members
@@ -17,7 +18,17 @@ from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
 
 #: Outcomes of a follower that had no recommendation it could read.
-_UNREAD = frozenset({"reading", "reader_failed", "no_recommendation", "malformed"})
+_UNREAD = frozenset(
+    {
+        "reading",
+        "reader_failed",
+        "no_recommendation",
+        "malformed",
+        "not_signed",
+        "bad_signature",
+        "no_signing_key",
+    }
+)
 
 
 def recompute_follower(

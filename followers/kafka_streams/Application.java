@@ -8,6 +8,7 @@ import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.ApplicationState;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
@@ -95,6 +96,15 @@ final class Application {
         final long lag = clients.get(process).lag(task);
         final long acceptable = configs.acceptableRecoveryLag();
         return lag == RUNNING || acceptable == Long.MAX_VALUE || lag >= 0 && lag <= acceptable;
+    }
+
+    /** The copies with state that are caught up, by process. */
+    Map<ProcessId, List<TaskId>> caughtUp() {
+        final Map<ProcessId, List<TaskId>> caughtUp = new HashMap<>();
+        clients.keySet().forEach(process -> caughtUp.put(process, tasks.keySet().stream()
+            .filter(task -> tasks.get(task) && caughtUp(process, task))
+            .collect(Collectors.toList())));
+        return caughtUp;
     }
 
     /** Whether a copy is as far behind as a process that surely has nothing of the task. */

@@ -23,16 +23,21 @@ final class FollowerConfig {
     static final String FOLLOW_UPS = "caughtup.follow.ups";
     static final String MAX_AGE_MS = "caughtup.recommendation.max.age.ms";
     static final String POSITIONS_INTERVAL_MS = "caughtup.positions.interval.ms";
+    static final String SIGNING_KEY_FILE = "caughtup.signing.key.file";
 
     private static final Logger LOG = LoggerFactory.getLogger(FollowingTaskAssignor.class);
     private static final long LONGEST_MS = 7L * 24 * 60 * 60 * 1000;
     /** Connection and security are what all of Kafka's clients have in common. */
     private static final Set<String> CONNECTION = AdminClientConfig.configNames();
     private static final int MAX_REQUEST_BYTES = 64 << 20;
+    /** Of a batch alone a broker sends all. */
+    private static final int MAX_FETCH_BYTES = 1 << 20;
 
     final String topicPrefix;
     final Following.Patience patience;
     final long positionsIntervalMs;
+    /** Where the keys are that recommendations have to be signed with; null if they need not be. */
+    final String signingKeyFile;
     /** The application's name, which is its group's; null for a client that isn't told it. */
     final String group;
     private final Map<String, ?> configs;
@@ -46,6 +51,8 @@ final class FollowerConfig {
             number(MAX_AGE_MS, 15 * 60_000, 0, LONGEST_MS),
             number(FOLLOW_UPS, 3, 0, 1_000_000));
         positionsIntervalMs = number(POSITIONS_INTERVAL_MS, 5_000, 100, LONGEST_MS);
+        final Object file = configs.get(SIGNING_KEY_FILE);
+        signingKeyFile = file == null || file.toString().isBlank() ? null : file.toString().trim();
         final Object id = configs.get("application.id");
         group = id == null ? null : id.toString();
     }
@@ -53,7 +60,8 @@ final class FollowerConfig {
     /** Tells followers apart: one application in one cluster, told the same. */
     List<String> identity() {
         return List.of(text(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG), text("application.id"),
-            topicPrefix, patience.followUpMs + " " + patience.maxAgeMs + " " + patience.followUps);
+            topicPrefix, patience.followUpMs + " " + patience.maxAgeMs + " " + patience.followUps,
+            text(SIGNING_KEY_FILE));
     }
 
     /** The ids that the client's own member ids begin with. */
@@ -69,6 +77,10 @@ final class FollowerConfig {
         consumer.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         consumer.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         consumer.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        // Of what is sent only one record is there decompressed at a time, however large others are.
+        consumer.put(ConsumerConfig.FETCH_MAX_BYTES_CONFIG, MAX_FETCH_BYTES);
+        consumer.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, MAX_FETCH_BYTES);
+        consumer.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 1);
         return consumer;
     }
 

@@ -1,7 +1,5 @@
 package caughtup;
 
-import java.util.Map;
-
 /**
  * What a follower decides in a rebalance: a function of what it is told, without clocks or I/O.
  *
@@ -21,10 +19,14 @@ final class Following {
             this.ageMs = ageMs;
         }
 
-        Read(final String code, final String message) {
+        Read(final Rules.Objection objection) {
             this.recommendation = null;
-            this.objection = new Rules.Objection(code, message);
+            this.objection = objection;
             this.ageMs = 0;
+        }
+
+        Read(final String code, final String message) {
+            this(new Rules.Objection(code, message));
         }
     }
 
@@ -47,33 +49,34 @@ final class Following {
     private Following() { }
 
     /**
-     * Decides. {@code waited} follow-ups have passed without a recommendation that holds, or the
-     * newest one was followed {@code repeated} times before.
+     * Decides. {@code waited} follow-ups have passed without a recommendation that holds, and
+     * {@code repeated} in a row that recommendations asked for have brought nothing new.
      */
     static Outcome decide(
         final Application application, final Read read, final Patience patience,
-        final int waited, final Map<String, Integer> repeated) {
+        final int waited, final int repeated) {
         Rules.Objection objection = read.objection;
         if (objection == null) {
             final Object held = Rules.placementOrObjection(
                 application, read.recommendation, read.ageMs, patience.maxAgeMs);
             if (held instanceof Placement) {
                 final Recommendation followed = read.recommendation;
-                final int before = repeated.getOrDefault(followed.decisionId, 0);
                 return new Outcome(followed.decisionId, Outcome.FOLLOWED,
                     "followed " + followed.decisionId + ": " + summary((Placement) held),
                     (Placement) held,
                     followed.probingNeeded
-                        ? probeAfterMs(application, followed, patience, before) : null);
+                        ? probeAfterMs(application, followed, patience, repeated) : null);
             }
             objection = (Rules.Objection) held;
         }
         final String why = read.objection != null ? objection.message
             : "did not follow " + read.recommendation.decisionId + ": " + objection.message;
+        final long interval = application.configs.probingRebalanceIntervalMs();
         if (waited < patience.followUps) {
             return new Outcome(null, objection.code,
                 why + "; kept every task where it is until the next rebalance",
-                Placement.inPlace(application), patience.followUpMs);
+                Placement.inPlace(application), Math.max(patience.followUpMs,
+                    laterMs(patience.followUpMs, interval, repeated)));
         }
         final Balance.Step step = Balance.step(application);
         return new Outcome(null, Outcome.GIVEN_UP,
@@ -81,7 +84,7 @@ final class Following {
                 + "); balanced without one: " + summary(step.placement) + ", "
                 + step.waiting + " to be handed over later",
             step.placement,
-            step.waiting > 0 ? application.configs.probingRebalanceIntervalMs() : null);
+            step.waiting > 0 ? interval : null);
     }
 
     private static String summary(final Placement placement) {
@@ -98,9 +101,13 @@ final class Following {
         final long least = patience.followUpMs;
         final long first = Math.max(least,
             followed.worthwhileAfterMs == null ? 2 * least : followed.worthwhileAfterMs);
-        final long most = application.configs.probingRebalanceIntervalMs();
+        return laterMs(first, application.configs.probingRebalanceIntervalMs(), repeated);
+    }
+
+    /** Doubles a time for each follow-up that brought nothing, whatever was recommended by then. */
+    static long laterMs(final long firstMs, final long mostMs, final int repeated) {
         final int doublings = Math.min(repeated, MOST_DOUBLINGS);
         // Shifting the bound and not the time, which could be anything, cannot overflow.
-        return first > most >> doublings ? most : first << doublings;
+        return firstMs > mostMs >> doublings ? mostMs : firstMs << doublings;
     }
 }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.streams.processor.assignment.ApplicationState;
 import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
@@ -25,6 +26,9 @@ import org.slf4j.LoggerFactory;
 public final class FollowingTaskAssignor implements TaskAssignor {
     private static final Logger LOG = LoggerFactory.getLogger(FollowingTaskAssignor.class);
 
+    /** How often in a row nothing could be decided, by application. */
+    private static final Map<String, Integer> FAILURES = new ConcurrentHashMap<>();
+
     private FollowerConfig config = new FollowerConfig(Map.of());
 
     @Override
@@ -42,8 +46,10 @@ public final class FollowingTaskAssignor implements TaskAssignor {
             LOG.info("caughtup: {}: {} ({}{})", config.group, outcome.message, outcome.reason,
                 outcome.followUpMs == null ? ""
                     : ", next rebalance in " + outcome.followUpMs + " ms");
+            FAILURES.remove(name());
             return assignment;
-        } catch (final Exception | LinkageError | StackOverflowError problem) {
+        } catch (final Exception | LinkageError | VirtualMachineError problem) {
+            // Memory that ran out may be there again: what is done now is small.
             LOG.error("caughtup: cannot decide; every task stays where it is", problem);
             return inPlace(state);
         }
@@ -59,9 +65,21 @@ public final class FollowingTaskAssignor implements TaskAssignor {
         }
         if (!kept.isEmpty()) {
             kept.set(0, kept.get(0).withFollowupRebalance(
-                Instant.now().plusMillis(config.patience.followUpMs)));
+                Instant.now().plusMillis(againMs(state))));
         }
         return new TaskAssignment(kept);
+    }
+
+    /** Twice as late each time that nothing can be decided again. */
+    private long againMs(final ApplicationState state) {
+        final int failed = FAILURES.merge(name(), 1, Integer::sum) - 1;
+        final long first = config.patience.followUpMs;
+        final long most = state.assignmentConfigs().probingRebalanceIntervalMs();
+        return Math.max(first, Following.laterMs(first, most, failed));
+    }
+
+    private String name() {
+        return config.group == null ? "" : config.group;
     }
 
     /** Finds the process that this runs in: it reads the clock that a follow-up is set on. */

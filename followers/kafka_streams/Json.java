@@ -1,7 +1,9 @@
 package caughtup;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CoderResult;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -12,12 +14,14 @@ import java.util.Map;
  * JSON as RFC 8259 has it, strictly: one value, in UTF-8, no name twice in an object.
  *
  * <p>An object is a LinkedHashMap, an array an ArrayList, a whole number that fits a Long, any
- * other number a Double. What comes from a topic may be anything, so the depth is bounded and
- * nothing but {@link Malformed} is thrown.
+ * other number a Double. What comes from a topic may be anything, so the depth and the length of
+ * numbers are bounded, and nothing but {@link Malformed} is thrown.
  */
 final class Json {
     /** Deeper values are refused. A recommendation has 6 levels. */
     static final int MAX_DEPTH = 64;
+    private static final int MAX_NUMBER = 100;
+    private static final int CHUNK = 8192;
 
     /** What is wrong with a text, in a few words. */
     static final class Malformed extends Exception {
@@ -37,12 +41,8 @@ final class Json {
 
     /** Reads one value. */
     static Object read(final byte[] utf8) throws Malformed {
-        final String text;
-        try {
-            text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(utf8)).toString();
-        } catch (final CharacterCodingException notText) {
-            throw new Malformed("not UTF-8");
-        }
+        requireText(utf8);
+        final String text = new String(utf8, StandardCharsets.UTF_8);
         final Json json = new Json(text);
         final Object value = json.value(0);
         json.skipSpace();
@@ -50,6 +50,23 @@ final class Json {
             throw json.wrong("more than one value");
         }
         return value;
+    }
+
+    /** Decodes piece by piece: the whole as characters would take as much again twice. */
+    private static void requireText(final byte[] utf8) throws Malformed {
+        final CharsetDecoder decoder = StandardCharsets.UTF_8.newDecoder();
+        final ByteBuffer bytes = ByteBuffer.wrap(utf8);
+        final CharBuffer characters = CharBuffer.allocate(CHUNK);
+        while (true) {
+            characters.clear();
+            final CoderResult result = decoder.decode(bytes, characters, true);
+            if (result.isError()) {
+                throw new Malformed("not UTF-8");
+            }
+            if (result.isUnderflow()) {
+                return;
+            }
+        }
     }
 
     private Object value(final int depth) throws Malformed {
@@ -170,6 +187,9 @@ final class Json {
                 taken('-');
             }
             digits();
+        }
+        if (at - start > MAX_NUMBER) {
+            throw wrong("a number is too long");
         }
         final String read = text.substring(start, at);
         if (whole && read.length() <= 20) {

@@ -20,8 +20,12 @@ final class Recommendation {
     private static final Pattern PROCESS = Pattern.compile(
         "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}");
 
+    /** Nothing of a recommendation's size should be near this. */
+    static final int MAX_BYTES = 16 << 20;
+    /** Each value but the first comes after one of these, and takes some 100 bytes of memory. */
+    private static final int MAX_SEPARATORS = 1 << 20;
     /** Names go into log lines. */
-    private static final int MAX_NAME = 100;
+    private static final Pattern NAME = Pattern.compile("[!-~]{1,100}");
 
     final String decisionId;
     /** Where each task is to be active. */
@@ -36,8 +40,18 @@ final class Recommendation {
     /** How long after the decision a probing rebalance is worthwhile, in ms; null if not said. */
     final Long worthwhileAfterMs;
 
-    /** Reads a record's value; its sizes and times are in the record's own units. */
+    /** Reads a record's value, once that is seen to be of a bearable size. */
     static Recommendation read(final byte[] value, final String group) throws Json.Malformed {
+        if (value.length > MAX_BYTES) {
+            throw new Json.Malformed(value.length + " bytes");
+        }
+        int separators = 0;
+        for (final byte one : value) {
+            separators += one == ',' || one == '[' || one == '{' ? 1 : 0;
+        }
+        if (separators > MAX_SEPARATORS) {
+            throw new Json.Malformed("over " + MAX_SEPARATORS + " values");
+        }
         return new Recommendation(mapping(Json.read(value), "the record"), group);
     }
 
@@ -142,8 +156,7 @@ final class Recommendation {
     }
 
     private static String string(final Object value, final String place) throws Json.Malformed {
-        if (!(value instanceof String) || ((String) value).isEmpty()
-            || ((String) value).length() > MAX_NAME) {
+        if (!(value instanceof String) || !NAME.matcher((String) value).matches()) {
             throw new Json.Malformed(place + " is not a name");
         }
         return (String) value;

@@ -10,6 +10,8 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.ClusterResource;
+import org.apache.kafka.common.ClusterResourceListener;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -20,36 +22,42 @@ import org.slf4j.LoggerFactory;
  * Keeps the newest recommendation of one group at hand, read on a thread of its own.
  *
  * <p>The thread starts when it is first asked and ends when nobody asked for long, so that an
- * application that was closed leaves nothing behind.
+ * application that was closed leaves nothing behind. Whatever befalls it meanwhile, it says so and
+ * tries again; after an Error, such as memory that ran out over a record, from the log's end on.
  */
 final class RecommendationReader {
     static final String TOPIC = "recommended-assignments";
-    /** Nothing of a recommendation's size should be near this. */
-    private static final int MAX_BYTES = 16 << 20;
-    private static final String MALFORMED = "the recommendation is malformed: ";
     private static final Duration POLL = Duration.ofMillis(500);
     private static final Duration ASK = Duration.ofSeconds(10);
     private static final long FIRST_RETRY_MS = 1_000;
     private static final long LAST_RETRY_MS = 30_000;
     private static final Logger LOG = LoggerFactory.getLogger(FollowingTaskAssignor.class);
+    /** Made beforehand: there may be no memory to say anything else. */
+    private static final Newest LOST = new Newest(
+        new Rules.Objection("reader_failed", "recommendations cannot be read"), 0, 0);
 
-    /** What was read: a recommendation, or why there is none. */
+    /** What was read: a recommendation, or the objection why there is none. */
     private static final class Newest {
-        final Recommendation recommendation;
-        final String code;
-        final String message;
+        final Object read;
         final long seenNanos;
         /** How far the log had gone beyond it when it was read from the past, in ms. */
         final long olderMs;
 
-        Newest(
-            final Recommendation recommendation, final String code, final String message,
-            final long seenNanos, final long olderMs) {
-            this.recommendation = recommendation;
-            this.code = code;
-            this.message = message;
+        Newest(final Object read, final long seenNanos, final long olderMs) {
+            this.read = read;
             this.seenNanos = seenNanos;
             this.olderMs = olderMs;
+        }
+    }
+
+    /** Learns the cluster's id, for which signatures are good, before any record is read. */
+    private static final class ValueReader extends ByteArrayDeserializer
+        implements ClusterResourceListener {
+        volatile String cluster = "";
+
+        @Override
+        public void onUpdate(final ClusterResource resource) {
+            cluster = resource.clusterId() == null ? "" : resource.clusterId();
         }
     }
 
@@ -61,6 +69,8 @@ final class RecommendationReader {
     private volatile long askedNanos;
     private Thread thread;
     private String lastFailure;
+    private long retryMs = FIRST_RETRY_MS;
+    private boolean fromEnd;
 
     RecommendationReader(final FollowerConfig config) {
         this.config = config;
@@ -78,18 +88,24 @@ final class RecommendationReader {
         if (now == null) {
             return new Following.Read("reading", topic + " is still being read");
         }
-        if (now.recommendation == null) {
-            return new Following.Read(now.code, now.message);
+        if (now.read instanceof Rules.Objection) {
+            return new Following.Read((Rules.Objection) now.read);
         }
         final long ageMs = (System.nanoTime() - now.seenNanos) / 1_000_000;
-        return new Following.Read(now.recommendation, Math.max(ageMs, now.olderMs));
+        return new Following.Read((Recommendation) now.read, Math.max(ageMs, now.olderMs));
     }
 
     private synchronized void startUnlessRunning() {
-        if (thread == null) {
+        if (thread != null && thread.isAlive()) {
+            return;
+        }
+        try {
             thread = new Thread(this::run, "caughtup-recommendations-" + config.group);
             thread.setDaemon(true);
             thread.start();
+        } catch (final OutOfMemoryError noThread) {
+            thread = null;
+            failed(noThread);
         }
     }
 
@@ -103,31 +119,37 @@ final class RecommendationReader {
     }
 
     private void run() {
-        long retryMs = FIRST_RETRY_MS;
         while (true) {
-            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
-                config.consumer("caughtup-follower-" + config.group),
-                new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-                final List<TopicPartition> partitions = partitions(consumer);
-                if (!partitions.isEmpty()) {
-                    retryMs = FIRST_RETRY_MS;
-                    follow(consumer, partitions);
+            try {
+                if (followed() || endIfIdle()) {
                     return;
                 }
-                failed("there is no topic " + topic);
-            } catch (final Exception | LinkageError problem) {
-                failed("cannot read " + topic + ": " + problem);
-            }
-            if (endIfIdle()) {
-                return;
-            }
-            try {
                 Thread.sleep(retryMs);
             } catch (final InterruptedException ended) {
                 return;
+            } catch (final Throwable problem) {
+                failed(problem);
             }
             retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
         }
+    }
+
+    /** Connects, and reads until nobody asks any more; tells whether it came to that. */
+    private boolean followed() {
+        final ValueReader values = new ValueReader();
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+            config.consumer("caughtup-follower-" + config.group),
+            new ByteArrayDeserializer(), values)) {
+            final List<TopicPartition> partitions = partitions(consumer);
+            if (!partitions.isEmpty()) {
+                follow(consumer, partitions, values);
+                return true;
+            }
+            failed("there is no topic " + topic);
+        } catch (final Throwable problem) {
+            failed(problem);
+        }
+        return false;
     }
 
     private List<TopicPartition> partitions(final KafkaConsumer<byte[], byte[]> consumer) {
@@ -138,38 +160,44 @@ final class RecommendationReader {
 
     /** Reads from the beginning until nobody asks any more. */
     private void follow(
-        final KafkaConsumer<byte[], byte[]> consumer, final List<TopicPartition> partitions) {
+        final KafkaConsumer<byte[], byte[]> consumer, final List<TopicPartition> partitions,
+        final ValueReader values) {
+        final boolean skipping = fromEnd;
         consumer.assign(partitions);
-        consumer.seekToBeginning(partitions);
+        if (skipping) {
+            consumer.seekToEnd(partitions);
+        } else {
+            consumer.seekToBeginning(partitions);
+        }
         final Map<TopicPartition, Long> ends = consumer.endOffsets(partitions, ASK);
-        final Map<TopicPartition, Long> logTimes = new HashMap<>();
-        ConsumerRecord<byte[], byte[]> found = null;
+        final Map<Integer, Long> logTimes = new HashMap<>();
+        ArrivedRecord found = null;
         while (!past(consumer, ends)) {
             for (final ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
-                final TopicPartition partition =
-                    new TopicPartition(record.topic(), record.partition());
                 if (Arrays.equals(record.key(), key)) {
-                    found = record;
+                    found = new ArrivedRecord(record);
                     // Only what comes after it says how old it is.
                     logTimes.clear();
                 }
-                logTimes.merge(partition, record.timestamp(), Math::max);
+                logTimes.merge(record.partition(), record.timestamp(), Math::max);
             }
             if (endIfIdle()) {
                 return;
             }
         }
-        if (found == null) {
-            none();
-        } else {
-            final Long last = logTimes.get(new TopicPartition(topic, found.partition()));
-            take(found, last == null ? 0 : Math.max(0, last - found.timestamp()));
+        if (found != null) {
+            take(found, values, Math.max(0, logTimes.get(found.partition) - found.timestamp));
+        } else if (!skipping) {
+            newest = new Newest(new Rules.Objection("no_recommendation",
+                "there is no recommendation for " + config.group), System.nanoTime(), 0);
         }
+        fromEnd = false;
+        retryMs = FIRST_RETRY_MS;
         lastFailure = null;
         while (!endIfIdle()) {
             for (final ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 if (Arrays.equals(record.key(), key)) {
-                    take(record, 0);
+                    take(new ArrivedRecord(record), values, 0);
                 }
             }
         }
@@ -181,28 +209,17 @@ final class RecommendationReader {
         return partitions.stream().allMatch(one -> consumer.position(one, ASK) >= ends.get(one));
     }
 
-    private void take(final ConsumerRecord<byte[], byte[]> record, final long olderMs) {
-        if (record.value() == null) {
-            none();
-            return;
-        }
-        final long now = System.nanoTime();
-        if (record.value().length > MAX_BYTES) {
-            newest = new Newest(null, "malformed", MALFORMED + record.value().length + " bytes",
-                now, 0);
-            return;
-        }
-        try {
-            newest = new Newest(
-                Recommendation.read(record.value(), config.group), null, null, now, olderMs);
-        } catch (final Json.Malformed malformed) {
-            newest = new Newest(null, "malformed", MALFORMED + malformed.getMessage(), now, 0);
-        }
+    private void take(final ArrivedRecord record, final ValueReader values, final long olderMs) {
+        newest = new Newest(record.read(config, values.cluster), System.nanoTime(), olderMs);
     }
 
-    private void none() {
-        newest = new Newest(null, "no_recommendation",
-            "there is no recommendation for " + config.group, System.nanoTime(), 0);
+    private void failed(final Throwable problem) {
+        try {
+            fromEnd |= problem instanceof Error;
+            failed("cannot read " + topic + ": " + problem);
+        } catch (final VirtualMachineError again) {
+            newest = LOST;
+        }
     }
 
     /** Remembers why nothing can be read; what was read before stays, and grows old. */
@@ -211,8 +228,9 @@ final class RecommendationReader {
             LOG.warn("caughtup: {}", message);
             lastFailure = message;
         }
-        if (newest == null || newest.recommendation == null) {
-            newest = new Newest(null, "reader_failed", message, System.nanoTime(), 0);
+        if (newest == null || newest.read instanceof Rules.Objection) {
+            newest = new Newest(
+                new Rules.Objection("reader_failed", message), System.nanoTime(), 0);
         }
     }
 }

@@ -54,6 +54,8 @@ final class Rules {
         }
         objection = objection != null ? objection : rules.places();
         objection = objection != null ? objection : rules.lags();
+        objection =
+            objection != null ? objection : Bounds.broken(application, rules.placement);
         if (objection == null && ageMs > maxAgeMs && rules.changesAnything()) {
             objection = new Objection("too_old",
                 "it is at least " + ageMs / 1000 + " s old and would still change something");

@@ -6,6 +6,8 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Publishes an application's state on a thread of its own: the newest, if several wait.
@@ -16,6 +18,7 @@ import java.util.function.Supplier;
 final class StatePublisher {
     static final String TOPIC = "application-states";
     private static final long IDLE_SECONDS = 60;
+    private static final Logger LOG = LoggerFactory.getLogger(FollowingTaskAssignor.class);
 
     private final FollowerConfig config;
     private final BlockingQueue<Supplier<Map<String, Object>>> waiting =
@@ -30,10 +33,15 @@ final class StatePublisher {
     synchronized void publish(final Supplier<Map<String, Object>> state) {
         waiting.poll();
         waiting.add(state);
-        if (thread == null) {
-            thread = new Thread(this::run, "caughtup-state-" + config.group);
-            thread.setDaemon(true);
-            thread.start();
+        if (thread == null || !thread.isAlive()) {
+            try {
+                thread = new Thread(this::run, "caughtup-state-" + config.group);
+                thread.setDaemon(true);
+                thread.start();
+            } catch (final OutOfMemoryError noThread) {
+                // The rebalance goes on all the same; the next one's state is published with it.
+                thread = null;
+            }
         }
     }
 
@@ -45,6 +53,15 @@ final class StatePublisher {
         return false;
     }
 
+    private void send(final TopicProducer producer, final Supplier<Map<String, Object>> state)
+        throws InterruptedException {
+        try {
+            producer.send(config.group, JsonWriter.write(state.get()));
+        } catch (final RuntimeException | VirtualMachineError problem) {
+            LOG.warn("caughtup: the state of {} is not told: {}", config.group, problem.toString());
+        }
+    }
+
     private void run() {
         final TopicProducer producer = new TopicProducer(config, TOPIC);
         try {
@@ -52,7 +69,7 @@ final class StatePublisher {
                 final Supplier<Map<String, Object>> state =
                     waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
                 if (state != null) {
-                    producer.send(config.group, JsonWriter.write(state.get()));
+                    send(producer, state);
                 } else if (endIfIdle()) {
                     break;
                 }

@@ -33,6 +33,17 @@ async def partition_counts(connection: Connection, topics: Collection[str]) -> d
     }
 
 
+async def cluster_id(connection: Connection) -> str:
+    """Return what the cluster calls itself. Raises KafkaError."""
+    admin = AIOKafkaAdminClient(**connection, client_id="caughtup-follower")
+    await admin.start()
+    try:
+        described = await admin.describe_cluster()
+    finally:
+        await admin.close()
+    return str(described["cluster_id"])
+
+
 class Complaint:
     """Says a problem once, until another one or none comes."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.followers.python.members import Members, process_of
+from caughtup.followers.python.seen import Seen
 from caughtup.followers.python.state_record import application_state, decided_with
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard
@@ -17,19 +18,16 @@ from caughtup.models.assignors.follower import (
     GIVEN_UP,
     FollowerDecision,
     Patience,
-    find_objection,
     follow,
 )
 from caughtup.models.assignors.follower_placement import Standing
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
-from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, sum_offsets
-from caughtup.models.partition_assignor.clients import Client, clients_of
+from caughtup.models.assignors.follower_rules import find_objection
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.lag import LATEST_OFFSET
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.wire.subscription_info import SubscriptionInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +41,13 @@ class Led:
 
 
 def lead(
-    topology: Topology,
-    tasks: TaskPartitions,
-    members: Members,
-    ends: Mapping[TopicPartition, int],
-    config: Mapping[str, Any],
-    own: ProcessId,
-    heard: Heard,
-    patience: Patience,
-    now_ms: int,
+    topology: Topology, seen: Seen, own: ProcessId, heard: Heard, patience: Patience, now_ms: int
 ) -> Led:
     """Decide a rebalance by the follower's rules, and give each member its part.
 
-    ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog partitions, as far as they are known; ``config`` are
-    Kafka's assignment configs; ``own`` is the leader's process, which asks for the next rebalance,
-    and ``now_ms`` its clock. Raises ScenarioError for a config that Kafka Streams would refuse.
+    ``own`` is the leader's process, which asks for the next rebalance, and ``now_ms`` its clock.
     """
-    clients = clients_of([_member(member_id, info) for member_id, info in sorted(members.items())])
-    sums = _end_offset_sums(tasks, ends, clients)
-    scenario = parse_scenario(_scenario(tasks, clients, sums, config))
+    tasks, clients, scenario = seen.tasks, seen.clients, seen.scenario
     decision, why = _decide(scenario, heard, patience)
     lags = {client.process_id: client.lags for client in scenario.clients}
     probing_ms = None if decision.follow_up_ms is None else now_ms + decision.follow_up_ms
@@ -109,65 +95,6 @@ def keep(
         )
         for member, active in given.items()
         for pairs in [sorted((one, task) for task in active for one in tasks.sources[task])]
-    }
-
-
-def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
-    """Give a member as a leader of Kafka Streams reads it.
-
-    Members let go of all partitions before they join, so nobody owns any.
-    """
-    return Member(
-        member_id=member_id,
-        process=process_of(member_id, info),
-        offset_sums=info.offset_sums if info else {},
-        tags=info.client_tags if info else {},
-    )
-
-
-def _end_offset_sums(
-    tasks: TaskPartitions,
-    ends: Mapping[TopicPartition, int],
-    clients: Mapping[ProcessId, Client],
-) -> dict[TaskId, int]:
-    """Sum each task's end offsets; they were listed before members said how far they are.
-
-    A copy that is beyond them only shows that they are older, as nobody asks in a rebalance.
-    """
-    sums: dict[TaskId, int] = {}
-    for task, changelogs in tasks.changelogs.items():
-        known = [ends[one] for one in changelogs if one in ends]
-        if len(known) < len(changelogs):
-            sums[task] = UNKNOWN_OFFSET_SUM
-        else:
-            reached = max(client.offset_sums.get(task, 0) for client in clients.values())
-            sums[task] = max(sum_offsets(known), reached)
-    return sums
-
-
-def _scenario(
-    tasks: TaskPartitions,
-    clients: Mapping[ProcessId, Client],
-    sums: Mapping[TaskId, int],
-    config: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Write what is to be decided as ``caughtup assign`` reads it."""
-    written: dict[str, Any] = {}
-    for process, client in clients.items():
-        active, standby = client.previous_tasks({})
-        written[str(process)] = {
-            "capacity": client.capacity,
-            "tags": dict(client.tags),
-            "previous_active": [str(task) for task in sorted(active)],
-            "previous_standby": [str(task) for task in sorted(standby)],
-            "lags": {str(task): lag for task, lag in client.lags(sums).items()},
-        }
-    return {
-        "name": None,
-        "assignor": "minimal_movement",
-        "config": dict(config),
-        "tasks": {str(task): {"stateful": task in tasks.changelogs} for task in tasks.sources},
-        "clients": written,
     }
 
 

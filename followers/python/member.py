@@ -22,11 +22,12 @@ from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.publisher import Publisher
 from caughtup.followers.python.recommendations import TOPIC as RECOMMENDATIONS
 from caughtup.followers.python.recommendations import RecommendationReader
+from caughtup.followers.python.seen import see
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard, Waiting
 from caughtup.models.assignors.configs import read_configs
-from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
+from caughtup.models.assignors.follower import later_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.lag import LATEST_OFFSET, sum_offsets
@@ -79,8 +80,11 @@ class FollowingMember:
         self._settings = settings
         self._active: frozenset[TaskId] = frozenset()
         self._joins = 0
+        self._failures = 0
         self._waiting = Waiting(settings.patience)
-        self._reader = RecommendationReader(connection, settings.topic(RECOMMENDATIONS), group)
+        self._reader = RecommendationReader(
+            connection, settings.topic(RECOMMENDATIONS), group, settings.signing_key_file
+        )
         self._ends = LogEnds(connection, topology.changelogs, settings.positions_interval_ms)
         self._publisher = Publisher(connection, (settings.topic(STATES), settings.topic(POSITIONS)))
         self._reports = PositionReports(topology, group, self.process, client_id)
@@ -130,10 +134,16 @@ class FollowingMember:
         }
         now_ms = int(time.time() * 1000)
         try:
-            return self._lead(tasks, read, now_ms)
+            given = self._lead(tasks, read, now_ms)
         except Exception:
             log.exception("cannot decide a rebalance; every task stays where it is")
-            return keep(tasks, read, self.process, now_ms + self._settings.follow_up_ms)
+            first = self._settings.follow_up_ms
+            most = read_configs(self._config).probing_rebalance_interval_ms
+            after_ms = max(first, later_ms(first, most, self._failures))
+            self._failures += 1
+            return keep(tasks, read, self.process, now_ms + after_ms)
+        self._failures = 0
+        return given
 
     def take(self, user_data: bytes | None, resume: Resume) -> int | None:
         """Take what a rebalance gave to this member.
@@ -158,21 +168,11 @@ class FollowingMember:
         self, tasks: TaskPartitions, members: Members, now_ms: int
     ) -> dict[str, MemberAssignment]:
         clock_ms = time.monotonic() * 1000
-        self._waiting.begin((one.process_id for one in members.values() if one), clock_ms)
+        seen = see(tasks, members, self._ends.ends, self._config)
+        self._waiting.begin(seen.ready(), clock_ms)
         newest, age_ms = self._reader.newest()
-        followed = newest.decision_id if isinstance(newest, FollowedRecommendation) else None
-        heard = Heard(newest, age_ms, self._waiting.waited, self._waiting.repeated(followed))
-        led = lead(
-            self.topology,
-            tasks,
-            members,
-            self._ends.ends,
-            self._config,
-            self.process,
-            heard,
-            self._settings.patience,
-            now_ms,
-        )
+        heard = Heard(newest, age_ms, self._waiting.waited, self._waiting.repeated)
+        led = lead(self.topology, seen, self.process, heard, self._settings.patience, now_ms)
         self._waiting.count(led.decision, clock_ms)
         self._publisher.publish(
             self._settings.topic(STATES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from caughtup.models.assignors.follower import Patience
 
@@ -22,8 +23,9 @@ class FollowerSettings:
     ``topic_prefix`` is the service's. ``follow_up_ms``: until the next rebalance while no
     recommendation holds; ``follow_ups``: how many of these pass until the group is balanced
     without one; ``recommendation_max_age_ms``: an older one isn't followed if it would change
-    anything; ``positions_interval_ms``: between two reports of how far copies are. Raises
-    ValueError for a number out of its bounds.
+    anything; ``positions_interval_ms``: between two reports of how far copies are.
+    ``signing_key_file``: with it, only recommendations that are signed with one of its keys are
+    followed. Raises ValueError for a number out of its bounds.
     """
 
     topic_prefix: str = "caughtup-"
@@ -31,6 +33,7 @@ class FollowerSettings:
     follow_ups: int = 3
     recommendation_max_age_ms: int = 900_000
     positions_interval_ms: int = 5_000
+    signing_key_file: str | Path | None = None
 
     def __post_init__(self) -> None:
         for name, (least, most) in _LIMITS.items():

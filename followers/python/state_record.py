@@ -61,10 +61,10 @@ def decided_with(heard: Heard, patience: Patience) -> dict[str, Any]:
         "max_age_ms": patience.max_age_ms,
         "follow_ups": patience.follow_ups,
         "waited": heard.waited,
+        "repeated": heard.repeated,
     }
     if isinstance(heard.newest, FollowedRecommendation):
-        basis["newest"] = heard.newest.decision_id
-        basis |= {"age_ms": heard.age_ms, "repeated": heard.repeated}
+        basis |= {"newest": heard.newest.decision_id, "age_ms": heard.age_ms}
     return basis
 
 

@@ -1,13 +1,14 @@
-"""How long a follower has waited for a recommendation, and how often it followed one."""
+"""How long a follower has waited for a recommendation, and how long following brought nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
-from caughtup.models.assignors.follower import FollowerDecision, Objection, Patience
-from caughtup.models.ids import ProcessId
+from caughtup.models.assignors.follower import FOLLOWED, FollowerDecision, Patience
+from caughtup.models.assignors.follower_objection import Objection
+from caughtup.models.ids import ProcessId, TaskId
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,41 +27,65 @@ class Heard:
 class Waiting:
     """Counts the rebalances that waiting brought, and not those that others brought at once.
 
-    Source: ``caughtup.GroupFollower``. Times are in ms on a clock that never goes back.
+    Nothing that a record says counts here, only what the leader sees itself: a recommendation with
+    a new name, or one that moves tasks to and fro, is no news. Source: ``caughtup.Waiting``. Times
+    are in ms on a clock that never goes back.
     """
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
         self._processes: frozenset[ProcessId] = frozenset()
-        self._repeated: tuple[str, int] | None = None
+        #: The copies that were ever caught up, since these processes are the ones there are.
+        self._ready: dict[ProcessId, set[TaskId]] = {}
         self._counted_ms = 0.0
+        #: When the follow-up was half-way that a recommendation asked for; None without one.
+        self._asked_ms: float | None = None
         #: Follow-ups that passed without a recommendation that holds.
         self.waited = 0
+        self._fruitless = 0
 
-    def begin(self, processes: Iterable[ProcessId], now_ms: float) -> None:
-        """Begin a rebalance; with other processes than before the waiting starts anew."""
-        there = frozenset(processes)
-        if there != self._processes:
-            self._processes = there
-            self.waited, self._repeated = 0, None
+    def begin(self, ready: Mapping[ProcessId, Iterable[TaskId]], now_ms: float) -> None:
+        """Begin a rebalance, told the copies that are caught up now, by process.
+
+        With other processes than before the waiting starts anew. A copy that is caught up for the
+        first time is news.
+        """
+        processes = frozenset(ready)
+        if processes != self._processes:
+            self._processes = processes
+            self._ready = {process: set(tasks) for process, tasks in ready.items()}
+            self.waited = self._fruitless = 0
+            self._asked_ms = None
             self._counted_ms = now_ms - self._patience.follow_up_ms
+            return
+        news = False
+        for process, tasks in ready.items():
+            known = len(self._ready[process])
+            self._ready[process].update(tasks)
+            news |= len(self._ready[process]) > known
+        if news:
+            self._fruitless = 0
+        elif self._asked_ms is not None and now_ms >= self._asked_ms:
+            self._fruitless += 1
 
-    def repeated(self, decision_id: str | None) -> int:
-        """Tell how often a decision was followed before, beyond the first time."""
-        known = self._repeated
-        return known[1] if known is not None and known[0] == decision_id else 0
+    @property
+    def repeated(self) -> int:
+        """Return how many follow-ups in a row recommendations asked for that found nothing new.
+
+        The first isn't counted: when a copy is caught up is an estimate, and may be short by little.
+        """
+        return max(0, self._fruitless - 1)
 
     def count(self, decision: FollowerDecision, now_ms: float) -> None:
         """Take what the rebalance came to."""
+        followed = decision.reason == FOLLOWED
         due = now_ms - self._counted_ms >= self._patience.follow_up_ms / 2
-        if decision.decision_id is not None:
-            known = self._repeated
-            first = known is None or known[0] != decision.decision_id
-            if first or due:
-                before = 0 if known is None or first else known[1] + 1
-                self._repeated = (decision.decision_id, before)
-                self._counted_ms = now_ms
+        if followed:
             self.waited = 0
         elif due and self.waited < self._patience.follow_ups:
             self.waited += 1
+        if due:
             self._counted_ms = now_ms
+        self._asked_ms = None
+        if followed and decision.follow_up_ms is not None:
+            self._asked_ms = now_ms + decision.follow_up_ms // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -11,8 +12,14 @@ from caughtup.models.ids import ProcessId, TaskId
 
 T = TypeVar("T")
 
+#: Nothing of a recommendation's size should be near this.
+MAX_BYTES = 16 << 20
+#: Each value but the first comes after one of these, and takes some 100 bytes of memory.
+_SEPARATORS = b",[{"
+_MOST_SEPARATORS = 1 << 20
 _LONG_MAX = (1 << 63) - 1
-_MOST_CHARACTERS = 100
+#: Names go into log lines.
+_NAME = re.compile("[!-~]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,17 @@ class FollowedRecommendation:
     worthwhile_after_ms: int | None
 
 
+def require_bounded(value: bytes) -> None:
+    """Refuse a record's value, before it is read, that would take too much memory to be read.
+
+    Raises CaughtupError ``malformed``. Source: ``caughtup.Recommendation``.
+    """
+    if len(value) > MAX_BYTES:
+        raise _malformed(f"{len(value)} bytes")
+    if sum(value.count(one) for one in _SEPARATORS) > _MOST_SEPARATORS:
+        raise _malformed(f"over {_MOST_SEPARATORS} values")
+
+
 def read_followed(record: object, group: str) -> FollowedRecommendation:
     """Read a record of ``recommended-assignments``, as decoded from JSON.
 
@@ -45,7 +63,7 @@ def read_followed(record: object, group: str) -> FollowedRecommendation:
     if root.get("group") != group:
         raise _malformed("group is another one")
     decision_id = _take(root.get("decision_id"), str, "decision_id")
-    if not 0 < _utf16_length(decision_id) <= _MOST_CHARACTERS:
+    if not _NAME.fullmatch(decision_id):
         raise _malformed("decision_id is not a name")
     processes = [_process(one) for one in _take(root.get("process_ids"), list, "process_ids")]
     if len(set(processes)) < len(processes):
@@ -129,10 +147,6 @@ def _process(text: object) -> ProcessId:
 
 def _time(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= _LONG_MAX else None
-
-
-def _utf16_length(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _malformed(message: str) -> CaughtupError:

@@ -42,7 +42,8 @@ def decide_minimal_movement(scenario: Scenario) -> Decision:
     copies = Copies(scenario)
     plan = find_plan(scenario, copies)
     configs = scenario.configs
-    now = stage(copies, plan, configs.max_warmup_replicas)
+    capacities = [client.capacity for client in scenario.clients]
+    now = stage(copies, plan, capacities, configs.max_warmup_replicas)
     stateless = place_stateless(scenario, [own[0] for own in plan.clients])
     return Decision(
         probing_rebalance_needed=not now.settled,

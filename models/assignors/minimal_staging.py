@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from caughtup.models.assignors.minimal_copies import NOBODY, Copies
+from caughtup.models.assignors.minimal_copies import Copies
 from caughtup.models.assignors.minimal_plan import Plan
+from caughtup.models.assignors.minimal_servers import choose_servers
 
 
 class Replacement(NamedTuple):
@@ -44,9 +46,11 @@ class Stage:
 class _Wish(NamedTuple):
     """A replacement that waits for a warm-up; the least of them comes first.
 
-    One that is being built goes on, and then it is the one with the least to restore.
+    One that is being built goes on, and then it is the one with the least to restore. One that is
+    caught up and waits for room comes last: what is built makes that room.
     """
 
+    waits: bool
     new: bool
     distance: int
     task: int
@@ -54,16 +58,18 @@ class _Wish(NamedTuple):
     stand_in: int
 
 
-def stage(copies: Copies, plan: Plan, budget: int) -> Stage:
+def stage(copies: Copies, plan: Plan, capacities: Sequence[int], budget: int) -> Stage:
     """Assign what can be assigned now, with at most ``budget`` copies beyond what is configured.
 
-    A task whose active isn't caught up where it belongs is served by a client that is; by the
-    one that lags least if none is. It and any standby that exists stay until the copies that take
-    their places are caught up. Where a task lacks a copy, a new one is no extra copy.
+    A task whose active isn't caught up where it belongs, or has no room there yet, is served by
+    a client that is; by the one that lags least if none is. It and any standby that exists stay
+    until the copies that take their places are caught up. Where a task lacks a copy, a new one is
+    no extra copy.
     """
-    result = Stage([own[0] for own in plan.clients], [own[1:] for own in plan.clients])
+    servers = choose_servers(copies, plan, capacities)
+    result = Stage(servers, [own[1:] for own in plan.clients])
     wishes: list[_Wish] = []
-    for task in _unsettled(copies, plan):
+    for task in _unsettled(copies, plan, servers):
         wishes += _stage_task(copies, plan, task, result)
     for turn, wish in enumerate(sorted(wishes), 1):
         granted = turn <= budget
@@ -77,14 +83,15 @@ def stage(copies: Copies, plan: Plan, budget: int) -> Stage:
     return result
 
 
-def _unsettled(copies: Copies, plan: Plan) -> list[int]:
+def _unsettled(copies: Copies, plan: Plan, servers: Sequence[int]) -> list[int]:
     """List the tasks that can't simply be assigned as planned."""
     tasks = []
     for task, (own, holders) in enumerate(zip(plan.clients, copies.holders, strict=True)):
-        if not holders:
+        if not holders and servers[task] == own[0]:
             continue  # everybody has nothing of it: whoever is to have it begins at once
         if (
-            len(holders) > len(own)
+            servers[task] != own[0]
+            or len(holders) > len(own)
             or not copies.caught_up(task, own[0])
             or any(one not in own for one in holders)
         ):
@@ -95,12 +102,12 @@ def _unsettled(copies: Copies, plan: Plan) -> list[int]:
 def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_Wish]:
     """Assign one task and give the wishes for warm-ups that it leaves, granted so far."""
     belongs = plan.clients[task]
-    active = belongs[0]
-    server = _server(copies, task, belongs)
+    active, server = belongs[0], result.actives[task]
     building = [one for one in belongs if one != server and not copies.caught_up(task, one)]
     building.sort(key=lambda one: (task not in copies.roles[one], copies.distance(task, one), one))
+    if server not in belongs and not building:
+        building = [active]
     kept = _stand_ins(copies, task, belongs, server, building)
-    result.actives[task] = server
     assigned = [one for one in belongs if one != server]
     result.standbys[task] = assigned + [one for one in kept if one != server]
     # What is missing is built at once; what has a stand-in takes a warm-up each.
@@ -110,6 +117,7 @@ def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_W
         result.swaps.append(task)
     return [
         _Wish(
+            copies.caught_up(task, client),
             task not in copies.roles[client],
             copies.distance(task, client),
             task,
@@ -118,20 +126,6 @@ def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_W
         )
         for client, stand_in in zip(waiting, kept, strict=True)
     ]
-
-
-def _server(copies: Copies, task: int, belongs: list[int]) -> int:
-    """Choose who runs the task now."""
-    active, owner = belongs[0], copies.owner[task]
-    if copies.caught_up(task, active):
-        return active
-    if owner != NOBODY and copies.caught_up(task, owner):
-        return owner
-    holders = copies.holders[task]
-    ready = [one for one in holders if copies.caught_up(task, one)]
-    if ready:
-        return min(ready, key=lambda one: (one not in belongs, one))
-    return copies.nearest(task, (*holders, active))
 
 
 def _stand_ins(

@@ -25,7 +25,8 @@ def generate_question(seed: int) -> dict[str, Any]:
     """
     rng = random.Random(seed)
     scenario = _small(seed, rng)
-    record = recommend(rng, scenario)
+    # Kafka's own assignor goes where ours never does.
+    record = recommend(rng, scenario, rng.choice(["minimal_movement", "high_availability"]))
     kind = rng.choice(sorted(SPOILS))
     if kind != "none":
         SPOILS[kind](rng, scenario, record)
@@ -62,9 +63,11 @@ def _small(seed: int, rng: random.Random) -> dict[str, Any]:
     return scenario
 
 
-def recommend(rng: random.Random, scenario: dict[str, Any]) -> Record:
-    """Write a record with what Kafka's own assignor would do, found as the scenario has it."""
-    decision = decide(parse_scenario(scenario)).to_dict()
+def recommend(
+    rng: random.Random, scenario: dict[str, Any], assignor: str = "minimal_movement"
+) -> Record:
+    """Write a record with what an assignor would do, found as the scenario has it."""
+    decision = decide(parse_scenario({**scenario, "assignor": assignor})).to_dict()
     decided_at = rng.randint(0, 1 << 42)
     probing: dict[str, Any] = {"needed": decision["probing_rebalance_needed"]}
     if rng.random() < 0.5:
@@ -171,6 +174,49 @@ def _odd_field(rng: random.Random, scenario: dict[str, Any], record: Record) -> 
         owner = inner
 
 
+def _heaped(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
+    """Give one process all that it can run."""
+    process = rng.choice(record["process_ids"])
+    lags = scenario["clients"][process]["lags"]
+    acceptable = scenario["config"]["acceptable.recovery.lag"]
+    for task in scenario["tasks"]:
+        if -2 <= lags.get(task, 0) <= acceptable:
+            make_active(record, process, task)
+
+
+def make_active(record: Record, process: str, task: str) -> None:
+    """Give a process a task, of which who had it keeps a standby if the process had one."""
+    assignment = record["assignment"]
+    (owner,) = (one for one, given in assignment.items() if task in given["active"])
+    if owner == process:
+        return
+    assignment[owner]["active"].remove(task)
+    assignment[process]["active"].append(task)
+    if task in assignment[process]["standby"]:
+        assignment[process]["standby"].remove(task)
+        assignment[owner]["standby"].append(task)
+
+
+def _standby_dropped(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
+    for given in record["assignment"].values():
+        given["standby"] = [task for task in given["standby"] if rng.random() < 0.5]
+
+
+def _standby_exchanged(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
+    """Have each standby built anew somewhere else."""
+    assignment = record["assignment"]
+    for process, given in assignment.items():
+        for task in list(given["standby"]):
+            free = [
+                one
+                for one, has in assignment.items()
+                if one != process and task not in (*has["active"], *has["standby"])
+            ]
+            if free:
+                given["standby"].remove(task)
+                assignment[rng.choice(free)]["standby"].append(task)
+
+
 def _fine(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
     """Leave it as it is."""
 
@@ -179,6 +225,9 @@ SPOILS: dict[str, Spoil] = {
     "none": _fine,
     "fine": _fine,
     "fine again": _fine,
+    "heaped": _heaped,
+    "standby dropped": _standby_dropped,
+    "standby exchanged": _standby_exchanged,
     "broken": _fine,
     "one moved": _one_moved,
     "in transit": _in_transit,

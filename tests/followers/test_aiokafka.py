@@ -22,8 +22,6 @@ from caughtup.followers.python.copies import Resume
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import TopicGroup, Topology
-from caughtup.followers.python.waiting import Waiting
-from caughtup.models.assignors.follower import FollowerDecision, Patience
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.wire.assignment_info import decode_assignment_info
@@ -207,36 +205,6 @@ def test_a_setting_out_of_its_bounds_is_refused_by_name(setting: dict[str, Any])
 def test_a_topology_that_is_none_is_refused(groups: list[TopicGroup], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Topology(groups)
-
-
-def kept(decision_id: str | None = None) -> FollowerDecision:
-    return FollowerDecision("followed" if decision_id else "none", decision_id, {}, {}, 5_000)
-
-
-def test_only_rebalances_that_waiting_brought_are_counted() -> None:
-    waiting = Waiting(Patience(follow_up_ms=1_000, follow_ups=2))
-    processes = [ProcessId(0, 1)]
-    counts = []
-    for now_ms in (0, 100, 1_100, 1_200, 2_200, 3_300):
-        waiting.begin(processes, now_ms)
-        waiting.count(kept(), now_ms)
-        counts.append(waiting.waited)
-    assert counts == [1, 1, 2, 2, 2, 2]
-    waiting.begin([ProcessId(0, 2)], 3_400)
-    assert waiting.waited == 0
-
-
-def test_a_decision_that_is_followed_again_is_counted_and_ends_the_waiting() -> None:
-    waiting = Waiting(Patience(follow_up_ms=1_000))
-    waiting.begin([ProcessId(0, 1)], 0)
-    waiting.count(kept(), 0)
-    repeated = []
-    for now_ms, decision in ((1_000, "a"), (1_100, "a"), (2_000, "a"), (3_000, "a"), (3_100, "b")):
-        waiting.count(kept(decision), now_ms)
-        repeated.append(waiting.repeated(decision))
-    assert repeated == [0, 0, 1, 2, 0]
-    assert waiting.waited == 0
-    assert waiting.repeated("a") == 0
 
 
 def test_positions_are_told_when_they_change_and_each_minute_and_taken_back_at_the_end() -> None:

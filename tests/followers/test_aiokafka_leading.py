@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from caughtup.followers.python.leading import Led, keep, lead
 from caughtup.followers.python.members import Members
+from caughtup.followers.python.seen import see
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.followers.python.waiting import Heard
 from caughtup.models.application_state import (
@@ -22,7 +23,8 @@ from caughtup.models.application_state import (
     read_application_state,
 )
 from caughtup.models.assignors.followed_recommendation import read_followed
-from caughtup.models.assignors.follower import FOLLOWED, GIVEN_UP, Objection, Patience
+from caughtup.models.assignors.follower import FOLLOWED, GIVEN_UP, Patience
+from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.exact import recompute
 from caughtup.models.exact_follower import recompute_follower
@@ -76,7 +78,7 @@ def decided(
     members: Members, heard: Heard, config: Mapping[str, Any] = CONFIG, ends: Any = ENDS
 ) -> Led:
     own = ProcessId(0, 0)
-    return lead(TOPOLOGY, TASKS, members, ends, config, own, heard, PATIENCE, NOW_MS)
+    return lead(TOPOLOGY, see(TASKS, members, ends, config), own, heard, PATIENCE, NOW_MS)
 
 
 def heard_of(led: Led, seed: int, waited: int = 0) -> Heard:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.followed_recommendation import read_followed
-from caughtup.models.assignors.follower import FollowerDecision, Objection, Patience, follow
+from caughtup.models.assignors.followed_recommendation import read_followed, require_bounded
+from caughtup.models.assignors.follower import FollowerDecision, Patience, follow
+from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from tests.followers.conftest import FollowerOracle
@@ -26,6 +27,7 @@ def expected(question: dict[str, Any]) -> FollowerDecision:
     newest: Any = Objection("no_recommendation", "there is none")
     if question["record"] is not None:
         try:
+            require_bounded(question["record"].encode())
             newest = read_followed(json.loads(question["record"]), GROUP)
         except json.JSONDecodeError:
             newest = Objection("malformed", "no JSON")
@@ -70,6 +72,7 @@ def test_both_decide_alike_and_kafka_accepts_it(
     assert {"followed", "given_up", "malformed", "no_recommendation"} <= reasons.keys()
     assert {"other_processes", "unknown_task", "missing_task", "other_configs"} <= reasons.keys()
     assert {"moved_since", "not_caught_up", "too_old", "too_many_copies"} <= reasons.keys()
+    assert {"too_few_standbys", "loses_standby", "too_many_actives"} <= reasons.keys()
 
 
 def test_both_balance_at_once_what_is_nowhere_and_nobody_has(

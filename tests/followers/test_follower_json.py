@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.followers.conftest import FollowerOracle
 
 MAX_DEPTH = 64
+MAX_NUMBER = 100
 MALFORMED = object()
 LONG = range(-(1 << 63), 1 << 63)
 
@@ -58,6 +59,9 @@ BAD = {
     "too deep an array": b"[" * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1),
     "too deep an object": b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1),
     "nothing but depth": b"[" * 1_000_000,
+    "a number of too many digits": b"9" * (MAX_NUMBER + 1),
+    "a fraction of very many digits": b"1." + b"0" * 1_000_000,
+    "an exponent of very many digits": b"1e" + b"9" * 1_000_000,
     "a name that is very long and alone": b'{"' + b"a" * 1_000_000,
 }
 GOOD = {
@@ -66,7 +70,7 @@ GOOD = {
     "the least long": b"-9223372036854775808",
     "one more than a long": b"9223372036854775808",
     "a number that no double holds": b"1e400",
-    "a number of many digits": b"9" * 10_000,
+    "a number of many digits": b"9" * MAX_NUMBER,
     "minus nothing": b"-0",
     "a lone surrogate, escaped": b'"\\ud800"',
     "all escapes": b'"\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\\uFFff"',
@@ -86,12 +90,21 @@ def as_python(data: bytes) -> Any:
     def refuse(word: str) -> Any:
         raise ValueError(word)
 
+    def number(digits: str) -> float:
+        if len(digits) > MAX_NUMBER:
+            raise ValueError("too long")
+        return float(digits)
+
     def whole(digits: str) -> int | float:
-        return int(digits) if len(digits) <= 20 and int(digits) in LONG else float(digits)
+        return int(digits) if len(digits) <= 20 and int(digits) in LONG else number(digits)
 
     try:
         value = json.loads(
-            data.decode(), object_pairs_hook=unique, parse_constant=refuse, parse_int=whole
+            data.decode(),
+            object_pairs_hook=unique,
+            parse_constant=refuse,
+            parse_int=whole,
+            parse_float=number,
         )
     except ValueError:
         return MALFORMED

@@ -16,7 +16,8 @@ from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.load import produce
 from caughtup.followers.kafka_streams.jar import build_jar
 from caughtup.models.assignors.followed_recommendation import read_followed
-from caughtup.models.assignors.follower import FOLLOWED, Objection, Patience, follow
+from caughtup.models.assignors.follower import FOLLOWED, Patience, follow
+from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.ids import TaskId
 from tests.support.following import (

@@ -2,15 +2,22 @@ package caughtup;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.UUID;
+import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.ApplicationState;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils;
 import org.apache.kafka.streams.processor.assignment.TaskAssignor.TaskAssignment;
 
@@ -27,7 +34,9 @@ public final class FollowerOracle {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             final JsonNode question = JACKSON.readTree(line);
             out.println(question.has("json") ? readJson(question)
-                : question.has("assign") ? assign(question) : decide(question));
+                : question.has("assign") ? assign(question)
+                : question.has("rebalances") ? wait(question)
+                : question.has("keys") ? checkSignature(question) : decide(question));
             out.flush();
         }
     }
@@ -41,6 +50,46 @@ public final class FollowerOracle {
             return answer.put("written", JsonWriter.write(value));
         } catch (final Json.Malformed malformed) {
             return answer.put("malformed", malformed.getMessage());
+        }
+    }
+
+    /** Counts rebalances one after the other: what is caught up, when, and what it came to. */
+    private static ObjectNode wait(final JsonNode question) {
+        final JsonNode patience = question.get("patience");
+        final Waiting waiting = new Waiting(new Following.Patience(patience.get(0).asLong(),
+            patience.get(1).asLong(), patience.get(2).asLong()));
+        final ObjectNode answer = JACKSON.createObjectNode();
+        final ArrayNode counts = answer.putArray("counts");
+        question.get("rebalances").forEach(one -> {
+            final Map<ProcessId, List<TaskId>> ready = new HashMap<>();
+            one.get("ready").properties().forEach(entry -> {
+                final List<TaskId> tasks = new ArrayList<>();
+                entry.getValue().forEach(task -> tasks.add(TaskId.parse(task.asText())));
+                ready.put(new ProcessId(UUID.fromString(entry.getKey())), tasks);
+            });
+            waiting.begin(ready, one.get("now_ms").asLong());
+            counts.addArray().add(waiting.waited()).add(waiting.repeated());
+            waiting.count(one.get("followed").asBoolean(),
+                one.hasNonNull("follow_up_ms") ? one.get("follow_up_ms").asLong() : null,
+                one.get("now_ms").asLong());
+        });
+        return answer;
+    }
+
+    /** Says what is wrong with a key file, or with a signature by its keys; "" for nothing. */
+    private static ObjectNode checkSignature(final JsonNode question) {
+        final ObjectNode answer = JACKSON.createObjectNode();
+        try {
+            final SigningKeys keys = new SigningKeys(question.get("keys").asText());
+            final Rules.Objection forgery = keys.forgery(
+                question.get("cluster").asText(), question.get("group").asText(),
+                Base64.getDecoder().decode(question.get("value").asText()),
+                question.hasNonNull("header")
+                    ? Base64.getDecoder().decode(question.get("header").asText()) : null);
+            return forgery == null ? answer.put("code", "").put("message", "")
+                : answer.put("code", forgery.code).put("message", forgery.message);
+        } catch (final SigningKeys.BadKeyFile bad) {
+            return answer.put("code", "bad_key_file").put("message", bad.getMessage());
         }
     }
 
@@ -59,14 +108,13 @@ public final class FollowerOracle {
                 read = new Following.Read("malformed", malformed.getMessage());
             }
         }
-        final String id = read.recommendation == null ? "" : read.recommendation.decisionId;
         final long start = System.nanoTime();
         final Application application = new Application(state);
         final Outcome outcome = Following.decide(
             application, read,
             new Following.Patience(patience.get(0).asLong(), patience.get(1).asLong(),
                 patience.get(2).asLong()),
-            question.get("waited").asInt(), Map.of(id, question.get("repeated").asInt()));
+            question.get("waited").asInt(), question.get("repeated").asInt());
         final double milliseconds = (System.nanoTime() - start) / 1e6;
         final ObjectNode answer = JACKSON.createObjectNode().put("ms", milliseconds);
         answer.set("outcome", JACKSON.readTree(JsonWriter.write(outcome.toJson())));

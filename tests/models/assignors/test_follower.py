@@ -15,10 +15,10 @@ from caughtup.models.assignors.follower import (
     FOLLOWED,
     GIVEN_UP,
     FollowerDecision,
-    Objection,
     Patience,
     follow,
 )
+from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.errors import CaughtupError
 from tests.models.assignors.building import client, described, process, scenario

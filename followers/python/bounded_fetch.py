@@ -1,0 +1,129 @@
+"""Passes over record batches that would be too large once they are decompressed.
+
+aiokafka decompresses a whole batch at once. A few KB can become GBs, over which the system ends the
+process, and there is no bound to be set: so what brokers send is looked at before its consumer is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.record.util import calc_crc32c
+
+_FETCH_API = 1
+#: Offset, length, leader epoch, magic, CRC; attributes, last offset delta, two timestamps,
+#: producer id and epoch, sequence, number of records. Source: Kafka's ``DefaultRecordBatch``.
+_HEAD = struct.Struct(">qiibI")
+_BODY = struct.Struct(">hiqqqhii")
+_LENGTH_END = 12
+_CODEC, _GZIP = 0x07, 1
+#: zlib's sign for a gzip header.
+_GZIP_BITS = 31
+_CHUNK = 1 << 20
+
+
+class _Batch(NamedTuple):
+    """Where a batch begins and ends in what was sent, and what its header says."""
+
+    start: int
+    end: int
+    offset: int
+    magic: int
+    attributes: int
+    last_delta: int
+
+
+def bound_batches(
+    consumer: AIOKafkaConsumer, most_bytes: int, passed_over: Callable[[str], None]
+) -> None:
+    """Have a consumer pass over batches that decompress to more; call it before the start.
+
+    It reads what isn't compressed or by gzip, as the service writes it. ``passed_over`` is told
+    of what it doesn't. tests/followers/test_bounded_fetch.py fails when aiokafka's inside moves.
+    """
+    send = consumer._client.send
+
+    async def bounded(node_id: Any, request: Any, **options: Any) -> Any:
+        response = await send(node_id, request, **options)
+        if response.API_KEY == _FETCH_API:
+            for _, partitions in response.topics:
+                for place, (*told, records) in enumerate(partitions):
+                    if records:
+                        kept, why = await asyncio.to_thread(bounded_records, records, most_bytes)
+                        partitions[place] = (*told, kept)
+                        for each in why:
+                            passed_over(each)
+        return response
+
+    consumer._client.send = bounded
+
+
+def bounded_records(records: bytes, most_bytes: int) -> tuple[bytes, list[str]]:
+    """Put an empty batch in the place of each that is too large, and say of each why."""
+    kept, why = [], []
+    done = 0
+    for batch in _batches(records):
+        problem = _problem(records, batch, most_bytes)
+        if problem:
+            kept += [records[done : batch.start], _empty(batch)]
+            why.append(f"passed over the records from offset {batch.offset} on: {problem}")
+            done = batch.end
+    return b"".join((*kept, records[done:])) if kept else records, why
+
+
+def _batches(records: bytes) -> Iterator[_Batch]:
+    """List the batches that are there as a whole."""
+    start = 0
+    while start + _HEAD.size + _BODY.size <= len(records):
+        offset, length, _, magic, _ = _HEAD.unpack_from(records, start)
+        attributes, last_delta, *_ = _BODY.unpack_from(records, start + _HEAD.size)
+        end = start + _LENGTH_END + length
+        if length <= 0 or end > len(records):
+            return
+        yield _Batch(start, end, offset, magic, attributes, last_delta)
+        start = end
+
+
+def _problem(records: bytes, batch: _Batch, most_bytes: int) -> str:
+    if batch.magic < 2:
+        return "they are in a format from before Kafka 0.11"
+    codec = batch.attributes & _CODEC
+    if codec not in (0, _GZIP):
+        return f"they are compressed by codec {codec}, and gzip alone is read"
+    payload = memoryview(records)[batch.start + _HEAD.size + _BODY.size : batch.end]
+    if codec == _GZIP and not _fits(payload, most_bytes):
+        return f"they are over {most_bytes} bytes, or no gzip"
+    return ""
+
+
+def _fits(compressed: memoryview, most_bytes: int) -> bool:
+    """Tell whether gzip gives no more bytes than that, without keeping them."""
+    left: bytes | memoryview = compressed
+    size = 0
+    while left:
+        stream = zlib.decompressobj(_GZIP_BITS)
+        while left and not stream.eof:
+            try:
+                size += len(stream.decompress(left, _CHUNK))
+            except zlib.error:
+                return False
+            left = stream.unconsumed_tail
+            if size > most_bytes:
+                return False
+        if not stream.eof:
+            return False
+        left = stream.unused_data
+    return True
+
+
+def _empty(batch: _Batch) -> bytes:
+    """Write a batch of no records in the place of another, as compaction leaves them behind."""
+    last_delta = batch.last_delta if batch.magic >= 2 else 0
+    body = _BODY.pack(0, last_delta, 0, 0, -1, -1, -1, 0)
+    length = _HEAD.size + _BODY.size - _LENGTH_END
+    return _HEAD.pack(batch.offset, length, -1, 2, calc_crc32c(body)) + body

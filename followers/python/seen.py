@@ -1,0 +1,110 @@
+"""What a leader sees of its group when it decides a rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.followers.python.members import Members, process_of
+from caughtup.models.assignors.follower_placement import Standing
+from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.lag import UNKNOWN_OFFSET_SUM, sum_offsets
+from caughtup.models.partition_assignor.clients import Client, clients_of
+from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.wire.subscription_info import SubscriptionInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a leader sees of its group: the tasks, the clients, and a scenario of both."""
+
+    tasks: TaskPartitions
+    clients: Mapping[ProcessId, Client]
+    scenario: Scenario
+
+    def ready(self) -> dict[ProcessId, list[TaskId]]:
+        """Return the copies that are caught up, by process."""
+        standing = Standing(self.scenario)
+        return {
+            process: [t for t in self.scenario.stateful if standing.caught_up(process, t)]
+            for process in standing.clients
+        }
+
+
+def see(
+    tasks: TaskPartitions,
+    members: Members,
+    ends: Mapping[TopicPartition, int],
+    config: Mapping[str, Any],
+) -> Seen:
+    """Read what members said.
+
+    ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog
+    partitions, as far as they are known; ``config`` are Kafka's assignment configs. Raises
+    ScenarioError for a config that Kafka Streams would refuse.
+    """
+    clients = clients_of([_member(member_id, info) for member_id, info in sorted(members.items())])
+    sums = _end_offset_sums(tasks, ends, clients)
+    return Seen(tasks, clients, parse_scenario(_scenario(tasks, clients, sums, config)))
+
+
+def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
+    """Give a member as a leader of Kafka Streams reads it.
+
+    Members let go of all partitions before they join, so nobody owns any.
+    """
+    return Member(
+        member_id=member_id,
+        process=process_of(member_id, info),
+        offset_sums=info.offset_sums if info else {},
+        tags=info.client_tags if info else {},
+    )
+
+
+def _end_offset_sums(
+    tasks: TaskPartitions,
+    ends: Mapping[TopicPartition, int],
+    clients: Mapping[ProcessId, Client],
+) -> dict[TaskId, int]:
+    """Sum each task's end offsets; they were listed before members said how far they are.
+
+    A copy that is beyond them only shows that they are older, as nobody asks in a rebalance.
+    """
+    sums: dict[TaskId, int] = {}
+    for task, changelogs in tasks.changelogs.items():
+        known = [ends[one] for one in changelogs if one in ends]
+        if len(known) < len(changelogs):
+            sums[task] = UNKNOWN_OFFSET_SUM
+        else:
+            reached = max(client.offset_sums.get(task, 0) for client in clients.values())
+            sums[task] = max(sum_offsets(known), reached)
+    return sums
+
+
+def _scenario(
+    tasks: TaskPartitions,
+    clients: Mapping[ProcessId, Client],
+    sums: Mapping[TaskId, int],
+    config: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write what is to be decided as ``caughtup assign`` reads it."""
+    written: dict[str, Any] = {}
+    for process, client in clients.items():
+        active, standby = client.previous_tasks({})
+        written[str(process)] = {
+            "capacity": client.capacity,
+            "tags": dict(client.tags),
+            "previous_active": [str(task) for task in sorted(active)],
+            "previous_standby": [str(task) for task in sorted(standby)],
+            "lags": {str(task): lag for task, lag in client.lags(sums).items()},
+        }
+    return {
+        "name": None,
+        "assignor": "minimal_movement",
+        "config": dict(config),
+        "tasks": {str(task): {"stateful": task in tasks.changelogs} for task in tasks.sources},
+        "clients": written,
+    }
