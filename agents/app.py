@@ -22,6 +22,7 @@ from caughtup.agents.pipeline_progress import pipeline_progress
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
 from caughtup.agents.settings import Settings
+from caughtup.agents.signing import Signer
 from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
     APPLICATION_STATES,
@@ -106,6 +107,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         _topic(app, settings, RECOMMENDATIONS),
         movements,
         hurry,
+        Signer(settings.signing_key_file, state.cluster),
     )
     app.service(OffsetsReader(settings, health, changes))
     app.service(EndOffsetsProbe(settings, health, state, ends, hurry))

@@ -14,6 +14,7 @@ import msgspec
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.outbox import Outbox
+from caughtup.agents.signing import Signer
 from caughtup.models.deciding import decide_generation
 from caughtup.models.state import ClusterState
 
@@ -42,6 +43,7 @@ def recommend(
     recommendations: faust.TopicT,
     movements: faust.TopicT,
     hurry: asyncio.Event,
+    signer: Signer,
 ) -> None:
     """Register the recommend agent: woken when something changed, it decides what is due.
 
@@ -67,7 +69,9 @@ def recommend(
                     continue
                 # On the topic before anything that follows from it: at a restart, what was
                 # decided is read back, and what is missing of its movements is written then.
-                outbox.put(recommendations, record["group"].encode(), msgspec.json.encode(record))
+                group, value = record["group"], msgspec.json.encode(record)
+                headers = signer.headers(group, value)
+                outbox.put(recommendations, group.encode(), value, headers=headers)
                 await outbox.flush()
                 log.info("%s", summary(record))
                 await tell_movements()
