@@ -22,6 +22,7 @@ from caughtup.agents.pipeline_progress import pipeline_progress
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
 from caughtup.agents.settings import Settings
+from caughtup.agents.signing import Signer
 from caughtup.agents.supervisor import AgentSupervisor
 from caughtup.agents.task_positions import task_positions
 from caughtup.agents.topics import (
@@ -100,7 +101,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     task_positions(app, _topic(app, settings, TASK_POSITIONS), state, wakeups)
     catch_up_rates(app, _topic(app, settings, CATCH_UP_RATES), state)
     pipeline_progress(app, _topic(app, settings, PIPELINE_PROGRESS), state)
-    recommend(app, wakeups, state, health, recommended, movements, hurry)
+    signer = Signer(settings.signing_key_file, state.cluster)
+    recommend(app, wakeups, state, health, recommended, movements, hurry, signer)
     web = WebServer(settings, state, health)
     # They stop in the opposite order: until the end it is told that the service isn't ready.
     app.service(web)

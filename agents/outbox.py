@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ class Outgoing(NamedTuple):
     topic: faust.TopicT
     key: bytes
     value: bytes
+    headers: Mapping[str, bytes] | None = None
 
 
 class Outbox:
@@ -34,9 +36,16 @@ class Outbox:
         self._waiting: deque[Outgoing] = deque()
         self._failing = False
 
-    def put(self, topic: faust.TopicT, key: bytes, value: bytes) -> None:
+    def put(
+        self,
+        topic: faust.TopicT,
+        key: bytes,
+        value: bytes,
+        *,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
         """Add a record behind those that wait."""
-        self._waiting.append(Outgoing(topic, key, value))
+        self._waiting.append(Outgoing(topic, key, value, headers))
 
     async def flush(self) -> None:
         """Return once all of them are on their topics; what fails is tried again until then.
@@ -58,10 +67,10 @@ class Outbox:
         """Send the first ones, and drop those that are acknowledged, up to the first that isn't."""
         first = self._waiting[0].topic
         acknowledged = []
-        for topic, key, value in tuple(islice(self._waiting, _AT_ONCE)):
+        for topic, key, value, headers in tuple(islice(self._waiting, _AT_ONCE)):
             if topic is not first:
                 break  # what follows from a decision is written after it
-            acknowledged.append(await topic.send(key=key, value=value))
+            acknowledged.append(await topic.send(key=key, value=value, headers=headers))
         for each in acknowledged:
             await each
             self._waiting.popleft()

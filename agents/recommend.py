@@ -14,6 +14,7 @@ import msgspec
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.outbox import Outbox
+from caughtup.agents.signing import Signer
 from caughtup.models.deciding import decide_generation
 from caughtup.models.state import ClusterState
 
@@ -42,6 +43,7 @@ def recommend(
     recommendations: faust.TopicT,
     movements: faust.TopicT,
     hurry: asyncio.Event,
+    signer: Signer,
 ) -> None:
     """Register the recommend agent: woken when something changed, it decides what is due.
 
@@ -68,8 +70,9 @@ def recommend(
                     decided = await asyncio.to_thread(decide_generation, state.cluster, due, at_ms)
                     record = state.applications.settle(decided)
                     if record is not None:
-                        key, value = record["group"].encode(), msgspec.json.encode(record)
-                        outbox.put(recommendations, key, value)
+                        group, value = record["group"], msgspec.json.encode(record)
+                        headers = signer.headers(group, value)
+                        outbox.put(recommendations, group.encode(), value, headers=headers)
                         log.info("%s", summary(record))
                         news = True
                 if news:

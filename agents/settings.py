@@ -86,6 +86,8 @@ class Settings(BaseSettings):
     lag_interval: float = Field(default=30.0, ge=0)
     # Also serve lag under kafka_exporter's names, for dashboards that have them.
     compat_metrics: bool = False
+    # A file of keys, of which the first signs recommendations; none: they aren't signed.
+    signing_key_file: Path | None = None
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     # Any librdkafka property, security ones above all: passed on to every client.
     kafka: Annotated[dict[str, str | int | bool], NoDecode] = Field(default={}, repr=False)

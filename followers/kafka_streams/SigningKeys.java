@@ -28,7 +28,8 @@ final class SigningKeys {
     private static final int LEAST_BYTES = 32;
     private static final int MOST_FILE_BYTES = 1 << 16;
     private static final Pattern KEY = Pattern.compile(
-        "([A-Za-z0-9._-]{1,64})[ \\t]+((?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/=]{4})");
+        "([A-Za-z0-9._-]{1,64})[ \\t]+"
+            + "((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)");
     private static final Pattern SIGNATURE =
         Pattern.compile("hmac-sha256:([A-Za-z0-9._-]{1,64}):([0-9a-f]{64})");
 
@@ -70,15 +71,10 @@ final class SigningKeys {
 
     private void add(final String line, final int number) throws BadKeyFile {
         final Matcher found = KEY.matcher(line);
-        final byte[] secret;
-        try {
-            secret = found.matches() ? Base64.getDecoder().decode(found.group(2)) : null;
-        } catch (final IllegalArgumentException notBase64) {
-            throw notAKey(number);
+        if (!found.matches()) {
+            throw new BadKeyFile("line " + number + " is not a key's id and the key in base64");
         }
-        if (secret == null) {
-            throw notAKey(number);
-        }
+        final byte[] secret = Base64.getDecoder().decode(found.group(2));
         if (secret.length < LEAST_BYTES) {
             throw new BadKeyFile(
                 "the key in line " + number + " is shorter than " + LEAST_BYTES + " bytes");
@@ -154,9 +150,5 @@ final class SigningKeys {
     private static Rules.Objection refused(final String message) {
         return new Rules.Objection(
             "bad_signature", "the recommendation's signature " + message);
-    }
-
-    private static BadKeyFile notAKey(final int number) {
-        return new BadKeyFile("line " + number + " is not a key's id and the key in base64");
     }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 
 import pytest
 from aiokafka.errors import KafkaTimeoutError
@@ -23,13 +23,16 @@ class Topic:
     def get_topic_name(self) -> str:
         return self._name
 
-    async def send(self, *, key: bytes, value: bytes) -> Awaitable[None]:
+    async def send(
+        self, *, key: bytes, value: bytes, headers: Mapping[str, bytes] | None
+    ) -> Awaitable[None]:
         acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._failures.get(value, 0):
             self._failures[value] -= 1
             acknowledged.set_exception(KafkaTimeoutError())
         else:
             self._log.append((self._name, value))
+            self.headers = headers
             acknowledged.set_result(None)
         return acknowledged
 
@@ -67,3 +70,11 @@ async def test_a_flush_that_was_ended_is_taken_up_by_the_next() -> None:
     assert log == []
     await outbox.flush()
     assert log == [("events", b"one")]
+
+
+async def test_headers_go_with_their_record() -> None:
+    topic = Topic("decisions", [], {})
+    outbox = Outbox()
+    outbox.put(topic, b"g", b"decision", headers={"signature": b"s"})
+    await outbox.flush()
+    assert topic.headers == {"signature": b"s"}
