@@ -93,6 +93,8 @@ class ReadableEnds:
     def _resting(self, found: EndOffsetsOf, at_once: bool) -> dict[TopicPartition, int]:
         """Give the last stable offset of each partition that rests and wasn't looked at yet."""
         before = self._last_stable
+        for partition in self._known.keys() - found.keys():
+            del self._known[partition]
         self._last_stable = {p: ends.last_stable_offset for p, ends in found.items()}
         return {
             partition: last_stable

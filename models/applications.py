@@ -118,8 +118,13 @@ class Applications(Mapping[str, Application]):
                 known.restore(published)
 
     def forget(self, group: str) -> None:
-        """Forget an application."""
+        """Forget an application, but for what it told and what was published of it."""
         self._known.pop(group, None)
+
+    def forget_past(self, group: str) -> None:
+        """Forget what a group that is gone told, and what was published of it."""
+        self._told.pop(group, None)
+        self._published.pop(group, None)
 
     def due(
         self,

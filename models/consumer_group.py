@@ -50,6 +50,8 @@ class ConsumerGroup:
             self._apply_member(key, record)
         elif key.record_type is RecordType.CONSUMER_GROUP_METADATA:
             self.epoch = record.epoch if isinstance(record, ConsumerGroupMetadata) else None
+            if record is None:  # brokers up to 4.0 leave the expressions of a deleted group behind
+                self.regular_expressions.clear()
 
     def _apply_member(
         self, key: ConsumerGroupMemberKey, record: ConsumerGroupRecord | None
@@ -65,7 +67,8 @@ class ConsumerGroup:
 
     def is_empty(self) -> bool:
         """Tell whether nothing is left of the group."""
-        return self.epoch is None and not (self.members or self.current)
+        left = self.members or self.current or self.regular_expressions
+        return self.epoch is None and not left
 
     def topics(self) -> frozenset[str]:
         """Name the topics that its members subscribe to, as far as they are named."""

@@ -35,7 +35,9 @@ class GroupPartitions:
         self._groups: dict[str, dict[TopicPartition, CommitHistory]] = {}
         self._topic_ids: dict[str, bytes] = {}
         self._keys: dict[TopicPartition, TopicPartition] = {}
-        self._sweep_at = 1_024
+        #: Commits that there are, and those that were deleted since the last sweep.
+        self._count = 0
+        self._deleted = 0
 
     def apply_all(
         self,
@@ -94,6 +96,7 @@ class GroupPartitions:
         history = CommitHistory(commit.offset, commit.commit_timestamp_ms, topic_id)
         key = self._key(partition)  # first, so that a group is there with its commit or not at all
         self._groups.setdefault(group, {})[key] = history
+        self._count += known is None
         return known is None
 
     def _delete(self, group: str, partition: TopicPartition) -> bool:
@@ -102,23 +105,25 @@ class GroupPartitions:
             return False
         if not table:
             del self._groups[group]
+        self._count -= 1
+        self._deleted += 1
+        if self._deleted > self._count:
+            self._sweep()
         return True
 
     def _key(self, partition: TopicPartition) -> TopicPartition:
         """Give the one object that stands for a partition.
 
-        Those that no group has commits on any more are swept out when there are twice as many as
-        after the last time.
+        Those that no group has commits on any more are swept out once as many commits were deleted
+        as are left.
         """
-        key = self._keys.get(partition)
-        if key is None:
-            if len(self._keys) >= self._sweep_at:
-                self._keys = {key: key for table in self._groups.values() for key in table}
-                topics = {key.topic for key in self._keys}
-                self._topic_ids = {t: i for t, i in self._topic_ids.items() if t in topics}
-                self._sweep_at = max(1_024, 2 * len(self._keys))
-            key = self._keys[partition] = partition
-        return key
+        return self._keys.setdefault(partition, partition)
+
+    def _sweep(self) -> None:
+        self._keys = {key: key for table in self._groups.values() for key in table}
+        topics = {key.topic for key in self._keys}
+        self._topic_ids = {t: i for t, i in self._topic_ids.items() if t in topics}
+        self._deleted = 0
 
     def _topic_id(self, topic: str, topic_id: bytes | None) -> bytes | None:
         """Give the one object that stands for a topic's id."""
@@ -127,10 +132,6 @@ class GroupPartitions:
             self._topic_ids[topic] = topic_id
             return topic_id
         return known if topic_id is not None else None
-
-    def drop(self, group: str) -> None:
-        """Forget a group with all its commits."""
-        self._groups.pop(group, None)
 
     def of(self, group: str) -> Mapping[TopicPartition, CommitHistory]:
         """Give a group's partitions with their histories; empty for a group without commits."""
@@ -158,7 +159,7 @@ class GroupPartitions:
                 yield group, partition, self._groups[group][partition]
 
     def __len__(self) -> int:
-        return sum(map(len, self._groups.values()))
+        return self._count
 
 
 def _add(

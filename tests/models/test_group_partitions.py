@@ -52,13 +52,6 @@ def test_a_deleted_commit_is_gone_and_the_last_one_takes_its_group_along() -> No
     assert (len(made), list(made.groups()), dict(made.of("a")), made.topics()) == (0, [], {}, set())
 
 
-def test_a_dropped_group_is_gone_with_its_commits() -> None:
-    made = table(("a", ONE, commit(1)), ("b", ONE, commit(2)))
-    made.drop("a")
-    made.drop("nobody")
-    assert contents(made) == [("b", ONE, 2)]
-
-
 def test_a_commit_after_a_deletion_starts_a_new_history() -> None:
     made = table(
         ("a", ONE, commit(100, 1_000)),
