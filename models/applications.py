@@ -121,11 +121,6 @@ class Applications(Mapping[str, Application]):
         """Forget an application, but for what it told and what was published of it."""
         self._known.pop(group, None)
 
-    def forget_past(self, group: str) -> None:
-        """Forget what a group that is gone told, and what was published of it."""
-        self._told.pop(group, None)
-        self._published.pop(group, None)
-
     def due(
         self,
         ends: EndOffsetTable,

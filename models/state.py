@@ -261,12 +261,7 @@ class ClusterState:
         )
 
     def forget_all_but(self, groups: set[str]) -> None:
-        """Forget what was worked out of groups that are gone, and what was told and published.
-
-        Of a group that wasn't there yet something may be told before its first generation is read.
-        """
-        for group in self.assessments.verdicts.keys() - groups:
-            self.applications.forget_past(group)
+        """Forget what was worked out of groups that are gone."""
         self.assessments.keep_only(groups)
         for group in self.watches.keys() - groups:
             del self.watches[group]

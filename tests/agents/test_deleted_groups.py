@@ -12,6 +12,7 @@ from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.partition_series import partition_series
 from caughtup.models.application_state import read_application_state
 from caughtup.models.consumer_group import ConsumerGroup
+from caughtup.models.forgetting import GRACE_MS, Forgetting
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
 from caughtup.models.state import ClusterState
@@ -100,6 +101,7 @@ class Cluster:
             "cluster-1", {f"streams-{number}": TOLD for number in range(GROUPS)}
         )
         self.labels = GroupLabels()
+        self.forgetting = Forgetting(self.state)
         self.now_ms = START_MS
 
     def turn(self) -> None:
@@ -113,6 +115,7 @@ class Cluster:
             for _ in self.state.assess(group, self.now_ms):
                 pass
         self.state.forget_all_but(set(groups))
+        self.forgetting.forget(self.now_ms)
         for _ in partition_series(self.state, self.labels, compatible=True):
             pass
 
@@ -249,6 +252,8 @@ def test_a_thousand_groups_that_go_leave_nothing_behind() -> None:
     assert sum(grown.values()) > 50 * sum(before.values())
     for number in range(GROUPS):
         cluster.go(number)
+    cluster.turn()
+    cluster.now_ms += GRACE_MS
     cluster.turn()
     left = {path: n for path, n in cluster.sizes().items() if before.get(path, 0) < n}
     # Objects that stand for partitions are swept out once half of them are of no use.
