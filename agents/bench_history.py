@@ -23,6 +23,9 @@ from caughtup.agents.options import format_option
 from caughtup.agents.progress import Progress
 from caughtup.agents.spark import start_spark
 from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,12 +122,11 @@ def _write(stage: Stage, count: int, groups: int, partitions: int) -> int:
             advance=advance,
         )
     create_topics(stage.cluster, {_ENDS_TOPIC: 1}, {"cleanup.policy": "compact"})
-    ends = {"schema": 1, "topic": TOPIC, "start_offset": 0, "as_of_ms": 1}
-    ends |= {"last_stable_offset": count, "end_offset": count}
     producer = Producer(stage.cluster.client_config())
     for partition in range(partitions):
-        value = msgspec.json.encode({**ends, "partition": partition})
-        producer.produce(_ENDS_TOPIC, value, f"{TOPIC}-{partition}".encode())
+        ends = EndOffsets(0, count, count, 1)
+        look = EndOffsetsRecord.from_ends(TopicPartition(TOPIC, partition), ends)
+        producer.produce(_ENDS_TOPIC, FORMAT.encode(look), look.key)
     producer.flush()
     return written
 

@@ -14,25 +14,11 @@ from caughtup.agents.rates_command import rates
 from caughtup.agents.run_command import set_up_logging
 from caughtup.agents.settings import Settings
 from caughtup.agents.spark import start_spark, stop_on_signals
-from caughtup.agents.topics import (
-    END_OFFSETS,
-    MOVEMENTS,
-    PIPELINE_PROGRESS,
-    REASSIGNMENTS,
-    RECOMMENDATIONS,
-    topic_name,
-)
+from caughtup.agents.topics import topic_name
 from caughtup.models.errors import CaughtupError
 from caughtup.models.kafka_security import Client
-from caughtup.pipelines.schema import RECORDS_PER_BATCH
-
-#: Tables and the topics that they are of.
-_TOPICS = {
-    "end_offsets": END_OFFSETS,
-    "movements": MOVEMENTS,
-    "decisions": RECOMMENDATIONS,
-    "reassignments": REASSIGNMENTS,
-}
+from caughtup.models.records.topics import PIPELINE_PROGRESS
+from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 
 
 @click.group(short_help="Run the jobs on Spark.")
@@ -109,7 +95,7 @@ def _history(
         checkpoint,
         trigger,
         kafka_properties(settings),
-        {table: topic_name(settings, name) for table, name in _TOPICS.items()},
+        {table: topic_name(settings, name) for table, name in TABLE_TOPICS.items()},
         settings.parameters(),
         records_per_batch,
         topic_name(settings, PIPELINE_PROGRESS),

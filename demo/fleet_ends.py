@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-
 from confluent_kafka import Producer
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.fleet import FleetShape, fleet_topics, log_end
 from caughtup.demo.topics import create_topics
 from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag import EndOffsets
+from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
+from caughtup.models.records.topics import DEFAULT_PREFIX, END_OFFSETS
 
 #: The service's topic, with the default prefix.
-END_OFFSETS_TOPIC = "caughtup-end-offsets"
-_SCHEMA = 1
+END_OFFSETS_TOPIC = DEFAULT_PREFIX + END_OFFSETS
 _SECONDS = 120
 
 
@@ -28,18 +29,11 @@ def write_looks(cluster: EmbeddedCluster, shape: FleetShape, every_ms: int) -> N
     for after_ms in range(every_ms, shape.span_ms + 1, every_ms):
         for topic, partitions in fleet_topics(shape).items():
             for partition in range(partitions):
-                end = log_end(shape, topic, partition, after_ms)
-                producer.produce(
-                    END_OFFSETS_TOPIC,
-                    _look(topic, partition, end, shape.start_ms + after_ms),
-                    f"{topic}-{partition}".encode(),
-                    timestamp=shape.start_ms + after_ms,
+                end, at_ms = log_end(shape, topic, partition, after_ms), shape.start_ms + after_ms
+                look = EndOffsetsRecord.from_ends(
+                    TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )
+                value = FORMAT.encode(look)
+                producer.produce(END_OFFSETS_TOPIC, value, look.key, timestamp=at_ms)
         if left := producer.flush(_SECONDS):
             raise CaughtupError("produce_failed", f"{left} looks at ends were not delivered")
-
-
-def _look(topic: str, partition: int, end: int, as_of_ms: int) -> bytes:
-    look = {"schema": _SCHEMA, "topic": topic, "partition": partition, "start_offset": 0}
-    look |= {"last_stable_offset": end, "end_offset": end, "as_of_ms": as_of_ms}
-    return json.dumps(look).encode()

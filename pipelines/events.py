@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.records.decoding import RefusedError
+from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
 from caughtup.pipelines.schema import LATEST_MS, OFFSETS_TOPIC
 
 COMMIT = "commit"
 END_OFFSET = "end_offset"
-#: The ``schema`` of the end-offset records that this reads.
-SCHEMA = 1
 
 
 class Record(NamedTuple):
@@ -63,24 +61,6 @@ class Undecodable(NamedTuple):
         return f"{record.topic}-{record.partition} offset {record.offset}: {self.why}"
 
 
-_Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-_Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
-
-class _EndOffsetRecord(msgspec.Struct):
-    schema: int
-    topic: str
-    partition: _Partition
-    start_offset: _Offset
-    last_stable_offset: _Offset
-    end_offset: _Offset
-    as_of_ms: _Offset
-    readable_end_offset: _Offset | None = None
-
-
-_decode_end_offset = msgspec.json.Decoder(_EndOffsetRecord).decode
-
-
 def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
     """Decode records of ``__consumer_offsets`` and of the end-offsets topic, in their order.
 
@@ -94,7 +74,7 @@ def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
                 if record.topic == OFFSETS_TOPIC
                 else _end_offset_event(record)
             )
-        except (DecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (DecodeError, RefusedError, UnicodeDecodeError) as error:
             yield Undecodable(record, " ".join(str(error).split()))
             continue
         if event is None:
@@ -136,20 +116,13 @@ def _commit_event(record: Record) -> Event | None:
 
 
 def _end_offset_event(record: Record) -> Event:
-    if record.value is None:
-        topic, partition = _end_offset_key(record.key)
-        return Event(
-            END_OFFSET, topic, partition, record.partition, record.offset, record.timestamp_ms
-        )
-    ends = _decode_end_offset(record.value)
-    if ends.schema != SCHEMA:
-        raise DecodeError("unknown_schema", f"end offsets of schema {ends.schema}, not {SCHEMA}")
+    (topic, partition), ends = read_end_offsets(record.key, record.value)
+    place = (topic, partition, record.partition, record.offset)
+    if ends is None:
+        return Event(END_OFFSET, *place, record.timestamp_ms)
     return Event(
         END_OFFSET,
-        ends.topic,
-        ends.partition,
-        record.partition,
-        record.offset,
+        *place,
         ends.as_of_ms,
         present=True,
         start_offset=ends.start_offset,
@@ -157,10 +130,3 @@ def _end_offset_event(record: Record) -> Event:
         end_offset=ends.end_offset,
         readable_end_offset=ends.readable_end_offset,
     )
-
-
-def _end_offset_key(key: bytes | None) -> tuple[str, int]:
-    topic, dash, partition = (key or b"").decode().rpartition("-")
-    if not (topic and dash and partition.isascii() and partition.isdigit()):
-        raise DecodeError("bad_key", f"{key!r} is not a topic-partition such as orders-3")
-    return topic, int(partition)

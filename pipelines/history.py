@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.topics import DEFAULT_PREFIX, PIPELINE_PROGRESS
 from caughtup.pipelines import schema
 from caughtup.pipelines.files import Files
 from caughtup.pipelines.history_batch import HistoryBatches
@@ -52,7 +53,7 @@ class HistoryOptions:
     topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
     records_per_batch: int = schema.RECORDS_PER_BATCH
-    progress_topic: str = "caughtup-pipeline-progress"
+    progress_topic: str = DEFAULT_PREFIX + PIPELINE_PROGRESS
 
 
 def history(

@@ -9,15 +9,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
+from caughtup.models.pipeline_progress import State
+from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord
 
-SCHEMA = 1
 
-
-def encode_progress(state: str, figures: Mapping[str, Any]) -> bytes:
-    """Write a record: the state (running, stopped, failed) and the figures that are known."""
-    known = {name: value for name, value in figures.items() if value is not None}
-    return msgspec.json.encode({"schema": SCHEMA, "state": state, **known})
+def encode_progress(state: State, figures: Mapping[str, Any]) -> bytes:
+    """Write a record: the state and the figures that are known."""
+    return FORMAT.encode(ProgressRecord(FORMAT.schema, state, **figures))
 
 
 def batch_figures(progress: Mapping[str, Any]) -> dict[str, Any]:

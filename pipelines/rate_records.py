@@ -6,22 +6,22 @@ ends on ``caughtup-end-offsets``. Keys and values of all three are JSON.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from caughtup.models.catch_up_rates import RateWindow
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.records import keys
+from caughtup.models.records.catch_up_rates import FORMAT, RatesRecord, RateWindowRecord
+from caughtup.models.records.decoding import RefusedError, require_past
+from caughtup.models.records.end_offsets import read_end_offsets
+from caughtup.models.records.task_positions import read_position
 from caughtup.pipelines.rate_state import Rates
 
-#: The ``schema`` of the records read, and of those written.
-SCHEMA = 1
 #: A role in which a copy has nothing to catch up.
 _RUNNING = "active"
-#: By how much clocks may differ: what is later than its record by more is a mistake, and would
-#: make everything else look long gone. In ms.
-_CLOCKS_DIFFER_MS = 10 * 60_000
+copy_key, partition_key = keys.encode_copy, keys.encode_partition_array
 
 
 class KafkaRecord(NamedTuple):
@@ -62,28 +62,6 @@ class Ended(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 Event = Reported | Ended
 
-_LARGEST_PARTITION = 2**31 - 1
-_Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
-
-class _PositionRecord(msgspec.Struct):
-    schema: int
-    role: str | None = None
-    lags: dict[str, _Offset | None] = {}
-
-
-class _EndOffsetsRecord(msgspec.Struct):
-    schema: int
-    topic: str
-    partition: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_PARTITION)]
-    end_offset: _Offset
-    as_of_ms: _Offset
-
-
-_decode_copy = msgspec.json.Decoder(tuple[str, str, str]).decode
-_decode_position = msgspec.json.Decoder(_PositionRecord).decode
-_decode_ends = msgspec.json.Decoder(_EndOffsetsRecord).decode
-
 
 def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
     """Decode a record of one of the two topics; None for a report that tells of no changelog.
@@ -94,19 +72,9 @@ def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
     try:
         read = _reported if record.topic == positions_topic else _ended
         return read(record)
-    except (msgspec.MsgspecError, CaughtupError, ValueError, RecursionError) as error:
+    except RefusedError as error:
         where = f"{record.topic}-{record.partition} offset {record.offset}"
-        raise CaughtupError("bad_record", f"{where}: {' '.join(str(error).split())}") from error
-
-
-def copy_key(group: str, process: str, task: str) -> bytes:
-    """Give a copy's key, as caughtup-task-positions has it."""
-    return msgspec.json.encode([group, process, task])
-
-
-def partition_key(partition: TopicPartition) -> bytes:
-    """Give a changelog partition's key: two parts, where a copy's has three."""
-    return msgspec.json.encode([partition.topic, partition.partition])
+        raise CaughtupError("bad_record", f"{where}: {error}") from error
 
 
 def rates_value(names: dict[str, Any], rates: Rates, trigger_seconds: float) -> bytes:
@@ -115,34 +83,31 @@ def rates_value(names: dict[str, Any], rates: Rates, trigger_seconds: float) -> 
     ``trigger_seconds``: how often there may be news. Of a partition only the growth of its end is
     told. What isn't known is null.
     """
-    return msgspec.json.encode(
-        {
-            "schema": SCHEMA,
-            **names,
-            "as_of_ms": rates.as_of_ms,
-            "trigger_seconds": trigger_seconds,
-            "windows": [_window(window, positions="task" in names) for window in rates.windows],
-        }
-    )
+    windows = [_window(window, positions="task" in names) for window in rates.windows]
+    record = RatesRecord(FORMAT.schema, rates.as_of_ms, trigger_seconds, windows, **names)
+    return FORMAT.encode(record)
 
 
-def _window(window: RateWindow, *, positions: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {"seconds": window.seconds}
+def _window(window: RateWindow, *, positions: bool) -> RateWindowRecord:
+    record = RateWindowRecord(window.seconds)
     if positions:
-        fields["position_per_second"], fields["spread"], fields["samples"] = window.position
-    fields["end_offset_per_second"], fields["end_spread"], fields["end_samples"] = window.end
-    return fields
+        record.position_per_second, record.spread, record.samples = window.position
+    record.end_offset_per_second, record.end_spread, record.end_samples = window.end
+    return record
 
 
 def _reported(record: KafkaRecord) -> Reported | None:
-    group, process, task = _decode_copy(record.key or b"")
-    partition = TaskId.parse(task).partition
-    place = (group, process, task, partition, record.offset, record.timestamp_ms)
-    if record.value is None:
-        return Reported(*place, None)
-    position = _decode_position(record.value)
-    _check(position.schema)
-    if position.role == _RUNNING:
+    group, copy, position = read_position(record.key, record.value)
+    task = copy.task
+    place = (
+        group,
+        copy.process,
+        str(task),
+        task.partition,
+        record.offset,
+        record.timestamp_ms,
+    )
+    if position is None or position.role == _RUNNING:
         return Reported(*place, None)
     lags = {topic: lag for topic, lag in position.lags.items() if lag is not None}
     if not lags or len(lags) < len(position.lags):
@@ -151,19 +116,9 @@ def _reported(record: KafkaRecord) -> Reported | None:
 
 
 def _ended(record: KafkaRecord) -> Ended:
-    if record.value is None:
-        topic, dash, partition = (record.key or b"").decode().rpartition("-")
-        digits = partition.isascii() and partition.isdigit()
-        if not (topic and dash and digits and int(partition) <= _LARGEST_PARTITION):
-            raise ValueError(f"{record.key!r} is not a topic-partition such as orders-3")
-        return Ended(topic, int(partition), record.offset, record.timestamp_ms, None)
-    ends = _decode_ends(record.value)
-    _check(ends.schema)
-    if ends.as_of_ms > record.timestamp_ms + _CLOCKS_DIFFER_MS:
-        raise ValueError(f"seen at {ends.as_of_ms} ms, but written at {record.timestamp_ms} ms")
-    return Ended(ends.topic, ends.partition, record.offset, ends.as_of_ms, ends.end_offset)
-
-
-def _check(schema: int) -> None:
-    if schema != SCHEMA:
-        raise ValueError(f"schema {schema}, not {SCHEMA}")
+    partition, ends = read_end_offsets(record.key, record.value)
+    if ends is None:
+        return Ended(*partition, record.offset, record.timestamp_ms, None)
+    # It would make everything else look long gone.
+    require_past(ends.as_of_ms, record.timestamp_ms)
+    return Ended(*partition, record.offset, ends.as_of_ms, ends.end_offset)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import zlib
 
+from caughtup.models.records import topics
 from caughtup.models.wire import bounds
 
 #: The topic in which the group coordinators keep commits and group metadata.
 OFFSETS_TOPIC = "__consumer_offsets"
 #: The topic on which the service publishes end offsets, with the default prefix.
-END_OFFSETS_TOPIC = "caughtup-end-offsets"
-#: The service's own topics that the history keeps, by table, with the default prefix.
-OWN_TOPICS = {
-    "end_offsets": END_OFFSETS_TOPIC,
-    "movements": "caughtup-movements",
-    "decisions": "caughtup-recommended-assignments",
-    "reassignments": "caughtup-reassignments",
+END_OFFSETS_TOPIC = topics.DEFAULT_PREFIX + topics.END_OFFSETS
+#: The service's own topics that the history keeps, by table, without their prefix.
+TABLE_TOPICS = {
+    "end_offsets": topics.END_OFFSETS,
+    "movements": topics.MOVEMENTS,
+    "decisions": topics.RECOMMENDATIONS,
+    "reassignments": topics.REASSIGNMENTS,
 }
+#: The same with the default prefix.
+OWN_TOPICS = {table: topics.DEFAULT_PREFIX + name for table, name in TABLE_TOPICS.items()}
 
 #: The end of the year 9999, in ms. A time beyond it overflows Spark's timestamps, which would end
 #: the job, and again each time that it starts.

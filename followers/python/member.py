@@ -17,10 +17,8 @@ from caughtup.followers.python.kafka import Connection
 from caughtup.followers.python.leading import keep, lead
 from caughtup.followers.python.log_ends import LogEnds
 from caughtup.followers.python.members import Members, Subscribed, read_member
-from caughtup.followers.python.positions import TOPIC as POSITIONS
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.publisher import Publisher
-from caughtup.followers.python.recommendations import TOPIC as RECOMMENDATIONS
 from caughtup.followers.python.recommendations import RecommendationReader
 from caughtup.followers.python.seen import see
 from caughtup.followers.python.settings import FollowerSettings
@@ -33,12 +31,12 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.lag import LATEST_OFFSET, sum_offsets
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.records.topics import APPLICATION_STATES, RECOMMENDATIONS, TASK_POSITIONS
 from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
 
 log = logging.getLogger("caughtup.followers")
 
-STATES = "application-states"
 _CONFIGS = (
     "acceptable.recovery.lag",
     "max.warmup.replicas",
@@ -86,7 +84,9 @@ class FollowingMember:
             connection, settings.topic(RECOMMENDATIONS), group, settings.signing_key_file
         )
         self._ends = LogEnds(connection, topology.changelogs, settings.positions_interval_ms)
-        self._publisher = Publisher(connection, (settings.topic(STATES), settings.topic(POSITIONS)))
+        self._publisher = Publisher(
+            connection, (settings.topic(APPLICATION_STATES), settings.topic(TASK_POSITIONS))
+        )
         self._reports = PositionReports(topology, group, self.process, client_id)
         self._background: list[asyncio.Task[None]] = []
 
@@ -175,7 +175,7 @@ class FollowingMember:
         led = lead(self.topology, seen, self.process, heard, self._settings.patience, now_ms)
         self._waiting.count(led.decision, clock_ms)
         self._publisher.publish(
-            self._settings.topic(STATES),
+            self._settings.topic(APPLICATION_STATES),
             self._group.encode(),
             msgspec.json.encode(
                 {
@@ -230,7 +230,7 @@ class FollowingMember:
             clock=time.monotonic(),
         )
         for key, value in records.items():
-            self._publisher.publish(self._settings.topic(POSITIONS), key, value)
+            self._publisher.publish(self._settings.topic(TASK_POSITIONS), key, value)
 
 
 async def _forever(run: Callable[[], Awaitable[None]]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from caughtup.followers.python.topology import Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 
-TOPIC = "task-positions"
 #: After how long what didn't change is told again, in seconds.
 _REPEAT_SECONDS = 60.0
 

@@ -27,7 +27,6 @@ from caughtup.models.signing import HEADER
 
 log = logging.getLogger("caughtup.followers")
 
-TOPIC = "recommended-assignments"
 #: Of a batch alone a broker sends all.
 _MOST_FETCHED = 1 << 20
 #: A record's other parts are small.

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import msgspec  # noqa: TID251 - allowed here
 
-#: The end of the year 9999, in ms: no clock is later, and no table holds a later time.
-LATEST_MS = 253_402_300_799_999
+from caughtup.models.wire.bounds import LATEST_MS
+
 #: Kafka's longest name of a topic, and with it that of an application with state.
 MOST_TOPIC_CHARACTERS = 249
 #: Of a group's name Kafka bounds only what its own records hold, and lets it be empty. Nobody

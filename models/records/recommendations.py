@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from caughtup.models.assignors.followed_recommendation import MAX_BYTES
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.decoding import (
@@ -124,8 +125,8 @@ class RecommendationRecord(Record):
     left_out: list[Name] | Absent = ABSENT
 
 
-#: A large group's scenario has a lag for each task on each client.
-FORMAT = RecordFormat(RecommendationRecord, schemas=(1,), most_bytes=64 << 20)
+#: As much as followers read.
+FORMAT = RecordFormat(RecommendationRecord, schemas=(1,), most_bytes=MAX_BYTES)
 
 
 def read_recommendation_record(

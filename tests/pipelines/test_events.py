@@ -115,11 +115,11 @@ def test_a_partition_that_is_gone_is_named_by_its_key() -> None:
         (end_offsets(end_offset=2**63), ""),
         (end_offsets(end_offset="100"), "end_offset"),
         (end_offsets(partition=2**31), "partition"),
-        (end_offsets(as_of_ms=2**62), "bad_time"),
+        (end_offsets(as_of_ms=2**62), "as_of_ms"),
         (Record(END_OFFSETS_TOPIC, 0, 11, 0, b"orders-3", b"\xff{"), ""),
         (Record(END_OFFSETS_TOPIC, 0, 11, 0, b"orders", None), "not a topic-partition"),
         (Record(END_OFFSETS_TOPIC, 0, 11, 0, b"\xff-3", None), ""),
-        (Record(END_OFFSETS_TOPIC, 0, 11, 0, None, None), "not a topic-partition"),
+        (Record(END_OFFSETS_TOPIC, 0, 11, 0, None, None), "without a key"),
     ],
 )
 def test_a_record_that_cannot_be_decoded_says_where_and_why_and_loses_nothing_else(

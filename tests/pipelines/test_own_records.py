@@ -250,18 +250,19 @@ def test_a_record_of_another_release_or_broken_says_so_in_one_line_and_loses_not
 ) -> None:
     good = record(key, value, at=1)
     time = "at_ms" if "at_ms" in value else "as_of_ms"
-    negative = ">= 0" if table == "end_offsets" else "bad_time: -1"
+    negative = "bad_time: -1" if table == "decisions" else ">= 0"
     broken = {
         "schema 9": {**value, "schema": 9},
         "schema 8": {"schema": 8},  # nothing else of it is known
         "schema": {name: of for name, of in value.items() if name != "schema"},
         negative: {**value, time: NO_TIME_BEFORE_MS},
-        "bad_time: 253402300800000": {**value, time: LATEST_MS + 1},
+        "<= 253402300799999": {**value, time: LATEST_MS + 1},
         "malformed": b"{]",
         "truncated": b"{",
         "utf-8": msgspec.json.encode(value)[:-1] + b',"later":"\xff"}',
         "object": b"[]",
-        "recursion": b'{"later":' * 200_000,
+        "nested deeper": b'{"later":' * 1_000,
+        "bytes, more than": b"{" + b" " * (16 << 20) + b"}",
     }
     for words, wrong in broken.items():
         bad = record(key, wrong)
@@ -278,11 +279,11 @@ def test_a_record_of_another_release_or_broken_says_so_in_one_line_and_loses_not
 @pytest.mark.parametrize(
     ("table", "key", "value", "why"),
     [
-        ("end_offsets", None, None, "not a topic-partition"),
+        ("end_offsets", None, None, "without a key"),
         ("end_offsets", b"orders-2147483648", None, "no topic has a partition 2147483648"),
-        ("end_offsets", b"orders-" + b"9" * 5_000, None, "digits"),
+        ("end_offsets", b"orders-" + b"9" * 5_000, None, "not a topic-partition"),
         ("reassignments", b"orders", None, "not a topic-partition"),
-        ("decisions", None, None, "neither a key nor a value"),
+        ("decisions", None, None, "without a key"),
         ("decisions", b"\xff", None, "utf-8"),
         ("movements", b"orders", None, "without a value"),
     ],
