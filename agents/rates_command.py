@@ -31,7 +31,7 @@ from caughtup.models.kafka_security import Client
 @click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")
 @click.option(
     "--trigger-seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, min_open=True, max=3_600),
     default=10,
     show_default=True,
     help="How often to look for news.",

@@ -12,6 +12,8 @@ from caughtup.models.state import ClusterState
 
 #: How aiokafka marks a timestamp that the broker gave.
 _LOG_APPEND_TIME = 1
+#: Bytes of a key that name it where something fails.
+_SHOWN = 200
 
 
 @contextmanager
@@ -24,20 +26,24 @@ def taking(
     against: ``clock_ms``, or ours.
     """
     clock = now_ms() if clock_ms is None else clock_ms
-    with state.faults.isolated(f"reading {topic}", (key or b"").decode(errors="replace"), clock):
+    subject = (key or b"")[:_SHOWN].decode(errors="replace")
+    with state.faults.isolated(f"reading {topic}", subject, clock):
         try:
             yield clock
         except RefusedError as error:
             state.refused.refuse(topic, key, error.code, error.message, clock)
 
 
-def times_of(message: Any) -> tuple[int, int]:
-    """Return when a message of aiokafka's was written, and the clock to hold that against (ms).
+def clock_against(at_ms: int, *, by_broker: bool) -> int:
+    """Return the clock to hold a record's timestamp and other times of it against (ms).
 
     That is the broker's where it stamps records, as our topics are made; where whoever wrote the
     record chose its timestamp, it is ours.
     """
-    at_ms, clock_ms = int(message.timestamp * 1000), now_ms()
-    if message.timestamp_type == _LOG_APPEND_TIME:
-        clock_ms = max(at_ms, clock_ms)
-    return at_ms, clock_ms
+    return max(at_ms, now_ms()) if by_broker else now_ms()
+
+
+def times_of(message: Any) -> tuple[int, int]:
+    """Return when a message of aiokafka's was written (ms), and the clock to hold that against."""
+    at_ms = int(message.timestamp * 1000)
+    return at_ms, clock_against(at_ms, by_broker=message.timestamp_type == _LOG_APPEND_TIME)

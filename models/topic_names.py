@@ -16,12 +16,14 @@ class TopicNames:
         self._ids: dict[str, bytes] = {}
 
     def learn(self, topic: str, topic_id: bytes) -> bool:
-        """Take a topic's id; tell whether it is news."""
+        """Take a topic's id; tell whether it is news. No two topics have the same: the last has it."""
         before = self._ids.get(topic)
         if before == topic_id:
             return False
         if before is not None:
             del self.names[before]
+        if (other := self.names.get(topic_id)) is not None:
+            del self._ids[other]
         self._ids[topic] = topic_id
         self.names[topic_id] = topic
         return True

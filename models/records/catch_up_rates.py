@@ -15,11 +15,11 @@ from caughtup.models.records.fields import (
     Partition,
     Process,
     Rate,
+    RatesTriggerSeconds,
     Record,
     Task,
     TimeMs,
     Topic,
-    TriggerSeconds,
     WindowSeconds,
 )
 from caughtup.models.records.keys import decode_copy_or_partition
@@ -58,7 +58,7 @@ class RatesRecord(Record, omit_defaults=True):
     """
 
     as_of_ms: TimeMs
-    trigger_seconds: TriggerSeconds
+    trigger_seconds: RatesTriggerSeconds
     windows: list[RateWindowRecord]
     group: Group | Absent = ABSENT
     process: Process | Absent = ABSENT

@@ -31,19 +31,22 @@ Lag = Annotated[int, msgspec.Meta(ge=-3, le=_LONG_MAX)]
 Long = Annotated[int, msgspec.Meta(ge=-_LONG_MAX - 1, le=_LONG_MAX)]
 Partition = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
 Broker = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
-Epoch = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
+#: -1 where a broker doesn't know it.
+Epoch = Annotated[int, msgspec.Meta(ge=-1, le=_INT_MAX)]
 Generation = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
 Int = Annotated[int, msgspec.Meta(ge=-_INT_MAX - 1, le=_INT_MAX)]
 #: Milliseconds since the epoch.
 TimeMs = Annotated[int, msgspec.Meta(ge=0, le=LATEST_MS)]
 #: The same as older coordinators write it: -1 where they don't know.
 StateTimeMs = Annotated[int, msgspec.Meta(ge=-1, le=LATEST_MS)]
-#: Seconds of a window or between two triggers: nobody waits for a year.
-WindowSeconds = Annotated[int, msgspec.Meta(gt=0, le=366 * 86_400)]
+#: Seconds of a window, between two triggers, or of a batch, which nobody waits a year for.
+WindowSeconds = Annotated[int, msgspec.Meta(gt=0, le=86_400)]
 TriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=366 * 86_400)]
-#: Any other seconds, or whatever there is in one.
-Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
-Rate = Annotated[float, msgspec.Meta(ge=-1e19, le=1e19)]
+#: The same of who measures rates, over a quarter of an hour at most.
+RatesTriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=3_600)]
+#: Any other seconds, or whatever there is in one. Kafka's longest interval is 3e8 years.
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
+Rate = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
 
 Topic = Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9._-]{{1,{MOST_TOPIC_CHARACTERS}}}{_END}")]
 TopicId = Annotated[str, msgspec.Meta(pattern=rf"^[0-9a-f]{{32}}{_END}")]

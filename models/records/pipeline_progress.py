@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caughtup.models.pipeline_progress import State, StreamProgress
 from caughtup.models.records.decoding import RecordFormat
-from caughtup.models.records.fields import Amount, Count, Record, TimeMs
+from caughtup.models.records.fields import Amount, Count, Record, TimeMs, TriggerSeconds
 from caughtup.models.records.keys import decode_group
 
 
@@ -15,9 +15,9 @@ class ProgressRecord(Record, omit_defaults=True):
     """
 
     state: State
-    trigger_seconds: Amount | None = None
+    trigger_seconds: TriggerSeconds | None = None
     batch: Count | None = None
-    batch_seconds: Amount | None = None
+    batch_seconds: TriggerSeconds | None = None
     rows: Count | None = None
     rows_per_second: Amount | None = None
     offsets_behind: Count | None = None

@@ -30,3 +30,19 @@ def test_a_group_reads_a_topic_as_long_as_it_has_a_commit_on_any_partition() -> 
     assert list(readers.groups("clicks")) == ["audit"]
     readers.remove("clicks", "audit")
     assert readers.topics() == set()
+
+
+def test_an_id_that_two_topics_claim_is_that_of_the_last_which_the_other_can_get_back() -> None:
+    names = TopicNames()
+    assert names.learn("orders", b"1")
+    assert names.learn("forged", b"1")
+    assert names.names == {b"1": "forged"}
+    assert names.unknown(["orders", "forged"]) == {"orders"}
+    assert names.learn("orders", b"1")
+    assert names.names == {b"1": "orders"}
+    names.forget("forged")
+    assert names.names == {b"1": "orders"}
+    assert names.learn("forged", b"2")
+    assert names.learn("forged", b"1")
+    names.forget("orders")
+    assert names.names == {b"1": "forged"}

@@ -65,6 +65,7 @@ def test_a_stream_without_kafka_state_watermark_or_counts_has_few_figures() -> N
 
 counts = st.none() | st.integers(0, 2**53)
 amounts = st.none() | st.floats(0, 1e12)
+seconds = st.none() | st.floats(0, 366 * 86_400)
 
 
 @given(
@@ -72,9 +73,9 @@ amounts = st.none() | st.floats(0, 1e12)
         StreamProgress,
         state=st.sampled_from(STATES),
         heard_ms=st.just(5),
-        trigger_seconds=amounts,
+        trigger_seconds=seconds,
         batch=counts,
-        batch_seconds=amounts,
+        batch_seconds=seconds,
         rows=counts,
         rows_per_second=amounts,
         offsets_behind=counts,

@@ -18,6 +18,7 @@ NUMBERS = st.integers(0, 2**63 - 1)
 MAYBE = st.none() | NUMBERS
 TIMES = st.integers(0, LATEST_MS)
 MAYBE_INT = st.none() | st.integers(0, 2**31 - 1)
+MAYBE_EPOCH = st.none() | st.integers(-1, 2**31 - 1)
 BROKERS = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
 BY_BROKER = st.dictionaries(st.integers(0, 2**31 - 1), NUMBERS, max_size=4)
 LOOKS = st.builds(
@@ -29,7 +30,7 @@ LOOKS = st.builds(
     BROKERS,
     MAYBE_INT,
     TIMES,
-    MAYBE_INT,
+    MAYBE_EPOCH,
     BROKERS,
     BY_BROKER,
     BY_BROKER,
@@ -50,7 +51,7 @@ CLUSTER_LOOKS = st.builds(
     TIMES,
     st.none() | st.dictionaries(st.integers(0, 2**31 - 1), BROKER_LOOKS, max_size=3),
     MAYBE_INT,
-    MAYBE_INT,
+    MAYBE_EPOCH,
     st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
     st.booleans(),
     st.dictionaries(
