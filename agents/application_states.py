@@ -8,6 +8,7 @@ from typing import Any
 import faust
 import msgspec
 
+from caughtup.agents.own_records import Slice
 from caughtup.agents.recommend import Wakeup
 from caughtup.models.application_state import read_application_state
 from caughtup.models.errors import ScenarioError
@@ -17,15 +18,15 @@ log = logging.getLogger(__name__)
 
 
 def application_states(
-    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+    app: faust.App, channel: faust.ChannelT, state: ClusterState, wakeups: faust.ChannelT
 ) -> None:
-    """Register the application-states agent: one record in, the decision that waits for it woken."""
+    """Register the application-states agent: records in, decisions that wait for them woken."""
 
-    @app.agent(topic, name="application_states")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for event in records.events():
-            at_ms = int(event.message.timestamp * 1000)
-            apply_record(state, event.key, event.value, at_ms)
+    @app.agent(channel, name="application_states")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, record.at_ms)
             await wakeups.put(Wakeup.GROUPS)
 
 

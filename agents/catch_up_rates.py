@@ -8,6 +8,7 @@ from typing import Annotated
 import faust
 import msgspec
 
+from caughtup.agents.own_records import Slice
 from caughtup.models.catch_up_rates import RateWindow, WindowRate, choose_rate
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId
@@ -46,15 +47,14 @@ _decode = msgspec.json.Decoder(RatesRecord).decode
 _decode_key = msgspec.json.Decoder(list[str | int]).decode
 
 
-def catch_up_rates(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
+def catch_up_rates(app: faust.App, channel: faust.ChannelT, state: ClusterState) -> None:
     """Register the catch-up-rates agent: records in batches, the state updated."""
 
-    @app.agent(topic, name="catch_up_rates")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for events in records.take_events(1_000, within=0.05):
-            for event in events:
-                at_ms = int(event.message.timestamp * 1000)
-                apply_record(state, event.key, event.value, at_ms)
+    @app.agent(channel, name="catch_up_rates")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, record.at_ms)
 
 
 def apply_record(

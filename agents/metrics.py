@@ -38,7 +38,8 @@ def exposition(
     """
     if health.is_alive:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
-    yield from movement_series(state, now_ms())
+    if health.standby is None:
+        yield from movement_series(state, now_ms())
     ending = b""
     for family in StateCollector(state, health).collect():
         text = encode(_Single(family))
@@ -76,8 +77,9 @@ class StateCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Give every family, those of groups only once the reader has caught up with the log."""
         yield from self._own_health()
-        yield from movement_families(self._state, now_ms())
-        yield from pipeline_families(self._state.cluster, self._state.pipeline, now_ms())
+        if self._health.standby is None:
+            yield from movement_families(self._state, now_ms())
+            yield from pipeline_families(self._state.cluster, self._state.pipeline, now_ms())
         if self._health.is_alive:
             yield from self._applications()
             yield from self._tasks()
@@ -148,8 +150,17 @@ class StateCollector(Collector):
     def _own_health(self) -> Iterator[Metric]:
         cluster, health, counts = self._state.cluster, self._health, self._state.counts
         ready = _gauge("offsets_reader_ready", "Whether the log was read to its end", ("cluster",))
-        ready.add_metric([cluster], health.is_alive)
+        ready.add_metric([cluster], health.has_read)
         yield ready
+        active = _gauge("active", "Whether this instance is the active one", ("cluster",))
+        active.add_metric([cluster], health.standby is None)
+        yield active
+        problems = _gauge(
+            "topic_problems", "What is wrong with own topics", ("cluster", "topic", "problem")
+        )
+        for topic, problem in sorted(health.topic_problems):
+            problems.add_metric([cluster, topic, problem], 1)
+        yield problems
         if health.reader_lag is not None:
             lag = _gauge("offsets_reader_lag_records", "Records yet to be read", ("cluster",))
             lag.add_metric([cluster], health.reader_lag)

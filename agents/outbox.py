@@ -8,9 +8,9 @@ from collections import deque
 from itertools import islice
 from typing import NamedTuple
 
-import faust
-from aiokafka.errors import KafkaError
-from faust.exceptions import FaustError
+from confluent_kafka import KafkaException
+
+from caughtup.agents.publisher import OwnTopicWriter
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _AT_ONCE = 100
 class Outgoing(NamedTuple):
     """A record to be sent."""
 
-    topic: faust.TopicT
+    topic: OwnTopicWriter
     key: bytes
     value: bytes
 
@@ -34,7 +34,7 @@ class Outbox:
         self._waiting: deque[Outgoing] = deque()
         self._failing = False
 
-    def put(self, topic: faust.TopicT, key: bytes, value: bytes) -> None:
+    def put(self, topic: OwnTopicWriter, key: bytes, value: bytes) -> None:
         """Add a record behind those that wait."""
         self._waiting.append(Outgoing(topic, key, value))
 
@@ -47,10 +47,12 @@ class Outbox:
             try:
                 await self._send_some()
                 self._failing = False
-            except (KafkaError, FaustError, OSError, TimeoutError) as error:
+            except KafkaException as error:
                 if not self._failing:
-                    name = self._waiting[0].topic.get_topic_name()
-                    log.warning("writing to %s: %s; trying again", name, error)
+                    reason = error.args[0].str()
+                    log.warning(
+                        "writing to %s: %s; trying again", self._waiting[0].topic.name, reason
+                    )
                 self._failing = True
                 await asyncio.sleep(_RETRY_SECONDS)
 

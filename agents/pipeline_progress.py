@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import faust
 import msgspec
 
+from caughtup.agents.own_records import Slice
 from caughtup.models.pipeline_progress import PipelineProgress, State, StreamProgress
 
 log = logging.getLogger(__name__)
@@ -35,14 +36,14 @@ class ProgressRecord(msgspec.Struct):
 _decode = msgspec.json.Decoder(ProgressRecord).decode
 
 
-def pipeline_progress(app: faust.App, topic: faust.TopicT, progress: PipelineProgress) -> None:
+def pipeline_progress(app: faust.App, channel: faust.ChannelT, progress: PipelineProgress) -> None:
     """Register the pipeline-progress agent: the newest of each stream, kept."""
 
-    @app.agent(topic, name="pipeline_progress")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for event in records.events():
-            at_ms = int(event.message.timestamp * 1000)
-            apply_record(progress, event.key, event.value, at_ms)
+    @app.agent(channel, name="pipeline_progress")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(progress, record.key, record.value, record.at_ms)
 
 
 def apply_record(

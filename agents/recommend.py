@@ -14,6 +14,7 @@ import msgspec
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.outbox import Outbox
+from caughtup.agents.publisher import OwnTopicWriter
 from caughtup.models.deciding import decide_generation
 from caughtup.models.state import ClusterState
 
@@ -25,13 +26,15 @@ _PATIENCE_LOOK_SECONDS = 1.0
 class Wakeup(Enum):
     """What may have made a decision due: a generation, the end offsets it awaits, or time.
 
-    Or positions that applications report, by which copies have caught up since.
+    Or positions that applications report, by which copies have caught up since. Or the topic of
+    recommendations was made anew.
     """
 
     GROUPS = "groups"
     POSITIONS = "positions"
     END_OFFSETS = "end_offsets"
     TIME = "time"
+    RECREATED = "recreated"
 
 
 def recommend(
@@ -39,13 +42,14 @@ def recommend(
     wakeups: faust.ChannelT,
     state: ClusterState,
     health: Health,
-    recommendations: faust.TopicT,
-    movements: faust.TopicT,
+    recommendations: OwnTopicWriter,
+    movements: OwnTopicWriter,
     hurry: asyncio.Event,
 ) -> None:
     """Register the recommend agent: woken when something changed, it decides what is due.
 
-    Nothing is decided while the log is still read: what comes then is mostly the past.
+    Nothing is decided while the log is still read: what comes then is mostly the past. Nor is it
+    by an instance that stands by.
     """
     outbox = Outbox()
 
@@ -57,8 +61,12 @@ def recommend(
     @app.agent(wakeups, name="recommend")
     async def decide(woken: faust.StreamT[Wakeup]) -> None:
         async for wakeup in woken:
-            if not health.ready:
+            if not health.is_alive:
                 continue
+            if wakeup is Wakeup.RECREATED:
+                for group, record in state.applications.newest_published():
+                    outbox.put(recommendations, group.encode(), msgspec.json.encode(record))
+                await outbox.flush()
             for due in state.due(now_ms()):
                 # A large group takes long to decide; others have their turn meanwhile.
                 decided = await asyncio.to_thread(decide_generation, state.cluster, due, now_ms())

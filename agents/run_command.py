@@ -17,23 +17,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
-from caughtup.agents.application_states import apply_record as apply_application_state
 from caughtup.agents.connection import connect
-from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
-from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.snapshot import read_topic, take_movement, take_published
-from caughtup.agents.topics import (
-    APPLICATION_STATES,
-    END_OFFSETS,
-    MOVEMENTS,
-    RECOMMENDATIONS,
-    create_topics,
-    topic_name,
-)
+from caughtup.agents.topics import create_topics
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -79,20 +68,11 @@ def run(
 
 
 def prepare(settings: Settings) -> ClusterState:
-    """Connect, create what is missing, read back what was published. Raises UserError."""
+    """Connect, and create what is missing. Raises UserError."""
     admin, cluster = connect(settings)
     create_topics(settings)
     require_permissions(admin, settings)
-    state = ClusterState(cluster, settings.parameters())
-    for key, value in read_topic(settings, topic_name(settings, RECOMMENDATIONS), Progress()):
-        take_published(state, key, value)
-    for _, value in read_topic(settings, topic_name(settings, MOVEMENTS), Progress()):
-        take_movement(state, value)
-    for key, value in read_topic(settings, topic_name(settings, APPLICATION_STATES), Progress()):
-        apply_application_state(state, key, value, 0)
-    for key, value in read_topic(settings, topic_name(settings, END_OFFSETS), Progress()):
-        apply_record(state, key, value)
-    return state
+    return ClusterState(cluster, settings.parameters())
 
 
 def require_permissions(admin: AdminClient, settings: Settings) -> None:
@@ -125,7 +105,7 @@ async def serve(settings: Settings, state: ClusterState) -> None:
 
 
 async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
-    # Starting is raced too: it takes as long as Kafka takes to let the service into its group.
+    # Starting is raced too.
     starting = asyncio.ensure_future(wired.app.start())
     stopping = asyncio.ensure_future(stop.wait())
     crashing = asyncio.ensure_future(wired.app.wait_until_stopped())

@@ -7,6 +7,7 @@ import logging
 import faust
 import msgspec
 
+from caughtup.agents.own_records import Slice
 from caughtup.agents.recommend import Wakeup
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId
@@ -30,16 +31,15 @@ _decode_key = msgspec.json.Decoder(tuple[str, str, str]).decode
 
 
 def task_positions(
-    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+    app: faust.App, channel: faust.ChannelT, state: ClusterState, wakeups: faust.ChannelT
 ) -> None:
     """Register the task-positions agent: reports in batches, the state updated."""
 
-    @app.agent(topic, name="task_positions")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for events in records.take_events(1_000, within=0.05):
-            for event in events:
-                at_ms = int(event.message.timestamp * 1000)
-                apply_record(state, event.key, event.value, at_ms)
+    @app.agent(channel, name="task_positions")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, record.at_ms)
             await wakeups.put(Wakeup.POSITIONS)
 
 

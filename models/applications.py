@@ -52,6 +52,16 @@ class Applications(Mapping[str, Application]):
         """Take a recommendation that was published before this process started."""
         self._published.setdefault(group, deque(maxlen=_KEPT)).append(record)
 
+    def newest_published(self) -> list[tuple[str, Record]]:
+        """Give the newest recommendation of each group, by group, sorted."""
+        return [(group, known[-1]) for group, known in sorted(self._published.items())]
+
+    def take_up_published(self) -> None:
+        """Spare every generation that the recommendations taken so far were made for."""
+        for group, known in self._known.items():
+            if known.pending and (published := self._published.get(group)):
+                self._take_up(known, published[-1])
+
     def apply_state(self, group: str, told: ApplicationState) -> None:
         """Take what an application's leader told of a rebalance."""
         self._told.setdefault(group, deque(maxlen=_KEPT)).append(told)

@@ -145,11 +145,16 @@ class Service:
         """Give the full name of one of its own topics."""
         return f"{self.application_id}-{name}"
 
+    def launch(self) -> None:
+        """Start it, and wait for nothing."""
+        self._process = self._cluster.processes.start(
+            f"{self.application_id}-{self.port}",
+            [*caughtup_command(), "run", "--config", self.settings_file],
+        )
+
     def start(self) -> None:
         """Start it and wait until it is ready."""
-        self._process = self._cluster.processes.start(
-            self.application_id, [*caughtup_command(), "run", "--config", self.settings_file]
-        )
+        self.launch()
         wait_for("the service is ready", self._is_ready)
 
     def stop(self) -> int | None:
