@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 
 import click
 import msgspec
-from aiokafka.errors import ClusterAuthorizationFailedError, KafkaError
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaError,
+)
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
@@ -28,7 +32,7 @@ from caughtup.agents.topic_checks import check_topics, look_at_topics
 from caughtup.agents.topics import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
-_UNSEEN = "their configs can't be seen without DESCRIBE_CONFIGS on them, which is optional"
+_UNSEEN = "not to be seen without DESCRIBE and DESCRIBE_CONFIGS on them, which is optional"
 
 
 class Finding(NamedTuple):
@@ -89,7 +93,8 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
 def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
     """Tell what is wrong with own topics that are there, or that nobody may tell."""
     try:
-        found = check_topics(admin, settings, look_at_topics(admin, settings))
+        look = look_at_topics(admin, settings)
+        found = check_topics(admin, settings, look)
     except KafkaException as error:
         yield Finding("own topics", False, error.args[0].str())
         return
@@ -97,12 +102,16 @@ def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]
         for problem, why in sorted((problems or {}).items()):
             yield Finding(f"{problem} of {topic}", False, why)
     if not any(found.values()):
-        unseen = any(problems is None for problems in found.values())
-        yield Finding("own topics", True, _UNSEEN if unseen else "as they have to be")
+        unseen = look.hidden or None in found.values()
+        seen = "as they have to be" if found else "not there yet"
+        yield Finding("own topics", True, _UNSEEN if unseen else seen)
 
 
 def _instances(settings: Settings) -> str:
-    found = list_instances(settings)
+    try:
+        found = list_instances(settings)
+    except GroupAuthorizationFailedError:
+        return "can't be seen without READ on the group"
     standby = f"; standby: {', '.join(found.standby)}" if found.standby else ""
     return f"{found.active or 'none'} is active{standby}"
 

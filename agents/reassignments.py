@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Collection, Iterable
 
 import faust
 import msgspec
@@ -150,19 +150,21 @@ class ReassignmentsProbe(Service):
 
     async def _read_back(self) -> None:
         """Take up what was known before a restart: what ended meanwhile has to be told, too."""
+        untold = {
+            TopicPartition(event["topic"], event["partition"])
+            for event in self._state.partition_movements.on_their_way()
+        }
         while not self.should_stop:
             try:
-                self._known = await asyncio.to_thread(self._read)
+                self._known = await asyncio.to_thread(self._read, untold)
                 return
             except UserError as error:
                 self._failed(error.message)
                 await self.sleep(self._settings.reassignments_interval)
 
-    def _read(self) -> dict[TopicPartition, KnownMovement]:
+    def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownMovement]:
         name = topic_name(self._settings, REASSIGNMENTS)
-        last = dict(read_topic(self._settings, name, Progress()))  # the last record of each key
-        last.pop(CLUSTER_KEY, None)
-        return dict(map(_known, filter(None, map(_moving, last.values()))))
+        return known_movements(read_topic(self._settings, name, Progress()), untold)
 
     async def _round(self, looks: ReassignmentLooks) -> float:
         """Look once, publish, and give the seconds to wait."""
@@ -241,6 +243,26 @@ class ReassignmentsProbe(Service):
     def _failed(self, reason: str) -> None:
         if self._health.failed(PROBE):
             log.warning("looking at reassignments: %s", reason)
+
+
+def known_movements(
+    records: Iterable[tuple[bytes | None, bytes | None]], untold: Collection[TopicPartition]
+) -> dict[TopicPartition, KnownMovement]:
+    """Find by records that were read back what moves, by the last of each partition.
+
+    And the last movements of those whose end is ``untold``: it was written, and nobody was left to
+    tell what followed from it.
+    """
+    known: dict[bytes | None, ReassignmentRecord] = {}
+    for key, value in records:
+        if key == CLUSTER_KEY:
+            continue
+        record = _moving(value)
+        if record is not None:
+            known[key] = record
+        elif key in known and known[key].topic_partition not in untold:
+            del known[key]
+    return dict(map(_known, known.values()))
 
 
 def _moving(value: bytes | None) -> ReassignmentRecord | None:

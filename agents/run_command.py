@@ -17,11 +17,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
-from caughtup.agents.connection import connect
+from caughtup.agents.connection import connect, unreachable
 from caughtup.agents.errors import UserError
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.settings import Settings
+from caughtup.agents.topic_checks import look_at_topics
 from caughtup.agents.topics import create_topics
 from caughtup.models.state import ClusterState
 
@@ -70,7 +71,11 @@ def run(
 def prepare(settings: Settings) -> ClusterState:
     """Connect, and create what is missing. Raises UserError."""
     admin, cluster = connect(settings)
-    create_topics(settings)
+    try:
+        look = look_at_topics(admin, settings)
+    except KafkaException as error:
+        raise unreachable(settings, error.args[0]) from None
+    create_topics(settings, [*look.gone, *look.hidden])
     require_permissions(admin, settings)
     return ClusterState(cluster, settings.parameters())
 

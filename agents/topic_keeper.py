@@ -87,7 +87,7 @@ class TopicKeeper(Service):
             return False
         log.warning("%s: making them anew", why)
         try:
-            made = await asyncio.to_thread(create_topics, self._settings)
+            made = await asyncio.to_thread(create_topics, self._settings, gone)
         except UserError as error:
             self._health.hinder(PROBE, f"{why}: {error.message}")
             return False

@@ -15,7 +15,7 @@ from caughtup.agents.reassignment_records import (
     ReassignmentRecord,
     encode,
 )
-from caughtup.agents.reassignments import apply_record
+from caughtup.agents.reassignments import apply_record, known_movements
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment import offsets_remaining
 from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook
@@ -154,3 +154,13 @@ def test_a_malformed_look_at_the_cluster_is_skipped(
     assert state.reassignments.cluster is None
     (line,) = caplog.messages
     assert "skipped a record of reassignments, key b'_cluster'" in line
+
+
+def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> None:
+    looks = [(KEY, encoded()), (KEY, encoded(as_of_ms=1_500))]
+    over = [*looks, (KEY, ended((3, 1))), (KEY, None), (CLUSTER_KEY, b"{}")]
+    assert known_movements(over, untold=[]) == {}
+    (known,) = known_movements(over, untold=[PARTITION]).values()
+    assert (known.look.partition, known.look.as_of_ms) == (PARTITION, 1_500)
+    assert known_movements(looks, untold=[]) == {PARTITION: known}
+    assert known_movements([*over, *looks[:1]], untold=[])[PARTITION].look.as_of_ms == 1_000

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -36,21 +34,10 @@ def pair(cluster: EmbeddedCluster) -> Iterator[tuple[Service, Service]]:
     with first:
         second.launch()
         try:
-            wait_for("the second stands by", lambda: "is active" in reasons(second))
+            wait_for("the second stands by", lambda: "is active" in second.unready())
             yield first, second
         finally:
             second.process.terminate(10)
-
-
-def reasons(service: Service) -> str:
-    """Give what ``/ready`` answers with 503; nothing while it answers otherwise, or not at all."""
-    try:
-        urllib.request.urlopen(service.url + "ready", timeout=10).close()
-    except urllib.error.HTTPError as error:
-        return error.read().decode() if error.code == 503 else ""
-    except urllib.error.URLError:
-        pass
-    return ""
 
 
 def decisions(cluster: EmbeddedCluster, service: Service, group: str) -> Counter[int]:
@@ -93,7 +80,7 @@ def test_one_decides_and_the_other_says_who_that_is(
     first, second = pair
     group = application.application_id
     name = f":{first.process.pid}"
-    assert f"{name} is active" in reasons(second)
+    assert f"{name} is active" in second.unready()
     assert f"{name} is active" in second.log
     assert (first.value("active"), second.value("active")) == (1, 0)
     for passing in ("b", "c"):
@@ -106,7 +93,7 @@ def test_one_decides_and_the_other_says_who_that_is(
     )
     assert set(decisions(cluster, first, group).values()) == {1}
     assert "caughtup_group" not in second.metrics_text()
-    assert reasons(first) == ""
+    assert first.unready() == ""
     checked = caughtup(
         "check", "--config", first.settings_file, directory=cluster.processes.directory
     )
@@ -141,4 +128,4 @@ def test_the_second_takes_over_when_the_first_has_gone(
     wait_for("all is decided", lambda: is_decided(cluster, second, group))
     assert set(decisions(cluster, second, group).values()) == {1}
     first.launch()
-    wait_for("the first stands by", lambda: f":{second.process.pid} is active" in reasons(first))
+    wait_for("the first stands by", lambda: f":{second.process.pid} is active" in first.unready())

@@ -1,9 +1,11 @@
-"""Somebody deletes the service's own topics while it runs."""
+"""Somebody deletes the service's own topics while it runs, or makes them otherwise than it would."""
 
 from __future__ import annotations
 
 import threading
 import time
+import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,8 +15,9 @@ from confluent_kafka.admin import AdminClient
 from caughtup.agents.topics import OWN_TOPICS
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.load import produce
+from caughtup.demo.topics import create_topics
 from tests.integration.conftest import MakeTopic
-from tests.support.service import Service, commit, wait_for
+from tests.support.service import Service, caughtup, commit, wait_for
 
 #: From the deletion on.
 BACK_SECONDS = 30.0
@@ -64,7 +67,7 @@ def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
 
         for deleted in admin.delete_topics(sorted(own)).values():
             deleted.result(30)
-        wait_for("it says so", lambda: not service.ready(), left())
+        wait_for("it notices", lambda: "making them anew" in service.log, left())
         wait_for("all topics exist", lambda: own <= admin.list_topics(timeout=10).topics.keys())
         wait_for("it is ready", service.ready, left())
         produce(cluster, words, 7)
@@ -80,6 +83,40 @@ def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
         began = time.monotonic()
         assert service.stop() == 0
         assert time.monotonic() - began < STOP_SECONDS
+
+
+def test_topics_that_are_not_as_they_have_to_be_are_told_wherever_somebody_looks(
+    cluster: EmbeddedCluster,
+) -> None:
+    application_id = f"caughtup-{uuid.uuid4().hex[:8]}"
+    create_topics(cluster, {f"{application_id}-lag": 2}, {"cleanup.policy": "delete"})
+    policy = f"{application_id}-lag: cleanup.policy is delete, not compact: "
+    with Service(cluster, application_id=application_id) as service:
+
+        def told() -> list[str]:
+            with urllib.request.urlopen(service.url + "ready", timeout=10) as response:
+                return response.read().decode().splitlines()
+
+        wait_for("it is checked", lambda: len(told()) > 1)
+        first, *others = told()
+        assert (first, len(others)) == ("ready", 2)
+        assert others[0].startswith(policy)
+        assert others == service.page()["notices"]
+        for problem in ("cleanup.policy", "partitions"):
+            assert service.value("topic_problems", topic=service.topic("lag"), problem=problem) == 1
+        checked = caughtup(
+            "check",
+            "--format",
+            "json",
+            "--config",
+            service.settings_file,
+            directory=cluster.processes.directory,
+        )
+        assert checked.code == 1
+        assert [line["check"] for line in checked.lines if not line["ok"]] == [
+            f"cleanup.policy of {service.topic('lag')}",
+            f"partitions of {service.topic('lag')}",
+        ]
 
 
 def records(cluster: EmbeddedCluster, topic: str) -> int:
