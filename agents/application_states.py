@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faust
 
+from caughtup.agents.own_records import Slice
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.records.application_states import read_state
@@ -13,14 +14,15 @@ from caughtup.models.state import ClusterState
 
 
 def application_states(
-    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+    app: faust.App, channel: faust.ChannelT, state: ClusterState, wakeups: faust.ChannelT
 ) -> None:
-    """Register the application-states agent: one record in, the decision that waits for it woken."""
+    """Register the application-states agent: records in, decisions that wait for them woken."""
 
-    @app.agent(topic, name="application_states")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for event in records.events():
-            apply_record(state, event.key, event.value, *times_of(event.message))
+    @app.agent(channel, name="application_states")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, *times_of(record))
             await wakeups.put(Wakeup.GROUPS)
 
 

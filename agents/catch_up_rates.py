@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faust
 
+from caughtup.agents.own_records import Slice
 from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.catch_up_rates import choose_rate
 from caughtup.models.ids import TopicPartition
@@ -13,14 +14,14 @@ from caughtup.models.records.topics import CATCH_UP_RATES
 from caughtup.models.state import ClusterState
 
 
-def catch_up_rates(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
+def catch_up_rates(app: faust.App, channel: faust.ChannelT, state: ClusterState) -> None:
     """Register the catch-up-rates agent: records in batches, the state updated."""
 
-    @app.agent(topic, name="catch_up_rates")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for events in records.take_events(1_000, within=0.05):
-            for event in events:
-                apply_record(state, event.key, event.value, *times_of(event.message))
+    @app.agent(channel, name="catch_up_rates")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, *times_of(record))
 
 
 def apply_record(

@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 
 import click
 import msgspec
-from aiokafka.errors import ClusterAuthorizationFailedError, KafkaError
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaError,
+)
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
@@ -18,14 +22,17 @@ from rich.table import Table
 
 from caughtup.agents.connection import connect
 from caughtup.agents.errors import UserError
+from caughtup.agents.instances import list_instances
 from caughtup.agents.kafka_config import aiokafka_config
 from caughtup.agents.options import connection_options, format_option, settings_of
 from caughtup.agents.permissions import READ_OFFSETS, Requirement, missing, requirements
 from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.settings import Settings
+from caughtup.agents.topic_checks import check_topics, look_at_topics
 from caughtup.agents.topics import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
+_UNSEEN = "not to be seen without DESCRIBE and DESCRIBE_CONFIGS on them, which is optional"
 
 
 class Finding(NamedTuple):
@@ -51,7 +58,7 @@ def check(output: str, **connection: Any) -> None:
         table = Table("check", "")
         table.add_column("detail", overflow="fold")
         for finding in findings:
-            table.add_row(finding.check, "ok" if finding.ok else "MISSING", finding.detail)
+            table.add_row(finding.check, "ok" if finding.ok else "NOT OK", finding.detail)
         Console(markup=False).print(table)
     if failed := [finding for finding in findings if not finding.ok]:
         first = f"{failed[0].check}: {failed[0].detail}"
@@ -79,6 +86,34 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield _guarded(
             f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
         )
+    yield from _topic_problems(admin, settings)
+    yield _guarded("instances", partial(_instances, settings))
+
+
+def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
+    """Tell what is wrong with own topics that are there, or that nobody may tell."""
+    try:
+        look = look_at_topics(admin, settings)
+        found = check_topics(admin, settings, look)
+    except KafkaException as error:
+        yield Finding("own topics", False, error.args[0].str())
+        return
+    for topic, problems in sorted(found.items()):
+        for problem, why in sorted((problems or {}).items()):
+            yield Finding(f"{problem} of {topic}", False, why)
+    if not any(found.values()):
+        unseen = look.hidden or None in found.values()
+        seen = "as they have to be" if found else "not there yet"
+        yield Finding("own topics", True, _UNSEEN if unseen else seen)
+
+
+def _instances(settings: Settings) -> str:
+    try:
+        found = list_instances(settings)
+    except GroupAuthorizationFailedError:
+        return "can't be seen without READ on the group"
+    standby = f"; standby: {', '.join(found.standby)}" if found.standby else ""
+    return f"{found.active or 'none'} is active{standby}"
 
 
 def _readable_offsets(admin: AdminClient, settings: Settings) -> str:

@@ -7,16 +7,17 @@ import logging
 from collections.abc import Callable
 
 import faust
-from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from faust.exceptions import FaustError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.election import until_active
 from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.own_records import Slice
+from caughtup.agents.publisher import OwnTopicWriter
 from caughtup.agents.readable_ends import ReadableEnds
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking
@@ -40,15 +41,15 @@ _TAKEN_MS = 5_000
 
 
 def end_offsets(
-    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+    app: faust.App, channel: faust.ChannelT, state: ClusterState, wakeups: faust.ChannelT
 ) -> None:
     """Register the end-offsets agent: records in batches, the state updated."""
 
-    @app.agent(topic, name="end_offsets")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for events in records.take_events(1_000, within=0.05):
-            for event in events:
-                apply_record(state, event.key, event.value)
+    @app.agent(channel, name="end_offsets")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value)
             await wakeups.put(Wakeup.END_OFFSETS)
 
 
@@ -83,7 +84,7 @@ class EndOffsetsProbe(Service):
         settings: Settings,
         health: Health,
         state: ClusterState,
-        topic: faust.TopicT,
+        topic: OwnTopicWriter,
         hurry: asyncio.Event,
     ) -> None:
         super().__init__()
@@ -98,8 +99,14 @@ class EndOffsetsProbe(Service):
         self._published: dict[TopicPartition, EndOffsets] = {}
         self._topic_ids: dict[str, bytes] = {}
 
+    def write_again(self) -> None:
+        """Write what was written before: its topic was made anew."""
+        self._published.clear()
+        self._hurry.set()
+
     @Service.task
     async def _run(self) -> None:
+        await until_active(self, self._health)
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
                 try:
@@ -108,9 +115,6 @@ class EndOffsetsProbe(Service):
                 except KafkaException as error:
                     if self._failed(error):
                         log.warning("listing end offsets: %s", error.args[0].str())
-                except (KafkaError, FaustError, OSError, TimeoutError) as error:
-                    if self._failed(error):
-                        log.warning("publishing end offsets: %s", error)
             self._hurry.clear()
             try:
                 await asyncio.wait_for(self._hurry.wait(), self._interval)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 
-import faust
-from aiokafka.errors import KafkaError
-from faust.exceptions import FaustError
+from confluent_kafka import KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
+from caughtup.agents.publisher import OwnTopicWriter
 from caughtup.models.forgetting import Forgetting
 from caughtup.models.records.keys import encode_group
 from caughtup.models.state import ClusterState
@@ -25,7 +24,9 @@ class Forgetter(Service):
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(self, state: ClusterState, health: Health, recommendations: faust.TopicT) -> None:
+    def __init__(
+        self, state: ClusterState, health: Health, recommendations: OwnTopicWriter
+    ) -> None:
         super().__init__()
         self._state = state
         self._health = health
@@ -51,5 +52,5 @@ class Forgetter(Service):
             for group in sorted(self._to_withdraw):
                 await (await self._topic.send(key=encode_group(group), value=None))
                 self._to_withdraw.discard(group)
-        except (KafkaError, FaustError, OSError, TimeoutError) as error:
+        except KafkaException as error:
             log.warning("withdrawing recommendations: %s; trying again", error)

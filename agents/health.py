@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from caughtup.agents.pulses import Pulses
 
 #: What asks Kafka, or tells it, by itself, and can fail at it.
-PROBES = ("end_offsets", "lag", "offsets", "reassignments")
+PROBES = ("end_offsets", "group", "lag", "offsets", "publish", "reassignments", "topics")
 
 #: A reader that has no more records than these to go knows all but the last moments: it takes a
 #: fraction of a second to read them, and on a busy cluster there are always some.
@@ -21,7 +21,9 @@ class Health:
 
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
-    ends. ``hindrances`` say, by part, what keeps the service from being ready for now.
+    ends. ``standby`` says why this instance isn't the active one; None once it is.
+    ``hindrances`` say, by part, what keeps the service from being ready for now, and
+    ``topic_problems`` what is wrong with its own topics, by topic and problem, in a sentence.
     ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
     ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
     ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
@@ -30,7 +32,9 @@ class Health:
 
     ready: bool = False
     broken: str | None = None
+    standby: str | None = None
     hindrances: dict[str, str] = field(default_factory=dict)
+    topic_problems: dict[tuple[str, str], str] = field(default_factory=dict)
     reader_lag: int | None = None
     polled_ms: int | None = None
     read_ms: int | None = None
@@ -42,7 +46,15 @@ class Health:
 
     @property
     def is_alive(self) -> bool:
-        """Whether figures hold: the log was read to its end, and nothing has broken since."""
+        """Whether figures hold: the log was read to its end, and nothing has broken since.
+
+        On an instance that stands by they aren't told: the active one does.
+        """
+        return self.has_read and self.standby is None
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the log was read to its end, on whichever instance."""
         return self.ready and self.broken is None
 
     def hinder(self, part: str, why: str | None) -> None:
@@ -56,7 +68,8 @@ class Health:
         """Say in lines why the service is not ready; none if it is."""
         if self.broken is not None:
             return [f"broken: {self.broken}"]
-        reasons = [f"{part}: {why}" for part, why in sorted(self.hindrances.items())]
+        reasons = [] if self.standby is None else [f"standby: {self.standby}"]
+        reasons += [f"{part}: {why}" for part, why in sorted(self.hindrances.items())]
         if not self.ready:
             left = (
                 ""
@@ -65,6 +78,10 @@ class Health:
             )
             reasons.append(f"catching up{left}")
         return reasons
+
+    def notices(self) -> list[str]:
+        """Say in lines what is wrong and doesn't keep the service from being ready."""
+        return [f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())]
 
     def polled(self, at_ms: int | None, reader_lag: int) -> None:
         """Note how far the reader has come, and when the brokers last answered it (ms).

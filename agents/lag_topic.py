@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -14,11 +15,13 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.election import until_active
 from caughtup.agents.errors import UserError
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.lag_lines import partition_lines, task_lines
 from caughtup.agents.progress import Progress
+from caughtup.agents.publisher import PRODUCER
 from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
 from caughtup.agents.topic_log import read_own
@@ -57,9 +60,16 @@ class LagTopic(Service):
         #: By group and key, the hash of the value that was last written.
         self._written: dict[str, dict[bytes, int]] = {}
         self._turn = 0.0
+        self._hurry = asyncio.Event()
+
+    def write_again(self) -> None:
+        """Write what was written before: its topic was made anew."""
+        self._written.clear()
+        self._hurry.set()
 
     @Service.task
     async def _run(self) -> None:
+        await until_active(self, self._health)
         producer = Producer(rdkafka_config(self._settings, **_PRODUCER))
         try:
             await self._read_back()
@@ -67,7 +77,10 @@ class LagTopic(Service):
                 done = False
                 with self._state.faults.isolated(PROBE, "a round", now_ms()):
                     done = self._health.is_alive and await self._round(producer)
-                await self.sleep(self._settings.lag_interval if done else _RETRY_SECONDS)
+                with suppress(TimeoutError):
+                    pause = self._settings.lag_interval if done else _RETRY_SECONDS
+                    await asyncio.wait_for(self._hurry.wait(), pause)
+                self._hurry.clear()
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
 
@@ -156,6 +169,7 @@ class LagTopic(Service):
 
 
 _PRODUCER: dict[str, Any] = {
+    **PRODUCER,
     "compression.type": "lz4",
     "linger.ms": 50,
     "queue.buffering.max.messages": 20_000,

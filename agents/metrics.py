@@ -38,7 +38,7 @@ def exposition(
     """
     if health.is_alive:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
-    if health.broken is None:
+    if health.broken is None and health.standby is None:
         with state.faults.isolated(PART, "reassignments", now_ms()):
             yield from movement_series(state, now_ms())
     ending = b""
@@ -82,7 +82,7 @@ class StateCollector(Collector):
         state, now = self._state, now_ms()
         yield from self._own_health()
         families: dict[str, Iterator[Metric]] = {}
-        if self._health.broken is None:
+        if self._health.broken is None and self._health.standby is None:
             families |= {
                 "reassignments": movement_families(state, now),
                 "pipeline": pipeline_families(state.cluster, state.pipeline, now),
@@ -169,8 +169,17 @@ class StateCollector(Collector):
     def _own_health(self) -> Iterator[Metric]:
         cluster, health, counts = self._state.cluster, self._health, self._state.counts
         ready = _gauge("offsets_reader_ready", "Whether the log was read to its end", ("cluster",))
-        ready.add_metric([cluster], health.is_alive)
+        ready.add_metric([cluster], health.has_read)
         yield ready
+        active = _gauge("active", "Whether this instance is the active one", ("cluster",))
+        active.add_metric([cluster], health.standby is None)
+        yield active
+        problems = _gauge(
+            "topic_problems", "What is wrong with own topics", ("cluster", "topic", "problem")
+        )
+        for topic, problem in sorted(health.topic_problems):
+            problems.add_metric([cluster, topic, problem], 1)
+        yield problems
         if health.reader_lag is not None:
             lag = _gauge("offsets_reader_lag_records", "Records yet to be read", ("cluster",))
             lag.add_metric([cluster], health.reader_lag)

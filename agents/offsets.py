@@ -89,6 +89,8 @@ def offsets(
                 log.info("caught up with %s", CONSUMER_OFFSETS)
                 continue
             state.apply_batch(batch, now_ms())
+            if batch.groups and health.standby is not None:
+                state.applications.leave_the_past()  # the active instance decides them
             for sample in batch.samples:
                 if not unreadable.is_too_much(now_ms()):
                     log.warning("skipped a record of %s: %s", CONSUMER_OFFSETS, sample)

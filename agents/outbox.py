@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
-import faust
-from aiokafka.errors import KafkaError
-from faust.exceptions import FaustError
+from confluent_kafka import KafkaException
+
+from caughtup.agents.publisher import OwnTopicWriter
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _AT_ONCE = 100
 class Outgoing(NamedTuple):
     """A record to be sent."""
 
-    topic: faust.TopicT
+    topic: OwnTopicWriter
     key: bytes
     value: bytes
     headers: Mapping[str, bytes] | None = None
@@ -38,7 +38,7 @@ class Outbox:
 
     def put(
         self,
-        topic: faust.TopicT,
+        topic: OwnTopicWriter,
         key: bytes,
         value: bytes,
         *,
@@ -56,10 +56,12 @@ class Outbox:
             try:
                 await self._send_some()
                 self._failing = False
-            except (KafkaError, FaustError, OSError, TimeoutError) as error:
+            except KafkaException as error:
                 if not self._failing:
-                    name = self._waiting[0].topic.get_topic_name()
-                    log.warning("writing to %s: %s; trying again", name, error)
+                    reason = error.args[0].str()
+                    log.warning(
+                        "writing to %s: %s; trying again", self._waiting[0].topic.name, reason
+                    )
                 self._failing = True
                 await asyncio.sleep(_RETRY_SECONDS)
 

@@ -60,6 +60,7 @@ def page_steps(
         "now_ms": now_ms,
         "ready": not health.unready(),
         "unready": health.unready(),
+        "notices": health.notices(),
         "cluster": state.cluster,
         "version": caughtup.__version__,
         "reader": present(

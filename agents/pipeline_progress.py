@@ -6,6 +6,7 @@ from typing import Any
 
 import faust
 
+from caughtup.agents.own_records import Slice
 from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.pipeline_progress import PipelineProgress
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
@@ -14,13 +15,14 @@ from caughtup.models.records.topics import PIPELINE_PROGRESS
 from caughtup.models.state import ClusterState
 
 
-def pipeline_progress(app: faust.App, topic: faust.TopicT, state: ClusterState) -> None:
+def pipeline_progress(app: faust.App, channel: faust.ChannelT, state: ClusterState) -> None:
     """Register the pipeline-progress agent: the newest of each stream, kept."""
 
-    @app.agent(topic, name="pipeline_progress")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for event in records.events():
-            apply_record(state, event.key, event.value, *times_of(event.message))
+    @app.agent(channel, name="pipeline_progress")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, *times_of(record))
 
 
 def apply_record(

@@ -1,4 +1,4 @@
-"""What we may do with a consumer group, asked of its coordinator.
+"""A group as its coordinator tells of it: who is in it, and what we may do with it.
 
 Not by librdkafka: while there is no coordinator yet, its way to ask can end the whole process
 (librdkafka's issue 4605, an assertion of its own). aiokafka leaves the answer's last field out.
@@ -30,11 +30,44 @@ class Coordinator(NamedTuple):
     broker: int
 
 
+class DescribedMember(NamedTuple):
+    """A member of a group: what it said when it joined, and what it was given.
+
+    Both are empty unless the group is stable.
+    """
+
+    member_id: str
+    subscription: bytes
+    assignment: bytes
+
+
 class DescribedGroup(NamedTuple):
-    """The last field of the answer to DescribeGroups, and its error: operations as Kafka's bits."""
+    """The answer to DescribeGroups about one group: operations as Kafka's bits."""
 
     error_code: int
+    protocol_type: str
+    members: tuple[DescribedMember, ...]
     operations: int
+
+
+async def find_coordinator(connections: BrokerConnections, group: str) -> int:
+    """Ask which broker coordinates a group.
+
+    Raises KafkaError: CoordinatorNotAvailableError while a new cluster has nobody for groups.
+    """
+    _, data = await connections.ask_any(lambda _: requests.find_coordinator_call(group))
+    found = decode_now(decode_coordinator, data)
+    raise_for(found.error_code, found.message)
+    return found.broker
+
+
+async def describe_group(connections: BrokerConnections, group: str) -> DescribedGroup:
+    """Ask a group's coordinator for it; one that isn't there has no members. Raises KafkaError."""
+    coordinator = await find_coordinator(connections, group)
+    data = await connections.ask(coordinator, requests.describe_group_call(group))
+    described = decode_now(decode_described_group, data)
+    raise_for(described.error_code)
+    return described
 
 
 async def group_operations(connections: BrokerConnections, group: str) -> frozenset[int] | None:
@@ -44,12 +77,7 @@ async def group_operations(connections: BrokerConnections, group: str) -> frozen
     CoordinatorNotAvailableError while a new cluster has nobody for groups.
     """
     try:
-        _, data = await connections.ask_any(lambda _: requests.find_coordinator_call(group))
-        found = decode_now(decode_coordinator, data)
-        raise_for(found.error_code, found.message)
-        data = await connections.ask(found.broker, requests.describe_group_call(group))
-        described = decode_now(decode_described_group, data)
-        raise_for(described.error_code)
+        described = await describe_group(connections, group)
     except GroupAuthorizationFailedError:
         return frozenset()
     if described.operations == _NOT_TOLD:
@@ -74,13 +102,16 @@ def decode_described_group(data: bytes) -> DescribedGroup:
     reader.int32()  # throttle time
     reader.array_length(1)
     code = reader.int16()
-    for _ in ("group", "state", "protocol type", "protocol"):
+    for _ in ("group", "state"):
         reader.string()
+    protocol_type = reader.string()
+    reader.string()  # protocol
+    members = []
     for _ in range(reader.array_length(1)):
-        for _ in ("member id", "client id", "client host"):
+        member_id = reader.string()
+        for _ in ("client id", "client host"):
             reader.string()
-        for _ in ("subscription", "assignment"):
-            reader.byte_string()
+        members.append(DescribedMember(member_id, reader.byte_string(), reader.byte_string()))
     operations = reader.int32()
     reader.expect_end()
-    return DescribedGroup(code, operations)
+    return DescribedGroup(code, protocol_type, tuple(members), operations)

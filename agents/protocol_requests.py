@@ -36,6 +36,10 @@ class Key(IntEnum):
     METADATA = 3
     LEADER_AND_ISR = 4
     FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15
     API_VERSIONS = 18
     DESCRIBE_CONFIGS = 32
@@ -119,11 +123,11 @@ def alter_reassignments_call(
 def replica_log_ends_call(partitions: Iterable[TopicPartition]) -> Call:
     """Ask a broker for its own log end of partitions, whether it leads them or not. Since 0.10.1."""
     topics = [
-        _classic_string(topic)
-        + _classic_array([_OFFSETS_ENTRY.pack(index, LATEST) for index in indexes])
+        classic_string(topic)
+        + classic_array([_OFFSETS_ENTRY.pack(index, LATEST) for index in indexes])
         for topic, indexes in by_topic(partitions).items()
     ]
-    body = _INT32.pack(DEBUGGING_REPLICA) + _classic_array(topics)
+    body = _INT32.pack(DEBUGGING_REPLICA) + classic_array(topics)
     return Call(Key.LIST_OFFSETS, 1, False, body)
 
 
@@ -151,17 +155,17 @@ def describe_partitions_call(
 
 def metadata_call(topics: Iterable[str] | None) -> Call:
     """Ask for all partitions of topics, and the brokers; None: of every topic. Since 2.1."""
-    names = None if topics is None else [_classic_string(topic) for topic in topics]
-    return Call(Key.METADATA, 7, False, _classic_array(names) + b"\0")  # create none
+    names = None if topics is None else [classic_string(topic) for topic in topics]
+    return Call(Key.METADATA, 7, False, classic_array(names) + b"\0")  # create none
 
 
 def describe_configs_call(
     kind: ResourceType, resources: Iterable[str], names: Sequence[str]
 ) -> Call:
     """Ask for the named configs of topics or of the asked broker itself. Since 1.1."""
-    wanted = _classic_array([_classic_string(name) for name in names])
-    entries = [bytes([kind]) + _classic_string(resource) + wanted for resource in resources]
-    return Call(Key.DESCRIBE_CONFIGS, 1, False, _classic_array(entries) + b"\0")  # no synonyms
+    wanted = classic_array([classic_string(name) for name in names])
+    entries = [bytes([kind]) + classic_string(resource) + wanted for resource in resources]
+    return Call(Key.DESCRIBE_CONFIGS, 1, False, classic_array(entries) + b"\0")  # no synonyms
 
 
 def list_topics_call() -> Call:
@@ -172,12 +176,12 @@ def list_topics_call() -> Call:
 
 def find_coordinator_call(group: str) -> Call:
     """Ask which broker coordinates a group; makes ``__consumer_offsets`` if need be. Since 2.0."""
-    return Call(Key.FIND_COORDINATOR, 2, False, _classic_string(group) + b"\0")  # of a group
+    return Call(Key.FIND_COORDINATOR, 2, False, classic_string(group) + b"\0")  # of a group
 
 
 def describe_group_call(group: str) -> Call:
     """Ask a group's coordinator for it, with what we may do with it. Since 2.3."""
-    body = _classic_array([_classic_string(group)]) + b"\1"  # authorized operations, too
+    body = classic_array([classic_string(group)]) + b"\1"  # authorized operations, too
     return Call(Key.DESCRIBE_GROUPS, 3, False, body)
 
 
@@ -212,12 +216,14 @@ def _brokers(brokers: Sequence[int] | None) -> bytes:
     return _NULL if brokers is None else _array(map(_INT32.pack, brokers))
 
 
-def _classic_string(text: str) -> bytes:
+def classic_string(text: str) -> bytes:
+    """Write a string as requests that aren't flexible do."""
     raw = text.encode()
     return _INT16.pack(len(raw)) + raw
 
 
-def _classic_array(elements: Sequence[bytes] | None) -> bytes:
+def classic_array(elements: Sequence[bytes] | None) -> bytes:
+    """Write an array as requests that aren't flexible do; None is null."""
     if elements is None:
         return _INT32.pack(-1)
     return _INT32.pack(len(elements)) + b"".join(elements)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from caughtup.agents.reassignment_ends import KnownMovement
 from caughtup.agents.record_reading import taking
 from caughtup.models.clocks import AHEAD_MS
@@ -77,13 +79,19 @@ def take_up(
     key: bytes | None,
     value: bytes | None,
     clock_ms: int,
+    untold: Collection[TopicPartition] = (),
 ) -> None:
-    """Take a record that was read back: movements that go on by the last of each partition's."""
+    """Take a record that was read back: movements that go on by the last of each partition's.
+
+    And the last movements of those whose end is ``untold``: it was written, and nobody was left to
+    tell what followed from it.
+    """
     if key == CLUSTER_KEY:
         return
     partition, record = read_partition_look(key, value)
     if record is None or record.ended:
-        moving.pop(partition, None)
+        if partition not in untold:
+            moving.pop(partition, None)
         return
     require_past(record.as_of_ms, clock_ms)
     since_ms = record.as_of_ms if record.since_ms is None else record.since_ms

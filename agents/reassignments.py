@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Collection, Iterable
 
 import faust
 import msgspec
 from aiokafka.errors import KafkaError
-from faust.exceptions import FaustError
+from confluent_kafka import KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.election import until_active
 from caughtup.agents.errors import UserError
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import aiokafka_config
 from caughtup.agents.outbox import Outbox
+from caughtup.agents.own_records import Slice
 from caughtup.agents.progress import Progress
 from caughtup.agents.protocol_decoding import words
+from caughtup.agents.publisher import OwnTopicWriter
 from caughtup.agents.reassignment_ends import Endings, KnownMovement
 from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
 from caughtup.agents.reassignment_pace import Pace
@@ -39,23 +42,29 @@ from caughtup.models.state import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "reassignments"
-#: So many records are taken, and so long are others sent, before anything else has its turn.
-_SLICE = 100
+#: So long are others sent before anything else has its turn.
 _TURN_SECONDS = 0.01
 
 
 def reassignments(
-    app: faust.App, topic: faust.TopicT, movements: faust.TopicT, state: ClusterState
+    app: faust.App,
+    channel: faust.ChannelT,
+    movements: OwnTopicWriter,
+    state: ClusterState,
+    health: Health,
 ) -> None:
-    """Register the reassignments agent: records in batches, the tracker updated, events sent."""
+    """Register the reassignments agent: records in slices, the tracker updated, events sent.
+
+    An instance that stands by tells nothing: once it is active it knows what was told.
+    """
     outbox = Outbox()
 
-    @app.agent(topic, name="reassignments")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for events in records.take_events(_SLICE, within=0.05):
-            for event in events:
-                partition = apply_record(state, event.key, event.value)
-                if partition is not None:
+    @app.agent(channel, name="reassignments")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                partition = apply_record(state, record.key, record.value)
+                if partition is not None and health.standby is None:
                     for told in state.partition_movements.look(state.reassignments, partition):
                         outbox.put(
                             movements, encode_partition(partition), msgspec.json.encode(told)
@@ -73,7 +82,7 @@ class ReassignmentsProbe(Service):
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
     def __init__(
-        self, settings: Settings, health: Health, state: ClusterState, topic: faust.TopicT
+        self, settings: Settings, health: Health, state: ClusterState, topic: OwnTopicWriter
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -88,8 +97,16 @@ class ReassignmentsProbe(Service):
         self._ended: set[TopicPartition] = set()
         self._missing: set[str] = set()
 
+    def write_again(self) -> None:
+        """Tell again what may have ended unseen: its topic was made anew.
+
+        Every round writes all that moves; an end is told once.
+        """
+        self._ended.clear()
+
     @Service.task
     async def _run(self) -> None:
+        await until_active(self, self._health)
         await self._read_back()
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
@@ -102,24 +119,28 @@ class ReassignmentsProbe(Service):
             async with ReassignmentLooks(self._config) as looks:
                 while not self.should_stop:
                     await self.sleep(await self._round(looks))
-        except (KafkaError, FaustError, OSError, TimeoutError) as error:
+        except (KafkaError, KafkaException, OSError, TimeoutError) as error:
             self._failed(error)
 
     async def _read_back(self) -> None:
         """Take up what was known before a restart: what ended meanwhile has to be told, too."""
+        untold = {
+            TopicPartition(event["topic"], event["partition"])
+            for event in self._state.partition_movements.on_their_way()
+        }
         while not self.should_stop:
             try:
-                self._known = await asyncio.to_thread(self._read)
+                self._known = await asyncio.to_thread(self._read, untold)
                 return
             except UserError as error:
                 self._failed(error)
                 await self.sleep(self._settings.reassignments_interval)
 
-    def _read(self) -> dict[TopicPartition, KnownMovement]:
+    def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownMovement]:
         moving: dict[TopicPartition, KnownMovement] = {}
         for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
             with taking(self._state, REASSIGNMENTS, key) as clock:
-                take_up(moving, key, value, clock)
+                take_up(moving, key, value, clock, untold)
         return moving
 
     async def _round(self, looks: ReassignmentLooks) -> float:

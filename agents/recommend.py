@@ -14,6 +14,7 @@ import msgspec
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.outbox import Outbox
+from caughtup.agents.publisher import OwnTopicWriter
 from caughtup.agents.signing import Signer
 from caughtup.models.deciding import decide_generation
 from caughtup.models.state import ClusterState
@@ -26,13 +27,15 @@ _PATIENCE_LOOK_SECONDS = 1.0
 class Wakeup(Enum):
     """What may have made a decision due: a generation, the end offsets it awaits, or time.
 
-    Or positions that applications report, by which copies have caught up since.
+    Or positions that applications report, by which copies have caught up since. Or the topic of
+    recommendations was made anew.
     """
 
     GROUPS = "groups"
     POSITIONS = "positions"
     END_OFFSETS = "end_offsets"
     TIME = "time"
+    RECREATED = "recreated"
 
 
 def recommend(
@@ -40,14 +43,15 @@ def recommend(
     wakeups: faust.ChannelT,
     state: ClusterState,
     health: Health,
-    recommendations: faust.TopicT,
-    movements: faust.TopicT,
+    recommendations: OwnTopicWriter,
+    movements: OwnTopicWriter,
     hurry: asyncio.Event,
     signer: Signer,
 ) -> None:
     """Register the recommend agent: woken when something changed, it decides what is due.
 
-    Nothing is decided while the log is still read: what comes then is mostly the past.
+    Nothing is decided while the log is still read: what comes then is mostly the past. Nor is it
+    by an instance that stands by.
     """
     outbox = Outbox()
 
@@ -58,11 +62,20 @@ def recommend(
                 outbox.put(movements, event["group"].encode(), msgspec.json.encode(event))
         await outbox.flush()
 
+    def publish(group: str, record: Mapping[str, Any]) -> None:
+        value = msgspec.json.encode(record)
+        headers = signer.headers(group, value)
+        outbox.put(recommendations, group.encode(), value, headers=headers)
+
     @app.agent(wakeups, name="recommend")
     async def decide(woken: faust.StreamT[Wakeup]) -> None:
         async for wakeup in woken:
-            if not health.ready:
+            if not health.is_alive:
                 continue
+            if wakeup is Wakeup.RECREATED:
+                for group, record in state.applications.newest_published():
+                    publish(group, record)
+                await outbox.flush()
             for due in state.due(now_ms()):
                 generation, at_ms, news = due.generation, now_ms(), False
                 with state.applications.deciding(generation.group, at_ms, generation):
@@ -70,9 +83,7 @@ def recommend(
                     decided = await asyncio.to_thread(decide_generation, state.cluster, due, at_ms)
                     record = state.applications.settle(decided)
                     if record is not None:
-                        group, value = record["group"], msgspec.json.encode(record)
-                        headers = signer.headers(group, value)
-                        outbox.put(recommendations, group.encode(), value, headers=headers)
+                        publish(record["group"], record)
                         log.info("%s", summary(record))
                         news = True
                 if news:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.own_log import OwnRecord
 from caughtup.models.records.decoding import RefusedError
 from caughtup.models.state import ClusterState
 
-#: How aiokafka marks a timestamp that the broker gave.
-_LOG_APPEND_TIME = 1
 #: Bytes of a key that name it where something fails.
 _SHOWN = 200
 
@@ -43,7 +41,6 @@ def clock_against(at_ms: int, *, by_broker: bool) -> int:
     return max(at_ms, now_ms()) if by_broker else now_ms()
 
 
-def times_of(message: Any) -> tuple[int, int]:
-    """Return when a message of aiokafka's was written (ms), and the clock to hold that against."""
-    at_ms = int(message.timestamp * 1000)
-    return at_ms, clock_against(at_ms, by_broker=message.timestamp_type == _LOG_APPEND_TIME)
+def times_of(record: OwnRecord) -> tuple[int, int]:
+    """Return when a record was written (ms), and the clock to hold that against."""
+    return record.at_ms, clock_against(record.at_ms, by_broker=record.by_broker)

@@ -16,25 +16,15 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
-from caughtup.agents.application_states import apply_record as apply_application_state
-from caughtup.agents.connection import connect
-from caughtup.agents.end_offsets import apply_record
+from caughtup.agents.connection import connect, unreachable
 from caughtup.agents.errors import UserError
 from caughtup.agents.fault_log import FaultLog
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
-from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.supervisor import Supervisor, describe
-from caughtup.agents.taking_up import take_movement, take_published
-from caughtup.agents.topic_log import read_own
-from caughtup.agents.topics import (
-    APPLICATION_STATES,
-    END_OFFSETS,
-    MOVEMENTS,
-    RECOMMENDATIONS,
-    create_topics,
-)
+from caughtup.agents.topic_checks import look_at_topics
+from caughtup.agents.topics import create_topics
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -81,20 +71,16 @@ def run(
 
 
 def prepare(settings: Settings) -> ClusterState:
-    """Connect, create what is missing, read back what was published. Raises UserError."""
+    """Connect, and create what is missing. Raises UserError."""
     admin, cluster = connect(settings)
-    create_topics(settings)
+    try:
+        look = look_at_topics(admin, settings)
+    except KafkaException as error:
+        raise unreachable(settings, error.args[0]) from None
+    create_topics(settings, [*look.gone, *look.hidden])
     require_permissions(admin, settings)
     state = ClusterState(cluster, settings.parameters())
     FaultLog().attach(state)
-    for key, value in read_own(settings, state, RECOMMENDATIONS, Progress()):
-        take_published(state, key, value)
-    for key, value in read_own(settings, state, MOVEMENTS, Progress()):
-        take_movement(state, key, value)
-    for key, value in read_own(settings, state, APPLICATION_STATES, Progress()):
-        apply_application_state(state, key, value, 0)
-    for key, value in read_own(settings, state, END_OFFSETS, Progress()):
-        apply_record(state, key, value)
     return state
 
 
@@ -135,7 +121,7 @@ async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor)
 
 
 async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
-    # Starting is raced too: it takes as long as Kafka takes to let the service into its group.
+    # Starting is raced too.
     starting = asyncio.ensure_future(wired.app.start())
     stopping = asyncio.ensure_future(stop.wait())
     crashing = asyncio.ensure_future(wired.app.wait_until_stopped())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faust
 
+from caughtup.agents.own_records import Slice
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking, times_of
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
@@ -13,15 +14,15 @@ from caughtup.models.state import ClusterState
 
 
 def task_positions(
-    app: faust.App, topic: faust.TopicT, state: ClusterState, wakeups: faust.ChannelT
+    app: faust.App, channel: faust.ChannelT, state: ClusterState, wakeups: faust.ChannelT
 ) -> None:
     """Register the task-positions agent: reports in batches, the state updated."""
 
-    @app.agent(topic, name="task_positions")
-    async def apply(records: faust.StreamT[bytes]) -> None:
-        async for events in records.take_events(1_000, within=0.05):
-            for event in events:
-                apply_record(state, event.key, event.value, *times_of(event.message))
+    @app.agent(channel, name="task_positions")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                apply_record(state, record.key, record.value, *times_of(record))
             await wakeups.put(Wakeup.POSITIONS)
 
 

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -91,10 +91,11 @@ def topic_name(settings: Settings, name: str) -> str:
     return settings.topic_prefix + name
 
 
-def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
-    """Create the service's topics where they are missing, and return those created.
+def create_topics(settings: Settings, names: Collection[str], timeout: float = 15.0) -> list[str]:
+    """Create those of the service's topics, by full name, and return those that were missing.
 
-    Raises UserError when a topic can't be created.
+    Raises UserError when a topic can't be created. Without CREATE brokers say so of a topic that
+    exists, too: ask for those that are missing.
     """
     admin = AdminClient(rdkafka_config(settings))
     wanted = [
@@ -109,7 +110,10 @@ def create_topics(settings: Settings, timeout: float = 15.0) -> list[str]:
             },
         )
         for topic in OWN_TOPICS
+        if topic_name(settings, topic.name) in names
     ]
+    if not wanted:
+        return []
     created = []
     for name, future in admin.create_topics(wanted, request_timeout=timeout).items():
         try:

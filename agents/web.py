@@ -200,9 +200,9 @@ class WebServer(Service):
 
     async def _ready(self, request: web.Request) -> web.Response:
         reasons = self._health.unready()
-        if not reasons:
-            return web.Response(text="ready\n")
-        return web.Response(status=503, text="".join(f"{reason}\n" for reason in reasons))
+        status, lines = (503, reasons) if reasons else (200, ["ready"])
+        said = "".join(f"{line}\n" for line in (*lines, *self._health.notices()))
+        return web.Response(status=status, text=said)
 
     async def _healthz(self, request: web.Request) -> web.Response:
         """Answer whether the process is worth keeping: one that only catches up is."""

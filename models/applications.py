@@ -65,6 +65,16 @@ class Applications(Mapping[str, Application]):
             return True
         return _keep(self._published, group, record)
 
+    def newest_published(self) -> list[tuple[str, Record]]:
+        """Return the newest recommendation of each group, by group, sorted."""
+        return [(group, known[-1]) for group, known in sorted(self._published.items())]
+
+    def take_up_published(self) -> None:
+        """Spare every generation that the recommendations taken so far were made for."""
+        for group, known in self._known.items():
+            if known.pending and (published := self._published.get(group)):
+                self._take_up(known, published[-1])
+
     def apply_state(self, group: str, told: ApplicationState) -> bool:
         """Take what an application's leader told of a rebalance.
 

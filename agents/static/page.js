@@ -86,6 +86,9 @@ function notices() {
       Number.isFinite(lag) ? `${plural(lag, "record")} to go. Figures may still be old.` : "looking how long it is.",
       h("span", { class: "progress", "--share": share.toFixed(3) })));
   }
+  for (const each of state?.notices ?? []) {
+    said.push(h("p", { key: each, class: "notice" }, each));
+  }
   return said;
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from aiokafka.errors import KafkaTimeoutError
+from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.forgetting import Forgetter
 from caughtup.agents.health import Health
@@ -27,7 +27,7 @@ class Topic:
         acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.failures:
             self.failures -= 1
-            acknowledged.set_exception(KafkaTimeoutError())
+            acknowledged.set_exception(KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT)))
         else:
             self.written.append((key, value))
             acknowledged.set_result(None)

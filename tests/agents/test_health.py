@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from caughtup.agents.health import MOMENTS_RECORDS, Health
 from tests.support.scraping import scrape
+from tests.support.states import everything
 from tests.support.streams import cluster_state
 
 POLLED = "caughtup_offsets_last_poll_timestamp_seconds"
@@ -31,3 +32,36 @@ def test_the_last_poll_is_told_once_there_was_one() -> None:
     assert POLLED not in scrape(cluster_state(), health)
     health.polled(1_500, 0)
     assert scrape(cluster_state(), health)[POLLED] == {(): 1.5}
+
+
+def test_an_instance_that_stands_by_has_read_the_log_and_is_neither_ready_nor_alive() -> None:
+    health = Health(ready=True, standby="host:1 is active")
+    assert (health.has_read, health.is_alive) == (True, False)
+    health.hinder("topics", "caughtup-lag is gone")
+    assert health.unready() == ["standby: host:1 is active", "topics: caughtup-lag is gone"]
+    health.standby = None
+    health.hinder("topics", None)
+    assert (health.unready(), health.is_alive) == ([], True)
+
+
+def test_on_standby_nobody_is_told_figures_that_the_active_instance_tells() -> None:
+    standby = scrape(everything(), Health(ready=True, standby="host:1 is active"))
+    assert standby["caughtup_active"] == {(): 0}
+    assert standby["caughtup_offsets_reader_ready"] == {(): 1}
+    told = scrape(everything(), Health(ready=True))
+    assert told["caughtup_active"] == {(): 1}
+    of_itself = ("offsets", "snapshot", "probe", "decode", "records", "faults", "recent", "active")
+    others = [
+        name for name in standby if not name.startswith(tuple(f"caughtup_{n}" for n in of_itself))
+    ]
+    assert others == []
+    assert len(told) > 2 * len(standby)
+
+
+def test_problems_of_own_topics_are_notices_and_series() -> None:
+    health = Health(ready=True)
+    health.topic_problems["caughtup-lag", "partitions"] = "3 partitions, not 1: hm"
+    assert health.notices() == ["caughtup-lag: 3 partitions, not 1: hm"]
+    assert health.unready() == []
+    found = scrape(cluster_state(), health)["caughtup_topic_problems"]
+    assert found == {("caughtup-lag", "partitions"): 1}

@@ -139,9 +139,12 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
     assert series["caughtup_snapshot_age_seconds"] == {("end_offsets",): 2.5}
     assert series["caughtup_probe_errors_total"] == {
         ("end_offsets",): 0,
+        ("group",): 0,
         ("lag",): 0,
         ("offsets",): 0,
+        ("publish",): 0,
         ("reassignments",): 1,
+        ("topics",): 0,
     }
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 
 import pytest
-from aiokafka.errors import KafkaTimeoutError
+from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents import outbox as module
 from caughtup.agents.outbox import Outbox
@@ -16,12 +16,9 @@ class Topic:
     """Takes records as a topic does, but for those moments when it fails."""
 
     def __init__(self, name: str, log: list[tuple[str, bytes]], failures: dict[bytes, int]) -> None:
-        self._name = name
+        self.name = name
         self._log = log
         self._failures = failures
-
-    def get_topic_name(self) -> str:
-        return self._name
 
     async def send(
         self, *, key: bytes, value: bytes, headers: Mapping[str, bytes] | None
@@ -29,9 +26,9 @@ class Topic:
         acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._failures.get(value, 0):
             self._failures[value] -= 1
-            acknowledged.set_exception(KafkaTimeoutError())
+            acknowledged.set_exception(KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT)))
         else:
-            self._log.append((self._name, value))
+            self._log.append((self.name, value))
             self.headers = headers
             acknowledged.set_result(None)
         return acknowledged

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from caughtup.agents import reassignment_records
-from caughtup.agents.reassignment_records import apply_record
+from caughtup.agents.reassignment_ends import KnownMovement
+from caughtup.agents.reassignment_records import apply_record, take_up
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignment_look import (
@@ -181,3 +182,21 @@ def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) ->
     assert apply_record(state, b"orders-1", encoded(partition=1)) is None
     assert state.refused.counts == {("reassignments", "too_many"): 1}
     assert apply_record(state, KEY, encoded(as_of_ms=1_001)) == PARTITION
+
+
+def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> None:
+    def known(
+        records: list[tuple[bytes, bytes | None]], untold: list[TopicPartition]
+    ) -> dict[TopicPartition, KnownMovement]:
+        moving: dict[TopicPartition, KnownMovement] = {}
+        for key, value in records:
+            take_up(moving, key, value, 2_000, untold)
+        return moving
+
+    looks = [(KEY, encoded()), (KEY, encoded(as_of_ms=1_500))]
+    over = [*looks, (KEY, ended((3, 1))), (KEY, None)]
+    assert known(over, untold=[]) == {}
+    (one,) = known(over, untold=[PARTITION]).values()
+    assert (one.look.partition, one.look.as_of_ms) == (PARTITION, 1_500)
+    assert known(looks, untold=[]) == {PARTITION: one}
+    assert known([*over, *looks[:1]], untold=[])[PARTITION].look.as_of_ms == 1_000

@@ -1,17 +1,25 @@
-"""What goes out for a decision, and the line for the log."""
+"""What goes out for a decision, again when its topic was made anew, and the line for the log."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import faust
 import msgspec
+from faust.app.base import BootStrategy
 
-from caughtup.agents.recommend import summary
+from caughtup.agents.health import Health
+from caughtup.agents.kept_channel import kept_channel
+from caughtup.agents.recommend import Wakeup, recommend, summary
+from caughtup.agents.signing import Signer
 from caughtup.models.application import TELLING_MS
 from tests.support.streams import (
+    GROUP,
     START_MS,
     WARMING,
     Member,
@@ -42,3 +50,61 @@ def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() 
         "orders generation 7: 1 movements, leader mismatch "
         "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
     )
+
+
+class _WithoutKafka(BootStrategy):
+    enable_kafka = False
+
+
+class _App(faust.App):
+    BootStrategy = _WithoutKafka
+
+
+class Topic:
+    """Takes records as a topic does."""
+
+    name = "recommendations"
+
+    def __init__(self) -> None:
+        self.taken: asyncio.Queue[tuple[bytes, Any]] = asyncio.Queue()
+
+    async def send(
+        self, *, key: bytes, value: bytes, headers: object = None
+    ) -> asyncio.Future[None]:
+        self.taken.put_nowait((key, msgspec.json.decode(value)))
+        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        acknowledged.set_result(None)
+        return acknowledged
+
+
+async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
+    tmp_path: Path,
+) -> None:
+    app = _App("recommends", datadir=tmp_path, web_enabled=False)
+    state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
+    older, newer = record_of(*WARMING), {**record_of(*WARMING), "generation": 8}
+    for group, record in ((GROUP, older), (GROUP, newer), ("gone", older)):
+        state.applications.apply_published(group, record)
+    recommendations, movements = Topic(), Topic()
+    signer = Signer(None, state.cluster)
+    recommend(app, wakeups, state, health, recommendations, movements, asyncio.Event(), signer)
+    await app.start()
+    try:
+        health.standby = "host:1 is active"
+        await wakeups.put(Wakeup.RECREATED)
+        await wakeups.put(Wakeup.TIME)
+        async with asyncio.timeout(10):
+            while wakeups.queue.qsize():  # noqa: ASYNC110 - nothing tells when it is so
+                await asyncio.sleep(0.01)
+        health.standby = None
+        await wakeups.put(Wakeup.RECREATED)
+        async with asyncio.timeout(10):
+            found = [await recommendations.taken.get() for _ in range(2)]
+        assert [(key, record["generation"]) for key, record in found] == [
+            (b"gone", 7),
+            (b"orders", 8),
+        ]
+        assert recommendations.taken.empty()
+        assert movements.taken.empty()
+    finally:
+        await app.stop()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from caughtup.agents.clock import now_ms
+from caughtup.agents.own_log import OwnRecord
 from caughtup.agents.record_reading import clock_against, taking, times_of
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from tests.support.streams import cluster_state
@@ -33,9 +32,6 @@ def test_the_broker_s_clock_counts_where_it_stamps_records_and_ours_where_anybod
     assert clock_against(ahead_ms, by_broker=True) == ahead_ms
     assert clock_against(ahead_ms, by_broker=False) < ahead_ms
     assert clock_against(0, by_broker=True) >= ahead_ms - HOUR_MS
-    message = SimpleNamespace(timestamp=ahead_ms / 1000, timestamp_type=1)
-    at_ms, clock_ms = times_of(message)
-    assert abs(at_ms - ahead_ms) <= 1
-    assert clock_ms == at_ms
-    message.timestamp_type = 0
-    assert times_of(message)[1] < at_ms
+    assert times_of(OwnRecord(None, None, ahead_ms, by_broker=True)) == (ahead_ms, ahead_ms)
+    at_ms, clock_ms = times_of(OwnRecord(None, None, ahead_ms, by_broker=False))
+    assert clock_ms < at_ms == ahead_ms

@@ -145,3 +145,17 @@ async def test_a_port_that_is_taken_is_an_error_at_the_start() -> None:
         with pytest.raises(OSError, match="in use"):
             await server.on_start()
         await server.on_stop()
+
+
+async def test_ready_says_what_is_wrong_beside_it_and_standing_by_is_not_ready(site: Site) -> None:
+    site.health.ready = True
+    site.health.topic_problems["caughtup-lag", "partitions"] = "3 partitions, not 1: hm"
+    async with site.get("/ready") as response:
+        assert response.status == 200
+        assert await response.text() == "ready\ncaughtup-lag: 3 partitions, not 1: hm\n"
+    site.health.standby = "host:1 is active"
+    async with site.get("/ready") as response:
+        assert response.status == 503
+        assert (await response.text()).startswith("standby: host:1 is active\n")
+    async with site.get("/healthz") as response:
+        assert response.status == 200

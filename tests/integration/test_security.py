@@ -12,6 +12,7 @@ import pytest
 import trustme
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -70,9 +71,13 @@ LACKING = {
     "topics": (TOPICS,),
     "cluster": (CLUSTER,),
     "write": (OWN_TOPICS,),
+    "create": (OWN_TOPICS,),
     "scram": (),
 }
-INSTEAD = {"write": Allowed(ResourceType.TOPIC, OWN, (CREATE, READ), PREFIXED)}
+INSTEAD = {
+    "write": Allowed(ResourceType.TOPIC, OWN, (CREATE, READ), PREFIXED),
+    "create": Allowed(ResourceType.TOPIC, OWN, (READ, WRITE), PREFIXED),
+}
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +248,53 @@ def test_what_the_service_cannot_do_without_is_named(
     checked = run(secure, tmp_path, lacking, ["check", "--format", "json"])
     assert missing in checked.message
     assert f"missing: {missing}" in [line["detail"] for line in checked.lines if not line["ok"]]
+
+
+def test_without_create_it_starts_where_its_topics_are_there(
+    secure: EmbeddedCluster, service: Service
+) -> None:
+    second = Service(secure, user="create", application_id="caughtup")
+    second.launch()
+    try:
+        wait_for("it stands by", lambda: "is active" in second.unready())
+    finally:
+        second.process.terminate(10)
+    assert service.ready()
+
+
+def test_a_topic_that_may_not_be_made_anew_is_named_until_it_may(
+    secure: EmbeddedCluster, service: Service
+) -> None:
+    """Somebody takes a right away and then deletes a topic: it says which right, and recovers."""
+    admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
+    create = AclBinding(
+        OWN_TOPICS.kind,
+        OWN_TOPICS.name,
+        OWN_TOPICS.pattern,
+        "User:nothing",
+        "*",
+        CREATE,
+        AclPermissionType.ALLOW,
+    )
+    for deleted in admin.delete_acls([AclBindingFilter(*_fields(create))]).values():
+        assert deleted.result(30)
+    try:
+        lag = service.topic("lag")
+        admin.delete_topics([lag])[lag].result(30)
+        wait_for("it says why", lambda: "allow CREATE on it" in str(service.page()["unready"]))
+        (reason,) = service.page()["unready"]
+        assert reason.startswith(f"topics: {lag} is gone: cannot create the topic {lag} (")
+        assert not service.ready()
+    finally:
+        for created in admin.create_acls([create]).values():
+            created.result(30)
+    wait_for("it is ready again", service.ready)
+    assert lag in admin.list_topics(timeout=30).topics
+
+
+def _fields(acl: AclBinding) -> tuple[object, ...]:
+    resource = acl.restype, acl.name, acl.resource_pattern_type
+    return (*resource, acl.principal, acl.host, acl.operation, acl.permission_type)
 
 
 def test_check_names_everything_that_is_missing(

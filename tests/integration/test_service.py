@@ -11,7 +11,6 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.demo.load import produce
-from caughtup.demo.topics import create_topics
 from tests.integration.conftest import MakeTopic
 from tests.support.service import Service, commit, wait_for
 
@@ -92,24 +91,3 @@ def test_a_deleted_topic_takes_its_series_along_and_no_others(
     produce(cluster, kept, 1)
     service.wait_value(7, "group_lag_records", group=group, topic=kept)
     assert service.ready()
-
-
-def test_the_service_outlives_the_loss_of_its_own_topic(
-    cluster: EmbeddedCluster, make_topic: MakeTopic, group: str
-) -> None:
-    topic = make_topic()
-    produce(cluster, topic, 10)
-    commit(cluster, group, topic, 4)
-    admin = AdminClient(cluster.client_config())
-    with Service(cluster) as service:
-        service.wait_value(6, "group_lag_records", group=group)
-        own = service.topic("end-offsets")
-        admin.delete_topics([own])[own].result(30)
-        wait_for("it is gone", lambda: own not in admin.list_topics(timeout=10).topics)
-        produce(cluster, topic, 5)
-        commit(cluster, group, topic, 5)
-        service.wait_value(5, "group_committed_offset", group=group)
-        wait_for("the log tells", lambda: own in service.log)
-        assert service.ready()
-        create_topics(cluster, {own: 1}, {"cleanup.policy": "compact"})
-        service.wait_value(10, "group_lag_records", group=group)

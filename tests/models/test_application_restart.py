@@ -211,3 +211,29 @@ def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided
     known_ends(state, since_ms=START_MS + 5)
     assert [record["generation"] for record in publish(state, LATER_MS)] == [5]
     assert [past.generation for past in application(state).history] == [5]
+
+
+def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -> None:
+    record = published_before(5, *WARMING)
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(4, WARMING[0]), generation(5, *WARMING))
+    state.applications.apply_published(GROUP, record)
+    state.applications.take_up_published()
+    assert publish(state, START_MS + TELLING_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.record == record
+    assert application(state).rebalances == 1
+    state.applications.take_up_published()
+    assert application(state).rebalances == 1
+    assert state.applications.newest_published() == [(GROUP, record)]
+
+
+def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None:
+    state = cluster_state()
+    known_ends(state)
+    state.applications.apply_published(GROUP, published_before(4, WARMING[0]))
+    read(state, generation(4, WARMING[0]), generation(5, *WARMING))
+    state.applications.take_up_published()
+    assert [record["generation"] for record in publish(state, START_MS + TELLING_MS)] == [5]

@@ -223,6 +223,15 @@ async def test_a_reader_that_is_not_ready_is_told_with_what_is_left(page: Page) 
         assert "No group has committed" not in text
 
 
+async def test_what_is_wrong_with_own_topics_is_told_beside_what_is_served(page: Page) -> None:
+    notice = "caughtup-lag: cleanup.policy is delete, not compact: it is lost"
+    async with serving(state(applications=[application()], notices=[notice])) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('{notice}')")
+        assert "Not ready" not in await page.evaluate(TEXT)
+        assert page.errors == []
+
+
 async def test_a_state_of_another_schema_is_refused(page: Page) -> None:
     async with serving({**state(), "schema": 2}) as server:
         await page.open(server.url)

@@ -15,6 +15,7 @@ from caughtup.agents import protocol_requests as requests
 from caughtup.agents.protocol_groups import (
     Coordinator,
     DescribedGroup,
+    DescribedMember,
     decode_coordinator,
     decode_described_group,
 )
@@ -57,7 +58,7 @@ def test_who_coordinates_a_group(
     members=st.lists(st.tuples(TEXTS, TEXTS, TEXTS, BYTES, BYTES), max_size=3),
     operations=INT32,
 )
-def test_what_we_may_do_with_a_group_whoever_is_in_it(
+def test_who_is_in_a_group_and_what_we_may_do_with_it(
     messages: Messages,
     code: int,
     texts: tuple[str, ...],
@@ -75,7 +76,11 @@ def test_what_we_may_do_with_a_group_whoever_is_in_it(
     raw = messages.write(
         requests.describe_group_call("orders"), {"throttleTimeMs": 0, "groups": [group]}
     )
-    assert decode_described_group(raw) == DescribedGroup(code, operations)
+    expected = tuple(
+        DescribedMember(member_id, base64.b64decode(said), base64.b64decode(given))
+        for member_id, _, _, said, given in members
+    )
+    assert decode_described_group(raw) == DescribedGroup(code, texts[2], expected, operations)
 
 
 @pytest.mark.parametrize("decode", [decode_coordinator, decode_described_group])

@@ -151,7 +151,8 @@ class Service:
     def begin(self) -> None:
         """Start it, and don't wait for it."""
         self._process = self._cluster.processes.start(
-            self.application_id, [*self._command, "run", "--config", self.settings_file]
+            f"{self.application_id}-{self.port}",
+            [*self._command, "run", "--config", self.settings_file],
         )
 
     def start(self) -> None:
@@ -169,11 +170,21 @@ class Service:
         self.process.kill()
 
     def ready(self) -> bool:
-        """Tell what ``/ready`` says."""
+        """Tell what ``/ready`` says, whatever it adds."""
         try:
-            return self._get("ready") == "ready\n"
+            return self._get("ready").startswith("ready\n")
         except urllib.error.HTTPError:
             return False
+
+    def unready(self) -> str:
+        """Give what ``/ready`` answers with 503; nothing while it answers otherwise, or not at all."""
+        try:
+            self._get("ready")
+        except urllib.error.HTTPError as error:
+            return error.read().decode() if error.code == 503 else ""
+        except urllib.error.URLError:
+            pass
+        return ""
 
     def metrics(self) -> list[Sample]:
         """Give every sample of ``/metrics``."""

@@ -1,0 +1,123 @@
+"""Whether the service's own topics are there, and as they have to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics import OWN_TOPICS, OwnTopic, topic_name
+
+_TIMEOUT_SECONDS = 10.0
+_POLICY, _RETENTION = "cleanup.policy", "retention.ms"
+_LARGEST, _CLOCK, _YOUNG = "max.message.bytes", "message.timestamp.type", "min.compaction.lag.ms"
+#: What a broker allows unless it is told otherwise.
+_DEFAULT_LARGEST = 1_048_588
+#: After a restart what was told is read back: what is older than a day is over by then.
+_LEAST_RETENTION_MS = 86_400_000
+
+
+class SeenTopic(NamedTuple):
+    """A topic as brokers describe it: its id, which a topic that is made anew has not, and its width."""
+
+    topic_id: str
+    partitions: int
+
+
+class Look(NamedTuple):
+    """Own topics by full name: those that are there, those that are gone, and why not to be seen."""
+
+    there: Mapping[str, SeenTopic]
+    gone: tuple[str, ...]
+    hidden: Mapping[str, str]
+
+
+def look_at_topics(admin: AdminClient, settings: Settings) -> Look:
+    """Ask for all own topics at once. Blocks. Raises KafkaException when nobody answers."""
+    names = [topic_name(settings, own.name) for own in OWN_TOPICS]
+    asked = admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT_SECONDS)
+    there, gone, hidden = {}, [], {}
+    for name, future in asked.items():
+        try:
+            described = future.result()
+        except KafkaException as error:
+            reason = error.args[0]
+            if reason.code() < 0:  # librdkafka's own: no broker said so
+                raise
+            if reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                gone.append(name)
+            else:
+                hidden[name] = reason.str()
+        else:
+            there[name] = SeenTopic(str(described.topic_id), len(described.partitions))
+    return Look(there, tuple(gone), hidden)
+
+
+def check_topics(
+    admin: AdminClient, settings: Settings, look: Look
+) -> dict[str, dict[str, str] | None]:
+    """Check every topic that is there: its problems, None where configs are not for us to see.
+
+    Blocks. Raises KafkaException when nobody answers.
+    """
+    own = {topic_name(settings, one.name): one for one in OWN_TOPICS}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(look.there)]
+    if not resources:
+        return {}
+    found: dict[str, dict[str, str] | None] = {}
+    for resource, future in admin.describe_configs(
+        resources, request_timeout=_TIMEOUT_SECONDS
+    ).items():
+        name = resource.name
+        try:
+            configs = {key: str(entry.value) for key, entry in future.result().items()}
+        except KafkaException as error:
+            if error.args[0].code() < 0:
+                raise
+            found[name] = None
+        else:
+            found[name] = problems_of(own[name], look.there[name].partitions, configs)
+    return found
+
+
+def problems_of(own: OwnTopic, partitions: int, configs: Mapping[str, str]) -> dict[str, str]:
+    """Say what is wrong with a topic: a sentence by the config's name, or by ``partitions``."""
+    found = {}
+    if partitions != 1:
+        found["partitions"] = f"{partitions} partitions, not 1: records overtake each other"
+    policies = set(configs.get(_POLICY, own.cleanup).replace(" ", "").split(","))
+    if policies != {own.cleanup}:
+        lost = (
+            "what isn't written again is deleted after a while"
+            if own.cleanup == "compact"
+            else "of each key only the last event stays"
+        )
+        found[_POLICY] = f"{_POLICY} is {','.join(sorted(policies))}, not {own.cleanup}: {lost}"
+    least = {_LARGEST: (str(_DEFAULT_LARGEST), "larger records are refused")}
+    if own.cleanup == "delete":
+        least[_RETENTION] = (str(_LEAST_RETENTION_MS), "after a restart events are told again")
+    for name, why in ((_LARGEST, "larger records are refused"), (_YOUNG, "a restart finds gaps")):
+        if name in own.config:
+            least[name] = (own.config[name], why)
+    for name, (wanted, why) in sorted(least.items()):
+        value = _number(configs.get(name, wanted))
+        if value is not None and value < int(wanted):
+            found[name] = f"{name} is {value}, less than {wanted}: {why}"
+    clock = own.config.get(_CLOCK)
+    if clock is not None and configs.get(_CLOCK, clock) != clock:
+        found[_CLOCK] = (
+            f"{_CLOCK} is {configs[_CLOCK]}, not {clock}: applications' clocks may be wrong"
+        )
+    return found
+
+
+def _number(value: str) -> int | None:
+    """Read a config's number; None for none, and for -1, which stands for no limit."""
+    try:
+        number = int(value)
+    except ValueError:
+        return None
+    return None if number < 0 else number
