@@ -32,7 +32,7 @@ def pair(cluster: EmbeddedCluster) -> Iterator[tuple[Service, Service]]:
     own = f"caughtup-{uuid.uuid4().hex[:8]}"
     first, second = (Service(cluster, application_id=own) for _ in range(2))
     with first:
-        second.launch()
+        second.begin()
         try:
             wait_for("the second stands by", lambda: "is active" in second.unready())
             yield first, second
@@ -127,5 +127,5 @@ def test_the_second_takes_over_when_the_first_has_gone(
     wait_for("a later generation", lambda: generation(second, group) != newest)
     wait_for("all is decided", lambda: is_decided(cluster, second, group))
     assert set(decisions(cluster, second, group).values()) == {1}
-    first.launch()
+    first.begin()
     wait_for("the first stands by", lambda: f":{second.process.pid} is active" in first.unready())

@@ -254,7 +254,7 @@ def test_without_create_it_starts_where_its_topics_are_there(
     secure: EmbeddedCluster, service: Service
 ) -> None:
     second = Service(secure, user="create", application_id="caughtup")
-    second.launch()
+    second.begin()
     try:
         wait_for("it stands by", lambda: "is active" in second.unready())
     finally:
