@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Producer
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topic_log import read_if_allowed, read_own
-from caughtup.agents.topics import OWN_TOPICS, create_topics
+from caughtup.agents.topics import OWN_TOPICS, create_topics, topic_name
 from caughtup.demo.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
 from tests.support.streams import cluster_state
@@ -58,7 +58,7 @@ def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
 
 def test_on_topics_of_ours_the_brokers_refuse_what_readers_would(cluster: EmbeddedCluster) -> None:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="bounded-")
-    assert len(create_topics(settings)) == len(OWN_TOPICS)
+    assert len(create_topics(settings, [topic_name(settings, one.name) for one in OWN_TOPICS])) == len(OWN_TOPICS)
     topic = "bounded-task-positions"
     (refused,) = send(cluster, topic, "gzip", b"0" * 20_000_000)
     assert refused is not None
