@@ -67,7 +67,12 @@ OWN_TOPICS = (
         {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
     ),
     OwnTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
-    OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
+    OwnTopic(
+        RECOMMENDATIONS,
+        "compact",
+        # As it is sent, by gzip: followers in Python read no other codec.
+        {"max.message.bytes": str(MAX_RECORD_BYTES), "compression.type": "producer"},
+    ),
     OwnTopic(MOVEMENTS, "delete"),
     OwnTopic(LAG, "compact"),
     OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
