@@ -61,6 +61,8 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
         "undetermined": f"What the leader decided from is not fully known: {exact.why}.",
     }
     console.print(verdict[exact.result])
+    if exact.told:
+        console.print(f"It says: {exact.told}.", markup=False)
     for line in decided.inputs.inferred:
         console.print(f"  inferred: {line}", style="dim")
     for line in decided.inputs.assumed:

@@ -240,11 +240,12 @@ def _leader_movements(decided: DecidedGeneration) -> list[dict[str, Any]] | None
 
 
 def _exact(decided: DecidedGeneration) -> dict[str, str]:
-    return {
-        "assignor": decided.exact.assignor,
-        "result": decided.exact.result,
-        "why": decided.exact.why,
-    }
+    return present(
+        assignor=decided.exact.assignor,
+        result=decided.exact.result,
+        why=decided.exact.why,
+        told=decided.exact.told or None,
+    )
 
 
 def _record(decided: DecidedGeneration) -> dict[str, Any] | None:

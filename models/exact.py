@@ -23,12 +23,16 @@ RESULTS = ("match", "mismatch", "undetermined")
 
 @dataclass(frozen=True, slots=True)
 class ExactResult:
-    """What the recomputation found: ``match``, ``mismatch`` or ``undetermined``, and why."""
+    """What the recomputation found: ``match``, ``mismatch`` or ``undetermined``, and why.
+
+    ``told`` is what a follower says that it did and why, "" for others.
+    """
 
     result: str
     why: str
     decision: Decision | None
     assignor: str = ASSIGNOR
+    told: str = ""
 
     @property
     def plans(self) -> bool:

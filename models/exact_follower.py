@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from caughtup.models.application_state import ApplicationState, Outcome
@@ -29,6 +30,7 @@ _UNREAD = frozenset(
         "no_signing_key",
     }
 )
+_MOST_TOLD = 500
 
 
 def recompute_follower(
@@ -43,6 +45,17 @@ def recompute_follower(
     that is among the ``published``; then what every member was given is compared with what it
     decided. The result's decision is the follower's, its movements are the recommendation's.
     """
+    outcome = told.outcome
+    found = _compare(generation, inputs, told, published)
+    return replace(found, told=f"{outcome.reason}: {outcome.message}"[:_MOST_TOLD])
+
+
+def _compare(
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    told: ApplicationState,
+    published: Sequence[Mapping[str, Any]],
+) -> ExactResult:
     outcome, scenario = told.outcome, told.scenario
     warm_ups: Mapping[str, frozenset[str]] = {}
     if outcome.followed is not None:

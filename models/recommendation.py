@@ -81,6 +81,7 @@ def recommendation(
             "identical": {"match": True, "mismatch": False}.get(exact.result, "unknown"),
             "result": exact.result,
             "why": exact.why,
+            **({"told": exact.told} if exact.told else {}),
         },
         "inputs": {
             "scenario": inputs.scenario,
@@ -127,11 +128,12 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
             projected=projected,
             contradicted=tuple(given.get("contradicted", ())),
         )
-        _check_texts(leader, "assignor", "result", "why")
+        _check_texts({"told": "", **leader}, "assignor", "result", "why", "told")
         for movement in record["movements"]:
             _check_texts(movement, "task", "to", "kind", "reason")
         _check_texts(record["probing_rebalance"], "reason")
-        return inputs, ExactResult(leader["result"], leader["why"], decision, assignor)
+        told = leader.get("told", "")
+        return inputs, ExactResult(leader["result"], leader["why"], decision, assignor, told)
     except (KeyError, TypeError, AttributeError) as error:
         raise CaughtupError("bad_recommendation", f"not a recommendation: {error!r}") from None
 

@@ -118,6 +118,7 @@ function facts(app, nowMs) {
     said.push(["The leader decided", h("b", { class: kind }, `${sign} ${meaning}`),
       exact.assignor && h("span", { class: "quiet" }, ` (${exact.assignor})`),
       exact.why && h("span", { class: "why" }, exact.why)]);
+    if (exact.told) said.push(["The leader says", h("span", { class: "why" }, exact.told)]);
   }
   if (recommendation) {
     const wanted = recommendation.probing_rebalance;

@@ -105,7 +105,7 @@ def _fits(compressed: memoryview, most_bytes: int) -> bool:
     """Tell whether gzip gives no more bytes than that, without keeping them."""
     left: bytes | memoryview = compressed
     size = 0
-    while left:
+    while True:
         stream = zlib.decompressobj(_GZIP_BITS)
         while left and not stream.eof:
             try:
@@ -118,7 +118,8 @@ def _fits(compressed: memoryview, most_bytes: int) -> bool:
         if not stream.eof:
             return False
         left = stream.unused_data
-    return True
+        if not left:
+            return True
 
 
 def _empty(batch: _Batch) -> bytes:

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.followed_recommendation import read_followed, require_bounded
+from caughtup.models.assignors.followed_recommendation import (
+    MAX_BYTES,
+    read_followed,
+    require_bounded,
+)
 from caughtup.models.assignors.follower import FollowerDecision, Patience, follow
 from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.assignors.scenario import parse_scenario
@@ -16,6 +20,7 @@ from caughtup.models.errors import CaughtupError
 from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import GROUP, generate_question
 from tests.models.assignors.building import client, described, process
+from tests.models.assignors.test_follower import one_runs_all, record
 from tests.support.sizes import daily
 
 SEEDS = daily(500, 3_000)
@@ -96,6 +101,35 @@ def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
         list(map(str, tasks)) for tasks in decision.active.values()
     ]
     assert "0_0" in outcome["assignment"][str(process(1))]["active"]
+
+
+@pytest.mark.parametrize(
+    ("padding", "reason"),
+    [
+        ("x" * 1_000_000, "followed"),
+        ("x" * (MAX_BYTES - 2_000), "followed"),
+        ("x" * MAX_BYTES, "malformed"),
+        ([0] * 1_000_000, "followed"),
+        ([0] * 1_100_000, "malformed"),
+        ([[]] * 550_000, "malformed"),
+        ({str(number): 0 for number in range(1_100_000)}, "malformed"),
+    ],
+)
+def test_both_refuse_what_would_take_too_much_memory(
+    follower_oracle: FollowerOracle, padding: Any, reason: str
+) -> None:
+    found = one_runs_all(lag=7)
+    newest = record(found, {1: (("0_0",), ()), 2: (("0_1",), ())}, padding=padding)
+    question = {
+        "scenario": found,
+        "record": json.dumps(newest),
+        "age_ms": 0,
+        "waited": 0,
+        "repeated": 0,
+        "patience": [5_000, 900_000, 3],
+    }
+    assert follower_oracle.ask(question)["outcome"]["reason"] == reason
+    assert expected(question).reason == reason
 
 
 def check_what_kafka_is_given(question: dict[str, Any], answer: dict[str, Any], where: str) -> None:

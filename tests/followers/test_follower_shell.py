@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,10 @@ def places(scenario: dict[str, Any]) -> dict[str, str]:
     return {task: next(iter(had)) for task, had in seen.items() if len(had) == 1}
 
 
-@pytest.mark.parametrize("how", ["with lags", "without lags"])
+FAILURES = ("without lags", "without memory", "without stack")
+
+
+@pytest.mark.parametrize("how", ["with lags", *FAILURES])
 def test_without_a_broker_everything_stays_where_it_is(
     follower_oracle: FollowerOracle, how: str
 ) -> None:
@@ -52,6 +56,19 @@ def test_without_a_broker_everything_stays_where_it_is(
         assert given.keys() == asked["tasks"].keys()
         for task, process in places(asked).items():
             assert given[task] == process, f"seed {seed}, {task}"
+
+
+def test_where_nothing_can_be_decided_it_is_tried_ever_later(
+    follower_oracle: FollowerOracle,
+) -> None:
+    def after_seconds(how: str) -> float:
+        answer = follower_oracle.ask({"assign": how, "scenario": scenario(0)})
+        return float(answer["follow_up_at_ms"]) / 1000 - time.time()
+
+    for _ in range(2):
+        assert 3 < after_seconds("with lags") <= 5
+        for seconds in (5, 10, 20, 40, 80, 160, 320, 600, 600):
+            assert seconds - 2 < after_seconds("without lags") <= seconds
 
 
 def test_the_jar_has_the_two_classes_that_configs_name(follower_jar: Path) -> None:

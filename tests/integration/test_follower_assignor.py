@@ -198,7 +198,7 @@ def test_clocks_that_are_an_hour_off_change_nothing(following: Following, hours:
     following.publish(record, timestamp_ms=now_ms)
     followed = following.wait_reason(FOLLOWED)
     assert followed["outcome"]["followed"] == record["decision_id"]
-    assert followed["outcome"]["follow_up_ms"] == 700
+    assert followed["outcome"]["follow_up_ms"] == 700 << followed["follower"]["repeated"]
     following.publish(None)
     following.wait_reason("no_recommendation")
 

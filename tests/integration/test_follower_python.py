@@ -7,8 +7,10 @@ import json
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka.admin import AdminClient
 
@@ -18,7 +20,8 @@ from caughtup.followers.python.tables import ChangelogTables
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import TaskId
 from tests.integration.conftest import MakeTopic
-from tests.support.following import read_topic
+from tests.models.test_signing import KEY, line
+from tests.support.following import read_topic, write_bomb
 from tests.support.python_application import TABLE, PythonMember, wait_until
 from tests.support.service import Service, commit
 
@@ -102,11 +105,16 @@ async def started(
 
 
 async def test_a_new_member_gets_tasks_once_it_is_warm_as_the_service_recommends(
-    cluster: EmbeddedCluster, make_topic: MakeTopic
+    cluster: EmbeddedCluster,
+    make_topic: MakeTopic,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     # The first commit of a cluster waits until there is a topic for commits.
     commit(cluster, "anybody", make_topic(), 0)
-    service = Service(cluster)
+    keys = tmp_path / "keys"
+    keys.write_text(line(KEY.name))
+    service = Service(cluster, signing_key_file=str(keys))
     await asyncio.to_thread(service.start)
     try:
         async with started(
@@ -115,7 +123,11 @@ async def test_a_new_member_gets_tasks_once_it_is_warm_as_the_service_recommends
             topic_prefix=service.topic(""),
             # Without end: only what is recommended moves anything.
             follow_ups=1_000_000,
+            signing_key_file=keys,
         ) as application:
+            # What anybody may have written there before.
+            bomb = (service.topic("recommended-assignments"), application.group, 40 << 20)
+            await asyncio.to_thread(write_bomb, cluster, *bomb)
             await application.write(b"old")
             await application.start("one", "two")
             await application.wait("all is read", lambda: application.holds(b"old"))
@@ -126,6 +138,7 @@ async def test_a_new_member_gets_tasks_once_it_is_warm_as_the_service_recommends
             await application.wait("all goes on", lambda: application.holds(b"new"))
             three = application.members[2].tables.begun
             assert len(three) == 2
+            assert "passed over the records from offset 0 on" in caplog.text
             for task, position in three:
                 assert position >= RECORDS - ACCEPTABLE, f"{task} was handed over cold"
             await asyncio.to_thread(assert_checked, cluster, service, application.group)
@@ -139,7 +152,9 @@ def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> No
     """Every rebalance was told and checked: the rules were kept, and members got their part."""
     consumer = read_topic(cluster, service.topic("recommended-assignments"))
     try:
-        records = [json.loads(one.value()) for one in consumer.consume(10_000, timeout=5)]
+        values = [one.value() for one in consumer.consume(10_000, timeout=5)]
+        # The bomb is no JSON.
+        records = [json.loads(value) for value in values if value.startswith(b"{")]
     finally:
         consumer.close()
     leaders = [one["leader"] for one in records if one["group"] == group]

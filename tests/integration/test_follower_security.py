@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -83,6 +85,17 @@ def test_without_rights_the_application_runs_and_with_them_it_follows(
         followed = following.wait_reason("followed")
         assert followed["outcome"]["followed"] == record["decision_id"]
         following.application.wait_running("one")
+        # To follow takes no right to recommend.
+        refused = []
+        writer = Producer(secure.client_config("application"))
+        writer.produce(
+            following.prefix + "recommended-assignments",
+            json.dumps(record),
+            following.group,
+            on_delivery=lambda error, _: refused.append(error.code()),
+        )
+        assert writer.flush(30) == 0
+        assert refused == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
         log = following.log("one")
         assert PASSWORD not in log
         # Kafka's own consumer says it in each try; the follower says it once.

@@ -111,7 +111,9 @@ def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
         "identical": True,
         "result": "match",
         "why": "",
+        "told": "no_recommendation: no recommendation",
     }
+    assert read_recommendation(known.record)[1].told == known.exact.told
     assert [(m["task"], m["kind"]) for m in known.movements] == [("0_0", "warmup")]
 
 

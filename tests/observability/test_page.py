@@ -115,6 +115,18 @@ async def test_a_generation_that_is_not_decided_yet_is_told(page: Page) -> None:
         await page.until(f"{TEXT}.includes('Nothing is decided yet.')")
 
 
+async def test_what_a_follower_says_that_it_did_stands_there_as_it_is(page: Page) -> None:
+    told = application()
+    reason = f"too_many_actives: did not follow d1; {MARKUP}"
+    told["exact"] = {**told["exact"], "assignor": "FollowingTaskAssignor", "told": reason}
+    async with serving(state(applications=[told])) as server:
+        await page.open(server.url)
+        text = await page.until(f"{TEXT}.includes('The leader says') && {TEXT}")
+        assert reason in text
+        assert await page.evaluate("document.title") != "owned"
+        assert page.errors == []
+
+
 async def test_a_follow_up_rebalance_is_due_at_once_and_not_since_1970(page: Page) -> None:
     followed = application()
     followed["probing"]["due_ms"] = 0

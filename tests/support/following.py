@@ -69,7 +69,14 @@ class Following(ClosedOnExit):
         self._states: list[dict[str, Any]] = []
         self._consumer: Consumer | None = None
 
-    def publish(self, record: Any, *, key: str | None = None, timestamp_ms: int = 0) -> None:
+    def publish(
+        self,
+        record: Any,
+        *,
+        key: str | None = None,
+        timestamp_ms: int = 0,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
         """Write a recommendation: a record, bytes as they are, or None for a tombstone."""
         value = record if record is None or isinstance(record, bytes) else json.dumps(record)
         self._producer.produce(
@@ -77,8 +84,13 @@ class Following(ClosedOnExit):
             value,
             key or self.group,
             timestamp=timestamp_ms,
+            headers=dict(headers or {}),
         )
         assert self._producer.flush(30) == 0
+
+    def publish_bomb(self, size: int) -> None:
+        """Write a few KB for the group that are this large once they are decompressed."""
+        write_bomb(self._cluster, self.prefix + "recommended-assignments", self.group, size)
 
     def states(self) -> list[dict[str, Any]]:
         """Give every state that the application published so far."""
@@ -124,6 +136,14 @@ class Following(ClosedOnExit):
             self._consumer.close()
 
 
+def write_bomb(cluster: EmbeddedCluster, topic: str, key: str, size: int) -> None:
+    """Write a record of this size which compresses to a thousandth of it."""
+    limits = {"message.max.bytes": size + 1_000, "queue.buffering.max.kbytes": 1 << 20}
+    producer = Producer({**cluster.client_config(), **limits, "compression.type": "gzip"})
+    producer.produce(topic, bytes(size), key)
+    assert producer.flush(60) == 0
+
+
 def read_topic(cluster: EmbeddedCluster, topic: str) -> Consumer:
     """Read a topic's only partition from its beginning."""
     consumer = Consumer({**cluster.client_config(), "group.id": "reads-only"})
@@ -136,7 +156,7 @@ def scenario_of(state: Mapping[str, Any]) -> dict[str, Any]:
     greatest = state["greatest_lags"]
     return {
         "name": state["group"],
-        "assignor": "high_availability",
+        "assignor": "minimal_movement",
         "config": state["config"],
         "tasks": {task: {"stateful": info["stateful"]} for task, info in state["tasks"].items()},
         "clients": {
@@ -152,7 +172,7 @@ def scenario_of(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recommend(state: Mapping[str, Any], *, decided_at_ms: int | None = None) -> dict[str, Any]:
-    """Recommend what Kafka's own assignor would do from a published state."""
+    """Recommend what caughtup would from a published state."""
     scenario = scenario_of(state)
     decision = decide(parse_scenario(scenario)).to_dict()
     now = int(time.time() * 1000) if decided_at_ms is None else decided_at_ms

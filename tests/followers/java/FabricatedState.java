@@ -25,8 +25,8 @@ import org.apache.kafka.streams.processor.internals.assignment.DefaultTaskTopicP
 
 /** A scenario of `caughtup assign` as Kafka Streams would show it to a task assignor. */
 final class FabricatedState implements ApplicationState {
-    /** Whether it fails when it is asked for lags. */
-    boolean withoutLags;
+    /** What befalls who asks for lags; null for nothing. */
+    Throwable failure;
     private final JsonNode scenario;
     private final Map<TaskId, TaskInfo> tasks = new HashMap<>();
 
@@ -55,8 +55,11 @@ final class FabricatedState implements ApplicationState {
 
     @Override
     public Map<ProcessId, KafkaStreamsState> kafkaStreamsStates(final boolean computeTaskLags) {
-        if (computeTaskLags && withoutLags) {
-            throw new IllegalStateException("no lags today");
+        if (computeTaskLags && failure instanceof Error) {
+            throw (Error) failure;
+        }
+        if (computeTaskLags && failure != null) {
+            throw new IllegalStateException(failure);
         }
         final Map<ProcessId, KafkaStreamsState> states = new HashMap<>();
         scenario.get("clients").properties().forEach(entry -> {

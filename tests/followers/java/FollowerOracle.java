@@ -128,7 +128,10 @@ public final class FollowerOracle {
     /** Has the class that applications configure assign, with no broker to be had. */
     private static ObjectNode assign(final JsonNode question) {
         final FabricatedState state = new FabricatedState(question.get("scenario"));
-        state.withoutLags = question.get("assign").asText().equals("without lags");
+        final String how = question.get("assign").asText();
+        state.failure = how.equals("without lags") ? new Exception("no lags today")
+            : how.equals("without memory") ? new OutOfMemoryError("Java heap space")
+            : how.equals("without stack") ? new StackOverflowError() : null;
         final FollowingTaskAssignor assignor = new FollowingTaskAssignor();
         assignor.configure(Map.of(
             "application.id", "orders", "bootstrap.servers", "127.0.0.1:1", "client.id", "one"));
