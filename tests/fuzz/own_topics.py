@@ -86,6 +86,8 @@ class OwnTopics:
             for name in ("as_of_ms", "at_ms", "decided_at_ms", "published_at_ms", "since_ms"):
                 if name in value:
                     value[name] = values.time_ms()
+            if "topic_id" in value:
+                value["topic_id"] = values.topic_id().hex()
             if isinstance(value.get("partition"), int) and key.endswith((b"-0", b"-3")):
                 value["partition"] = values.number()
                 return f"{topic}-{value['partition']}".encode()

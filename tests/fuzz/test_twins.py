@@ -12,10 +12,13 @@ from random import Random
 
 import pytest
 
+from caughtup.models import sum_history
+from caughtup.models.topic_names import TopicNames
+from caughtup.models.wire import subscription_info
 from tests.fuzz.applications import Applications
 from tests.fuzz.offset_records import OffsetRecords
 from tests.fuzz.own_topics import OwnTopics
-from tests.fuzz.twins import Twins
+from tests.fuzz.twins import FaultsError, Twins
 from tests.fuzz.values import Values
 
 RECORDS = int(os.environ.get("CAUGHTUP_FUZZ_RECORDS", "1000000"))
@@ -58,6 +61,26 @@ def fuzz(seed: int, enough: int) -> str:
 
 def test_hostile_records_harm_no_group_but_their_own() -> None:
     print(fuzz(int(os.environ.get("CAUGHTUP_FUZZ_SEED", "1")), 20_000))
+
+
+def test_the_fuzzing_finds_what_brought_the_service_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An offset sum that fits nowhere, with which one member of one group killed everything."""
+    monkeypatch.setattr(subscription_info, "_sum", lambda number: number)
+    monkeypatch.setattr(sum_history, "_in_long", lambda number: number)
+    with pytest.raises(FaultsError, match="OverflowError"):
+        fuzz(1, 20_000)
+
+
+def test_the_fuzzing_finds_a_group_that_is_harmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of topics that anybody may claim, by which others' assignments name them."""
+
+    def believe(topics: TopicNames, topic: str, topic_id: bytes, *, told: bool = False) -> bool:
+        topics.names[topic_id] = topic
+        return True
+
+    monkeypatch.setattr(TopicNames, "learn", believe)
+    with pytest.raises(AssertionError, match="of billing"):
+        fuzz(1, 20_000)
 
 
 @pytest.mark.thorough

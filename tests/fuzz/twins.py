@@ -52,6 +52,7 @@ from caughtup.models.wire.streams_group_topology import (
 )
 from tests.fuzz import applications
 from tests.fuzz.own_topics import Told
+from tests.fuzz.values import CLICKS_ID
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support import wire
 from tests.support.streams import (
@@ -70,7 +71,7 @@ from tests.support.streams import (
 PLAIN, BILLING, COUNTS = "plain", "billing", "counts"
 #: The groups that nobody may harm: one of each protocol.
 INNOCENT = (PLAIN, GROUP, BILLING, COUNTS)
-CLICKS, CLICKS_ID = "clicks", b"clicks' very id."
+CLICKS = "clicks"
 COUNTS_CHANGELOG = f"{COUNTS}-store-changelog"
 _PROCESS = "5f2c6a4e-0000-4000-8000-000000000009"
 _TURN_MS = 5_000

@@ -17,6 +17,7 @@ GROUPS = (*(f"mallory-{number}" for number in range(12)), "", "%s", 'm"\\\n{x="y
 TOPICS = ("clicks", "orders-in", "evil", "evil-changelog", "", 'e"\\\n%d', "gelöscht")
 #: Topics whose end offsets they may tell of.
 OWN_TOPICS = TOPICS[2:]
+CLICKS_ID = b"clicks' very id."
 TEXTS = (
     "",
     "a",
@@ -108,6 +109,8 @@ class Values:
 
     def topic_id(self) -> bytes:
         """Few of them, so that they are claimed for one topic and for another."""
+        if self.chance(0.2):
+            return CLICKS_ID
         return bytes(15) + bytes((self.random.randint(0, 9),))
 
     def several(self, most: int = 3) -> range:
