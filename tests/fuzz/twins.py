@@ -23,61 +23,12 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import EndOffsets
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import Record, decode_batch
-from caughtup.models.wire.consumer_group_records import (
-    ConsumerGroupCurrentMemberAssignment,
-    ConsumerGroupMemberMetadata,
-    ConsumerGroupMetadata,
-    TopicPartitions,
-)
-from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.models.wire.record_keys import (
-    ConsumerGroupKey,
-    ConsumerGroupMemberKey,
-    RecordType,
-    StreamsGroupKey,
-    StreamsGroupMemberKey,
-)
-from caughtup.models.wire.streams_group_assignments import (
-    StreamsGroupCurrentMemberAssignment,
-    TaskIds,
-)
-from caughtup.models.wire.streams_group_records import (
-    StreamsGroupMemberMetadata,
-    StreamsGroupMetadata,
-)
-from caughtup.models.wire.streams_group_topology import (
-    StreamsGroupTopology,
-    Subtopology,
-    TopicInfo,
-)
 from tests.fuzz import applications
+from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records
 from tests.fuzz.own_topics import Told
-from tests.fuzz.values import CLICKS_ID
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
-from tests.support import wire
-from tests.support.streams import (
-    CHANGELOG,
-    GROUP,
-    HANDED_OVER,
-    HANDING_OVER,
-    SOURCE,
-    START_MS,
-    TOLD,
-    WARMING,
-    consumer_generation,
-    generation,
-)
+from tests.support.streams import GROUP, START_MS, TOLD
 
-PLAIN, BILLING, COUNTS = "plain", "billing", "counts"
-#: The groups that nobody may harm: one of each protocol.
-INNOCENT = (PLAIN, GROUP, BILLING, COUNTS)
-CLICKS = "clicks"
-COUNTS_CHANGELOG = f"{COUNTS}-store-changelog"
-_PROCESS = "5f2c6a4e-0000-4000-8000-000000000009"
 _TURN_MS = 5_000
-_HANDOVER = (WARMING, HANDING_OVER, HANDED_OVER)
-#: Between two generations of the innocent application, in turns.
-_GENERATION_TURNS = 7
 
 
 class FaultsError(AssertionError):
@@ -201,15 +152,15 @@ class Twins:
         """
         self.turns += 1
         self.now_ms += _TURN_MS
-        good, half = self._good(), len(records) // 2
+        good, half = next_records(self.turns, self.now_ms), len(records) // 2
         for cluster in (self._spared, self._beset):
             self._looks(cluster)
-        began = time.monotonic()
+        began = time.process_time()  # other tests may have the processor
         self.refused += self._beset.read([*records[:half], *good, *records[half:]], self.now_ms)
         for one in told:
             one.apply(self._beset.state, one.key, one.value, self.now_ms)
         shown = self._beset.turn(self.now_ms)
-        self.longest_turn_seconds = max(self.longest_turn_seconds, time.monotonic() - began)
+        self.longest_turn_seconds = max(self.longest_turn_seconds, time.process_time() - began)
         self._spared.read(good, self.now_ms)
         expected = self._spared.turn(self.now_ms)
         if faults := self._beset.faults or self._spared.faults:
@@ -220,81 +171,10 @@ class Twins:
         assert self._beset.published == self._spared.published
 
     def _begin(self) -> None:
-        process = StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, _PROCESS, None, {})
-        changelog = TopicInfo(COUNTS_CHANGELOG, 0, 0, {})
-        topology = StreamsGroupTopology(
-            1, (Subtopology("0", (CLICKS,), (), (changelog,), (), (), ()),)
-        )
-        tasks = (TaskIds("0", (0, 1)),)
-        member = ConsumerGroupMemberMetadata(
-            None, None, "c", "/h", (CLICKS,), None, 300_000, None, None
-        )
-        held = (TopicPartitions(CLICKS_ID, (0, 1)),)
-        types = RecordType
-        records: list[Record] = [
-            consumer_generation(1, {"c": (TopicPartition(CLICKS, 0),)}, group=PLAIN),
-            *(
-                (new_group_key(key), new_group_record(value))
-                for key, value in (
-                    (
-                        ConsumerGroupKey(types.CONSUMER_GROUP_METADATA, BILLING),
-                        ConsumerGroupMetadata(3, 0),
-                    ),
-                    (
-                        ConsumerGroupMemberKey(types.CONSUMER_GROUP_MEMBER_METADATA, BILLING, "m"),
-                        member,
-                    ),
-                    (
-                        ConsumerGroupMemberKey(
-                            types.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, BILLING, "m"
-                        ),
-                        ConsumerGroupCurrentMemberAssignment(3, 2, 0, held, ()),
-                    ),
-                    (
-                        StreamsGroupKey(types.STREAMS_GROUP_METADATA, COUNTS),
-                        StreamsGroupMetadata(4, 0, 1, {}, -1, -1),
-                    ),
-                    (StreamsGroupKey(types.STREAMS_GROUP_TOPOLOGY, COUNTS), topology),
-                    (
-                        StreamsGroupMemberKey(types.STREAMS_GROUP_MEMBER_METADATA, COUNTS, "m"),
-                        process,
-                    ),
-                    (
-                        StreamsGroupMemberKey(
-                            types.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, COUNTS, "m"
-                        ),
-                        StreamsGroupCurrentMemberAssignment(4, 3, 1, tasks, (), tasks, (), (), ()),
-                    ),
-                )
-            ),
-        ]
         for cluster in (self._spared, self._beset):
-            cluster.read(records, self.now_ms)
+            cluster.read(first_records(), self.now_ms)
             self._looks(cluster)
 
     def _looks(self, cluster: Cluster) -> None:
-        came = 100 * self.turns
-        cluster.look(CLICKS, (500 + came, 300 + came), self.now_ms, CLICKS_ID)
-        cluster.look(SOURCE, (900 + came, 900 + came), self.now_ms, None)
-        cluster.look(CHANGELOG, (50_000, 50_000), self.now_ms, None)
-        cluster.look(COUNTS_CHANGELOG, (70 + came, 70), self.now_ms, None)
-
-    def _good(self) -> list[Record]:
-        came = 100 * self.turns
-        behind = {PLAIN: 7, GROUP: 40 * (self.turns % 5), BILLING: 0, COUNTS: 3}
-        records: list[Record] = [
-            (
-                wire.offset_key(OffsetKey(group, SOURCE if group == GROUP else CLICKS, partition)),
-                wire.offset_commit(
-                    OffsetCommit(200 + came - late, 1, "", self.now_ms - 10, -1, topic_id), 4
-                ),
-            )
-            for group, late in behind.items()
-            for partition in range(2)
-            for topic_id in (None if group == GROUP else CLICKS_ID,)
-        ]
-        number, rest = divmod(self.turns, _GENERATION_TURNS)
-        if not rest:
-            members = _HANDOVER[number % len(_HANDOVER)]
-            records.append(generation(number, *members, at_ms=self.now_ms - 20))
-        return records
+        for topic, ends, topic_id in ends_of_topics(self.turns):
+            cluster.look(topic, ends, self.now_ms, topic_id)
