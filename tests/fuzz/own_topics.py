@@ -87,7 +87,8 @@ class OwnTopics:
                 if name in value:
                     value[name] = values.time_ms()
             if "topic_id" in value:
-                value["topic_id"] = values.topic_id().hex()
+                # Not the others': whoever may write here can lie of any topic, until the next look.
+                value["topic_id"] = values.own_topic_id().hex()
             if isinstance(value.get("partition"), int) and key.endswith((b"-0", b"-3")):
                 value["partition"] = values.number()
                 return f"{topic}-{value['partition']}".encode()

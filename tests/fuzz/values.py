@@ -109,8 +109,9 @@ class Values:
 
     def topic_id(self) -> bytes:
         """Few of them, so that they are claimed for one topic and for another."""
-        if self.chance(0.2):
-            return CLICKS_ID
+        return CLICKS_ID if self.chance(0.2) else self.own_topic_id()
+
+    def own_topic_id(self) -> bytes:
         return bytes(15) + bytes((self.random.randint(0, 9),))
 
     def several(self, most: int = 3) -> range:
