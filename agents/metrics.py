@@ -17,8 +17,10 @@ from caughtup.agents.pipeline_metrics import pipeline_families
 from caughtup.agents.reassignment_metrics import movement_families, movement_series
 from caughtup.models.exact import RESULTS
 from caughtup.models.state import ClusterState
+from caughtup.models.wire.record_keys import RecordType
 
 _GROUP = ("cluster", "group")
+_KEY_TYPES = frozenset(RecordType)
 #: What closes a whole text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
 
@@ -193,13 +195,13 @@ class StateCollector(Collector):
             polled.add_metric([cluster], health.polled_ms / 1000)
             yield polled
         records = _counter("offsets_records", "Records read", ("cluster", "key_type"))
-        for key_type, count in sorted(counts.records.items()):
-            records.add_metric([cluster, str(key_type)], count)
+        for key_type, count in _by_key_type(counts.records):
+            records.add_metric([cluster, key_type], count)
         skipped = _counter(
             "offsets_records_skipped", "Records of types not read yet", ("cluster", "key_type")
         )
-        for key_type, count in sorted(counts.skipped.items()):
-            skipped.add_metric([cluster, str(key_type)], count)
+        for key_type, count in _by_key_type(counts.skipped):
+            skipped.add_metric([cluster, key_type], count)
         errors = _counter(
             "decode_errors", "Records that could not be read", ("cluster", "key_type", "code")
         )
@@ -220,6 +222,15 @@ class StateCollector(Collector):
         for probe in PROBES:
             failures.add_metric([cluster, probe], health.probe_errors[probe])
         yield from (records, skipped, errors, age, failures)
+
+
+def _by_key_type(counts: Counter[int]) -> Iterator[tuple[str, int]]:
+    """Give the counts of each type that is known, and of all others together."""
+    known = {key_type: count for key_type, count in counts.items() if key_type in _KEY_TYPES}
+    for key_type, count in sorted(known.items()):
+        yield str(key_type), count
+    if others := counts.total() - sum(known.values()):
+        yield "other", others
 
 
 def _gauge(name: str, documentation: str, labels: Iterable[str]) -> GaugeMetricFamily:

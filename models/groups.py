@@ -157,7 +157,7 @@ def read_streams_generation(
         return None
     members: list[StreamsMember] = []
     skipped: list[str] = []
-    for member in metadata.members:
+    for member in metadata.by_id().values():
         try:
             members.append(_read_member(member))
         except CaughtupError as error:

@@ -48,7 +48,7 @@ def classic_membership(
     ``on_error`` is told of each member whose assignment can't be read; the others stay.
     """
     members, owners = [], {}
-    for read in sorted(metadata.members, key=lambda m: m.member_id):
+    for _, read in sorted(metadata.by_id().items()):
         member = Member(read.member_id, read.client_id, read.client_host)
         members.append(member)
         if metadata.protocol_type != "consumer" or not read.assignment:

@@ -118,7 +118,7 @@ class ClusterState:
         self.ends.apply(partition, ends, now_ms)
         if ends is None:
             self.topics.forget(partition.topic)
-        renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id)
+        renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id, told=True)
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
@@ -238,8 +238,9 @@ class ClusterState:
 
         The caller may let others have their turn between two. Any other group has none.
         """
-        application = self.applications.get(group)
-        if application is None and group not in self.groups.streams:
+        brokers = group in self.groups.streams  # who assigns its tasks, as in task_rows
+        application = None if brokers else self.applications.get(group)
+        if application is None and not brokers:
             self.watches.pop(group, None)
             return iter(())
         watch = self.watches.get(group)

@@ -44,6 +44,10 @@ class GroupMetadata:
     state_timestamp_ms: int
     members: tuple[GroupMember, ...]
 
+    def by_id(self) -> dict[str, GroupMember]:
+        """Return the members by id, in their order; of two with one id the last, as for Kafka."""
+        return {member.member_id: member for member in self.members}
+
 
 def decode_group_metadata(data: bytes) -> GroupMetadata:
     """Read a group's metadata, versions 0 to 4 of ``GroupMetadataValue``.

@@ -26,6 +26,7 @@ from tests.support.streams import (
     WARMING,
     Member,
     cluster_state,
+    commit,
     generation,
     group_tombstone,
     process,
@@ -199,3 +200,11 @@ def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> N
         for sample in family.samples:
             assert sample.name.endswith("_total") == (family.type == "counter")
             assert sample.value >= 0 or sample.name == "caughtup_group_lag_velocity"
+
+
+def test_key_types_that_kafka_does_not_know_are_one_series_however_many_there_are() -> None:
+    state = cluster_state()
+    read(state, commit(0, 1), *((number.to_bytes(2), b"?") for number in range(1_000, 1_500)))
+    series = scrape(state)
+    assert series["caughtup_offsets_records_total"] == {("1",): 1, ("other",): 500}
+    assert series["caughtup_offsets_records_skipped_total"] == {("other",): 500}

@@ -9,6 +9,13 @@ from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state import ClusterState
 from caughtup.models.task_positions import CopyKey, TaskPosition
+from caughtup.models.wire.record_keys import RecordType, StreamsGroupMemberKey
+from caughtup.models.wire.streams_group_assignments import (
+    StreamsGroupCurrentMemberAssignment,
+    TaskIds,
+)
+from caughtup.models.wire.streams_group_records import StreamsGroupMemberMetadata
+from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support.streams import (
     ENDS,
     GROUP,
@@ -145,3 +152,17 @@ def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
     figures = watch.copies[COPY].figures
     assert figures.lag is not None
     assert figures.lag.at_ms == at_ms
+
+
+def test_a_group_that_was_left_on_both_protocols_is_watched_as_its_tasks_are_shown() -> None:
+    state = decided(*WARMING)
+    assert list(watched(state, START_MS + 1_000).copies) == [COPY]
+    member = StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, str(process(9)), None, {})
+    held = StreamsGroupCurrentMemberAssignment(1, 1, 1, (), (TaskIds("0", (0,)),), (), (), (), ())
+    for record_type, value in (
+        (RecordType.STREAMS_GROUP_MEMBER_METADATA, member),
+        (RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, held),
+    ):
+        key = StreamsGroupMemberKey(record_type, GROUP, "m")
+        read(state, (new_group_key(key), new_group_record(value)))
+    assert list(watched(state, START_MS + 2_000).copies) == [CopyKey(str(process(9)), TaskId(0, 0))]

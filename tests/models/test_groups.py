@@ -8,6 +8,7 @@ import pytest
 
 from caughtup.models.groups import StreamsGeneration, group_type, read_streams_generation
 from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.membership import classic_membership
 from caughtup.models.wire.batch import Record
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
 from tests.support.streams import (
@@ -175,3 +176,13 @@ def test_a_member_without_streams_user_data_is_left_out_and_named() -> None:
 def test_members_are_known_in_the_order_in_which_the_coordinator_names_them() -> None:
     found = streams(Member("b", 2, active=("0_0",)), Member("c", 1), Member("a", 1))
     assert found.arrival == tuple(f"{name}-StreamThread-1-consumer" for name in "bca")
+
+
+def test_of_two_members_with_one_id_the_last_counts_as_it_does_for_kafka() -> None:
+    first, last = Member("a", 1, active=("0_0",)), Member("a", 2, active=("0_1",))
+    found = streams(first, Member("b", 3), last)
+    assert list(found.clients) == [process(2), process(3)]
+    assert found.arrival == (first.client_id, Member("b", 3).client_id)
+    record = consumer_generation(1, {"c": ()})
+    twice = replace(metadata(record), members=metadata(record).members * 2)
+    assert len(classic_membership(twice, lambda _: None).members) == 1
