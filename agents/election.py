@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -80,6 +80,8 @@ class Election(Service):
         #: Whether the group knows by now that this instance's tables are read.
         self._said_caught_up = False
         self._told: Assignment | None = None
+        #: The other members, as far as this one has heard of them.
+        self._others: dict[str, Instance] = {}
         #: Until then (by the clock) no other instance can have been elected.
         self._sure_until = 0.0
         health.standby = "not elected yet"
@@ -127,20 +129,22 @@ class Election(Service):
 
     async def _join(self) -> None:
         """Join the group and hear who is active."""
-        dead = [] if self._member.member_id else await self._dead_members()
+        if not self._member.member_id:
+            await self._see_others()
         caught_up = self._health.ready
         said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
         joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))
         try:
-            # Removed only now: a group that is empty waits for more members when one comes.
-            if not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0] and dead:
-                await self._remove(dead)
-            joined = await joining_group
+            # The dead are removed only now: a group that is empty would wait for more members.
+            while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
+                await self._remove_dead()
+            joined = joining_group.result()
         finally:
             joining_group.cancel()
         assignments = {}
         if joined.leader == joined.member_id:
             said_by = read_subscriptions(joined.members)
+            self._take_others(said_by)
             active = elect({member: each.candidate() for member, each in said_by.items()})
             told = msgspec.json.encode(Assignment(active, said_by[active].instance))
             assignments = dict.fromkeys(joined.members, told)
@@ -157,40 +161,44 @@ class Election(Service):
         asked = self._clock()
         await self._member.beat()
         self._sure_until = asked + self._member.session_seconds
-        if self._elected or self._told is None:
-            return
-        if self._told.instance.is_dead():
-            await self._remove([self._told])
-            self._belongs = False
-        elif self._health.ready and not self._said_caught_up:
+        has_news = self._health.ready and not self._said_caught_up and not self._elected
+        if await self._remove_dead() or has_news:
             self._belongs = False
 
-    async def _dead_members(self) -> list[Assignment]:
-        """Find members whose processes are known to have ended without leaving."""
+    async def _see_others(self) -> None:
         described = await self._member.describe()
-        if described.protocol_type != PROTOCOL_TYPE:
-            return []
-        members = {member.member_id: member.subscription for member in described.members}
-        return [
-            Assignment(member_id, said.instance)
-            for member_id, said in read_subscriptions(members).items()
-            if said.instance.is_dead()
-        ]
+        if described.protocol_type == PROTOCOL_TYPE:
+            members = {member.member_id: member.subscription for member in described.members}
+            self._take_others(read_subscriptions(members))
 
-    async def _remove(self, dead: list[Assignment]) -> None:
-        """Remove members that are dead: their sessions needn't be waited out."""
+    def _take_others(self, said_by: Mapping[str, Subscription]) -> None:
+        self._others = {
+            member_id: said.instance
+            for member_id, said in said_by.items()
+            if said.instance != self._instance
+        }
+
+    async def _remove_dead(self) -> bool:
+        """Remove members whose processes are known to have ended: nobody waits their sessions out."""
+        dead = {member: other for member, other in self._others.items() if other.is_dead()}
+        if not dead:
+            return False
         try:
-            await self._member.remove([member.member_id for member in dead])
+            await self._member.remove(sorted(dead))
         except _FAILURES as error:
             log.debug("removing dead members: %s", error)
-            return
-        names = ", ".join(member.instance.name for member in dead)
-        log.info("removed from the group %s: %s, which is dead", self._group, names)
+            return False
+        for member, other in sorted(dead.items()):
+            del self._others[member]
+            log.info("removed from the group %s: %s, which is dead", self._group, other.name)
+        return True
 
     def _hear(self, told: Assignment) -> None:
         """Take the result of an election."""
         news, self._told = told != self._told, told
         name = told.instance.name
+        if told.member_id != self._member.member_id:
+            self._others[told.member_id] = told.instance
         if told.member_id == self._member.member_id:
             if not self._elected:
                 self._elected = self._was_elected = True

@@ -107,7 +107,7 @@ class OwnLog:
 
     def _bounds(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
         """List a topic's start offsets and last stable offsets; none of one that isn't there."""
-        known = self._consumer.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
+        known = self._admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if known.error is not None:
             if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return {}, {}

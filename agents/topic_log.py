@@ -175,6 +175,8 @@ def _bounds(
 ) -> tuple[dict[int, int], dict[int, int]]:
     """List the start offsets and the last stable offsets of a topic's partitions, as now."""
     admin = AdminClient(rdkafka_config(settings))
+    # One that has asked for nothing yet takes 3 s for offsets, one time in sixty.
+    admin.list_topics(partitions[0].topic, timeout=_TIMEOUT_SECONDS)
     starts, ends = (
         _list(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
     )

@@ -58,7 +58,9 @@ def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
 
 def test_on_topics_of_ours_the_brokers_refuse_what_readers_would(cluster: EmbeddedCluster) -> None:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="bounded-")
-    assert len(create_topics(settings, [topic_name(settings, one.name) for one in OWN_TOPICS])) == len(OWN_TOPICS)
+    assert len(
+        create_topics(settings, [topic_name(settings, one.name) for one in OWN_TOPICS])
+    ) == len(OWN_TOPICS)
     topic = "bounded-task-positions"
     (refused,) = send(cluster, topic, "gzip", b"0" * 20_000_000)
     assert refused is not None
