@@ -18,6 +18,7 @@ from caughtup.agents.kafka_config import faust_credentials
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
+from caughtup.agents.outbox import OutboxTopic
 from caughtup.agents.pipeline_progress import pipeline_progress
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
 from caughtup.agents.recommend import recommend
@@ -91,8 +92,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     wakeups = kept_channel(app)
     ends = _topic(app, settings, END_OFFSETS)
     moving = _topic(app, settings, REASSIGNMENTS)
-    movements = _topic(app, settings, MOVEMENTS)
-    recommended = _topic(app, settings, RECOMMENDATIONS)
+    movements = _topic(app, settings, MOVEMENTS, OutboxTopic)
+    recommended = _topic(app, settings, RECOMMENDATIONS, OutboxTopic)
 
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, ends, state, wakeups)
@@ -116,9 +117,12 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     return Wired(app, state, health, web)
 
 
-def _topic(app: faust.App, settings: Settings, name: str) -> faust.TopicT:
-    return app.topic(
-        topic_name(settings, name),
+def _topic(
+    app: faust.App, settings: Settings, name: str, kind: type[faust.Topic] = faust.Topic
+) -> faust.TopicT:
+    return kind(
+        app,
+        topics=[topic_name(settings, name)],
         key_type=bytes,
         value_type=bytes,
         key_serializer="raw",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import faust
 
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking, times_of
+from caughtup.models.application_state import ApplicationState
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.topics import APPLICATION_STATES
@@ -20,7 +23,12 @@ def application_states(
     @app.agent(topic, name="application_states")
     async def apply(records: faust.StreamT[bytes]) -> None:
         async for event in records.events():
-            apply_record(state, event.key, event.value, *times_of(event.message))
+            at_ms, clock_ms = times_of(event.message)
+            with taking(state, APPLICATION_STATES, event.key, clock_ms) as clock:
+                require_past(at_ms, clock)
+                # What a large application tells takes long to read.
+                told = await asyncio.to_thread(read_state, event.key, event.value, at_ms)
+                _take(state, *told)
             await wakeups.put(Wakeup.GROUPS)
 
 
@@ -38,6 +46,9 @@ def apply_record(
     """
     with taking(state, APPLICATION_STATES, key, clock_ms) as clock:
         require_past(at_ms, clock)
-        group, told = read_state(key, value, at_ms)
-        if told is not None and not state.applications.apply_state(group, told):
-            raise RefusedError(TOO_MANY, "states of too many applications are kept")
+        _take(state, *read_state(key, value, at_ms))
+
+
+def _take(state: ClusterState, group: str, told: ApplicationState | None) -> None:
+    if told is not None and not state.applications.apply_state(group, told):
+        raise RefusedError(TOO_MANY, "states of too many applications are kept")

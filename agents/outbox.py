@@ -5,36 +5,80 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import faust
-from aiokafka.errors import KafkaError
+from aiokafka.errors import (
+    CorruptRecordException,
+    InvalidTimestampError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+    RecordTooLargeError,
+    UnknownError,
+)
 from faust.exceptions import FaustError
+
+from caughtup.agents.clock import now_ms
+from caughtup.models.set_aside import SetAsideRecords
 
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
 #: Records on their way at once.
 _AT_ONCE = 100
+_FAILURES = (KafkaError, FaustError, OSError, TimeoutError)
+#: What the record itself is to blame for, before it is sent.
+_UNSENDABLE = (TypeError, ValueError)
+#: What no broker takes however often it is sent: beyond a limit, the producer's or the topic's.
+_REFUSALS: dict[type[BaseException], str] = {
+    MessageSizeTooLargeError: "too_large",
+    RecordListTooLargeError: "too_large",
+    RecordTooLargeError: "too_large",
+    InvalidTimestampError: "invalid_timestamp",
+}
+#: What may be one. aiokafka has one name for every code that it doesn't know, INVALID_RECORD among
+#: them, and Kafka one code for a bad record and for bytes that were damaged on their way.
+_DOUBTFUL: dict[type[BaseException], str] = {
+    UnknownError: "unknown_error",
+    CorruptRecordException: "corrupt_record",
+}
+_DOUBTFUL_TRIES = 5
+
+
+class OutboxTopic(faust.Topic):
+    """A topic whose failures its outbox tells of. Faust would log each record of its own accord."""
+
+    def _on_published(self, fut: asyncio.Future[Any], *args: Any, **kwargs: Any) -> None:
+        if not fut.cancelled() and fut.exception() is None:
+            super()._on_published(fut, *args, **kwargs)
 
 
 class Outgoing(NamedTuple):
-    """A record to be sent."""
+    """A record to be sent; ``on_written`` is called once its brokers have it."""
 
     topic: faust.TopicT
     key: bytes
     value: bytes
     headers: Mapping[str, bytes] | None = None
+    on_written: Callable[[], None] | None = None
 
 
 class Outbox:
-    """Keeps records until their brokers have them. For one agent, and every start of it."""
+    """Keeps records until their brokers have them. For one agent, and every start of it.
 
-    def __init__(self) -> None:
+    ``set_aside`` is told of those that are refused for what they are.
+    """
+
+    def __init__(self, set_aside: SetAsideRecords) -> None:
+        self._set_aside = set_aside
         self._waiting: deque[Outgoing] = deque()
         self._failing = False
+        self._tries = 0
+        #: So many go one by one: one of them was refused, and with it the batch that it was in.
+        self._singly = 0
 
     def put(
         self,
@@ -43,12 +87,13 @@ class Outbox:
         value: bytes,
         *,
         headers: Mapping[str, bytes] | None = None,
+        on_written: Callable[[], None] | None = None,
     ) -> None:
         """Add a record behind those that wait."""
-        self._waiting.append(Outgoing(topic, key, value, headers))
+        self._waiting.append(Outgoing(topic, key, value, headers, on_written))
 
     async def flush(self) -> None:
-        """Return once all of them are on their topics; what fails is tried again until then.
+        """Return once all of them are on their topics, or set aside; other failures are retried.
 
         A record whose acknowledgement is lost, not the record, is there twice.
         """
@@ -56,7 +101,12 @@ class Outbox:
             try:
                 await self._send_some()
                 self._failing = False
-            except (KafkaError, FaustError, OSError, TimeoutError) as error:
+            except (*_FAILURES, *_UNSENDABLE) as error:
+                self._tries += 1
+                reason = self._refusal(error)
+                if reason is not None:
+                    self._put_aside(reason, error)
+                    continue
                 if not self._failing:
                     name = self._waiting[0].topic.get_topic_name()
                     log.warning("writing to %s: %s; trying again", name, error)
@@ -64,13 +114,59 @@ class Outbox:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _send_some(self) -> None:
-        """Send the first ones, and drop those that are acknowledged, up to the first that isn't."""
+        """Send the first ones, and drop those that are acknowledged, up to the first that isn't.
+
+        Raises what befell that one.
+        """
         first = self._waiting[0].topic
-        acknowledged = []
-        for topic, key, value, headers in tuple(islice(self._waiting, _AT_ONCE)):
-            if topic is not first:
+        sent: list[Awaitable[object]] = []
+        unsent: Exception | None = None
+        for one in tuple(islice(self._waiting, 1 if self._singly else _AT_ONCE)):
+            if one.topic is not first:
                 break  # what follows from a decision is written after it
-            acknowledged.append(await topic.send(key=key, value=value, headers=headers))
-        for each in acknowledged:
-            await each
-            self._waiting.popleft()
+            try:
+                sent.append(await one.topic.send(key=one.key, value=one.value, headers=one.headers))
+            except (*_FAILURES, *_UNSENDABLE) as error:
+                unsent = error
+                break
+        for place, acknowledged in enumerate(sent):
+            try:
+                await acknowledged
+            except _FAILURES as error:
+                await asyncio.gather(*sent[place + 1 :], return_exceptions=True)
+                company = len(sent) - place
+                if company > 1 and type(_cause(error)) in _REFUSALS | _DOUBTFUL:
+                    self._singly = company
+                    return
+                raise
+            done = self._drop_first()
+            self._set_aside.written(done.topic.get_topic_name(), done.key)
+            if done.on_written is not None:
+                done.on_written()
+        if unsent is not None:
+            raise unsent
+
+    def _refusal(self, error: BaseException) -> str | None:
+        """Return the reason why the first record can never be sent; None if it may yet be."""
+        if isinstance(error, _UNSENDABLE):
+            return "unsendable"
+        kind = type(_cause(error))
+        if kind in _DOUBTFUL and self._tries >= _DOUBTFUL_TRIES:
+            return _DOUBTFUL[kind]
+        return _REFUSALS.get(kind)
+
+    def _put_aside(self, reason: str, error: BaseException) -> None:
+        refused = self._drop_first()
+        message = f"{len(refused.value)} bytes: {_cause(error)}"
+        name = refused.topic.get_topic_name()
+        self._set_aside.add(name, refused.key, reason, message, now_ms())
+
+    def _drop_first(self) -> Outgoing:
+        self._tries = 0
+        self._singly = max(0, self._singly - 1)
+        return self._waiting.popleft()
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what Kafka's client raised, which Faust wraps."""
+    return error.__cause__ or error

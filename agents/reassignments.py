@@ -48,7 +48,7 @@ def reassignments(
     app: faust.App, topic: faust.TopicT, movements: faust.TopicT, state: ClusterState
 ) -> None:
     """Register the reassignments agent: records in batches, the tracker updated, events sent."""
-    outbox = Outbox()
+    outbox = Outbox(state.set_aside)
 
     @app.agent(topic, name="reassignments")
     async def apply(records: faust.StreamT[bytes]) -> None:

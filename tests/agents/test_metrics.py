@@ -196,3 +196,11 @@ def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> N
         for sample in family.samples:
             assert sample.name.endswith("_total") == (family.type == "counter")
             assert sample.value >= 0 or sample.name == "caughtup_group_lag_velocity"
+
+
+def test_records_that_were_set_aside_are_counted_by_topic_and_reason() -> None:
+    state = cluster_state()
+    for group in (b"orders", b"others"):
+        state.set_aside.add("caughtup-movements", group, "too_large", "9 bytes", NOW_MS)
+    counted = scrape(state)["caughtup_records_set_aside_total"]
+    assert counted == {("caughtup-movements", "too_large"): 2}

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from caughtup.agents.recommend import summary
-from caughtup.models.application import TELLING_MS
+from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
     START_MS,
     WARMING,
