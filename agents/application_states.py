@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import faust
 
 from caughtup.agents.own_records import Slice
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.record_reading import taking, times_of
+from caughtup.models.application_state import ApplicationState
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.topics import APPLICATION_STATES
@@ -22,7 +25,12 @@ def application_states(
     async def apply(slices: faust.StreamT[Slice]) -> None:
         async for records in slices:
             for record in records:
-                apply_record(state, record.key, record.value, *times_of(record))
+                at_ms, clock_ms = times_of(record)
+                with taking(state, APPLICATION_STATES, record.key, clock_ms) as clock:
+                    require_past(at_ms, clock)
+                    # What a large application tells takes long to read.
+                    told = await asyncio.to_thread(read_state, record.key, record.value, at_ms)
+                    _take(state, *told)
             await wakeups.put(Wakeup.GROUPS)
 
 
@@ -40,6 +48,9 @@ def apply_record(
     """
     with taking(state, APPLICATION_STATES, key, clock_ms) as clock:
         require_past(at_ms, clock)
-        group, told = read_state(key, value, at_ms)
-        if told is not None and not state.applications.apply_state(group, told):
-            raise RefusedError(TOO_MANY, "states of too many applications are kept")
+        _take(state, *read_state(key, value, at_ms))
+
+
+def _take(state: ClusterState, group: str, told: ApplicationState | None) -> None:
+    if told is not None and not state.applications.apply_state(group, told):
+        raise RefusedError(TOO_MANY, "states of too many applications are kept")

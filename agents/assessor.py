@@ -70,10 +70,13 @@ class Assessor(Service):
         """Assess every group once."""
         turn = time.monotonic()
         groups = self._state.group_names()
+        known = 0
         for group in groups:
             for _ in self._state.assess(group, now_ms(), self._health.read_ms):
                 if time.monotonic() - turn > _TURN_SECONDS:
                     await asyncio.sleep(_PAUSE_SECONDS)
                     turn = time.monotonic()
-            self._settling.reached(len(self._state.assessments.verdicts))
+            watch = self._state.watches.get(group)
+            known += 1 if watch is None else 1 + len(watch.copies)
+            self._settling.reached(known)
         self._state.forget_all_but(set(groups))

@@ -19,6 +19,7 @@ from caughtup.agents.bench_assign import assign
 from caughtup.agents.bench_fleet import fleet
 from caughtup.agents.bench_follow import follow
 from caughtup.agents.bench_history import history
+from caughtup.agents.bench_loop import loop
 from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_reassignments import reassignments
@@ -50,6 +51,7 @@ for command in (
     offsets,
     reassignments,
     history,
+    loop,
     replay,
     scrape,
     stalls,

@@ -9,33 +9,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from caughtup.agents.partition_series import PART
 from caughtup.models.catch_up_rates import SOURCES
 from caughtup.models.state import ClusterState
-from caughtup.models.warmups import VERDICTS
 
 _GROUP = ("cluster", "group")
-_COPY = (*_GROUP, "process", "client_id", "task", "role")
 
 
 def copy_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
     """Give the families at a moment (ms), with what was last worked out; else they are empty."""
-    status = GaugeMetricFamily(
-        "caughtup_task_status", "How a copy that is to catch up fares", labels=(*_COPY, "status")
-    )
-    eta = GaugeMetricFamily(
-        "caughtup_task_catchup_eta_seconds", "Time until a copy is caught up", labels=_COPY
-    )
-
-    def add(group: str) -> None:
-        watch = state.watches[group]
-        for key, assessed in sorted(watch.copies.items()):
-            labels = [state.cluster, group, key.process, watch.client_ids[key.process]]
-            labels += [str(key.task), assessed.role]
-            for verdict in VERDICTS:
-                status.add_metric([*labels, verdict], verdict == assessed.verdict)
-            if assessed.figures.eta is not None:
-                eta.add_metric(labels, assessed.figures.eta.seconds)
-
-    state.faults.for_each(PART, sorted(state.watches), add, str, now_ms)
-    yield from (status, eta)
     yield from _rates(state, now_ms)
     yield from _probing(state, now_ms)
     yield from _plans(state, now_ms)

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.models.assignors.explanation import says
+from caughtup.models.assignors.scenario_lags import lag_of
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.durations import duration
 from caughtup.models.exact import ASSIGNOR
 from caughtup.models.ids import TaskId
-from caughtup.models.recommendation import movement_fields
 from caughtup.models.task_table import TaskCopy
 
 
@@ -43,12 +43,9 @@ def print_explanation(
         console.print(f"A probing rebalance is {needed}: {probing['reason']}.")
 
 
-def leader_movements(decided: DecidedGeneration) -> list[dict[str, Any]]:
+def leader_movements(decided: DecidedGeneration) -> Sequence[Mapping[str, Any]]:
     """Give the leader's own movements, where its decision is known to the last task."""
-    decision = decided.exact.decision
-    if decision is None or not decided.exact.plans:
-        return []
-    return [movement_fields(movement) for movement in decision.movements]
+    return decided.leader_movements or ()
 
 
 def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
@@ -137,12 +134,13 @@ def _print_task(
     table.add_column("known from")
     held = {copy.process: copy for copy in copies if str(copy.task) == task}
     stateful = TaskId.parse(task) in decided.inputs.ends
-    for process, client in decided.inputs.scenario["clients"].items():
-        copy = held.get(process)
+    scenario = decided.inputs.scenario
+    for process in scenario["clients"]:
+        copy, lag = held.get(process), lag_of(scenario, process, task)
         table.add_row(
             names.get(process, process),
             copy.role if copy else "",
-            says(client["lags"][task]) if stateful and task in client["lags"] else "",
+            says(lag) if stateful and lag is not None else "",
             f"{copy.lag:,}" if copy and copy.lag is not None else "",
             copy.provenance if copy else "",
         )

@@ -1,4 +1,4 @@
-"""Logs failures and refused records: each kind once a minute, however many there are."""
+"""Logs failures, refused records and those set aside: each kind once a minute, however many there are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 from caughtup.agents.clock import now_ms
 from caughtup.models.faults import Fault
 from caughtup.models.refused_records import Refusal
+from caughtup.models.set_aside import SetAside
 from caughtup.models.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ class FaultLog:
         """Log what fails and is refused from now on."""
         state.faults.on_fault = self.fault
         state.refused.on_refusal = self.refusal
+        state.set_aside.on_set_aside = self.set_aside
 
     def fault(self, fault: Fault, error: Exception) -> None:
         """Log a failure with its traceback: it is a bug of ours, and everything else goes on."""
@@ -44,6 +46,19 @@ class FaultLog:
                 refusal.key,
                 refusal.reason,
                 refusal.message,
+                more,
+            )
+
+    def set_aside(self, aside: SetAside) -> None:
+        """Log a record of ours that no broker takes."""
+        more = self._due("set aside", aside.topic, aside.reason)
+        if more is not None:
+            log.warning(
+                "set aside a record for %s, key %r: %s: %s%s",
+                aside.topic,
+                aside.key,
+                aside.reason,
+                aside.message,
                 more,
             )
 

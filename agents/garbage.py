@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-#: So many groups are looked through in a few milliseconds.
+#: So many groups, or copies of a large one, are looked through in a few milliseconds.
 _A_FEW = 1_000
 
 

@@ -31,6 +31,10 @@ class KeptChannel(Channel):
             self._queue = ThrowableQueue(maxsize=self.maxsize or 0, flow_control=always_flowing)
         return self._queue
 
+    def take_waiting(self) -> list[Any]:
+        """Take all that waits in it now, without waiting for more."""
+        return [self.queue.get_nowait() for _ in range(self.queue.qsize())]
+
     async def put(self, value: Any) -> None:
         """Put an item into it; wait while it is full."""
         await self.queue.put(value)

@@ -15,6 +15,7 @@ from caughtup.agents.health import PROBES, Health
 from caughtup.agents.partition_series import PART, partition_series
 from caughtup.agents.pipeline_metrics import pipeline_families
 from caughtup.agents.reassignment_metrics import movement_families, movement_series
+from caughtup.agents.task_series import task_series
 from caughtup.models.exact import RESULTS
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.record_keys import RecordType
@@ -40,6 +41,7 @@ def exposition(
     """
     if health.is_alive:
         yield from partition_series(state, labels or GroupLabels(), compatible=compatible)
+        yield from task_series(state)
     if health.broken is None and health.standby is None:
         with state.faults.isolated(PART, "reassignments", now_ms()):
             yield from movement_series(state, now_ms())
@@ -67,8 +69,9 @@ class _Single(Collector):
 class StateCollector(Collector):
     """Turns the state into metric families. Unknown figures are absent, never 0 or -1.
 
-    What there is most of, groups' and topics' partitions and copies of tasks, is in
-    agents/partition_series.py; and each partition in movement in agents/reassignment_metrics.py.
+    What there is most of is elsewhere: groups' and topics' partitions in agents/partition_series.py,
+    copies of tasks in agents/task_series.py, and each partition in movement in
+    agents/reassignment_metrics.py.
     """
 
     def __init__(self, state: ClusterState, health: Health) -> None:
@@ -92,7 +95,6 @@ class StateCollector(Collector):
         if self._health.is_alive:
             families |= {
                 "applications": self._applications(),
-                "tasks": self._tasks(),
                 "copies": copy_families(state, now),
             }
         for name, of_name in families.items():
@@ -139,18 +141,6 @@ class StateCollector(Collector):
         self._state.faults.for_each(PART, sorted(self._state.applications), add, str, now)
         yield from (generation, acceptable, interval, due, due_at)
         yield from (movements, rebalances, exact, published)
-
-    def _tasks(self) -> Iterator[Metric]:
-        copies = _gauge("task_copies", "Copies of tasks, by role", (*_GROUP, "role"))
-
-        def add(group: str) -> None:
-            roles = Counter(copy.role for copy in self._state.task_rows(group))
-            for role, count in sorted(roles.items()):
-                copies.add_metric([self._state.cluster, group, role], count)
-
-        groups = sorted(self._state.applications.keys() | self._state.groups.streams.keys())
-        self._state.faults.for_each(PART, groups, add, str, now_ms())
-        yield copies
 
     def _faults(self) -> Iterator[Metric]:
         cluster, faults = self._state.cluster, self._state.faults
@@ -214,6 +204,14 @@ class StateCollector(Collector):
         for (topic, reason), count in sorted(self._state.refused.counts.items()):
             refused.add_metric([cluster, topic, reason], count)
         yield refused
+        set_aside = _counter(
+            "records_set_aside",
+            "Records that were not written, since no broker takes them",
+            ("cluster", "topic", "reason"),
+        )
+        for (topic, reason), count in sorted(self._state.set_aside.counts.items()):
+            set_aside.add_metric([cluster, topic, reason], count)
+        yield set_aside
         yield from self._faults()
         age = _gauge("snapshot_age_seconds", "Age of what a probe last saw", ("cluster", "source"))
         for probe, seen_ms in sorted(health.probed_ms.items()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from caughtup.agents.pulses import OFFSETS
 from caughtup.agents.recommend import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import CONSUMER_OFFSETS
+from caughtup.models.classic_groups import ReadGroup, read_classic_groups
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.state import ClusterState
 from caughtup.models.wire.batch import Batch, decode_batch, decode_columns
@@ -63,6 +64,18 @@ class Restraint:
         return self._count > self._a_minute
 
 
+class Changes(NamedTuple):
+    """What some records changed, their classic groups read."""
+
+    batch: Batch
+    groups: Mapping[str, ReadGroup]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Changes:
+        """Read the classic groups of a batch, which takes long for large ones."""
+        return cls(batch, read_classic_groups(batch.groups))
+
+
 class CaughtUp:
     """Goes down the channel behind the last batch that was there at the start."""
 
@@ -78,9 +91,9 @@ def offsets(
     unreadable = Restraint(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
-    async def apply(batches: faust.StreamT[Batch | CaughtUp]) -> None:
-        async for batch in batches:
-            if isinstance(batch, CaughtUp):
+    async def apply(batches: faust.StreamT[Changes | CaughtUp]) -> None:
+        async for change in batches:
+            if isinstance(change, CaughtUp):
                 state.applications.leave_the_past()
                 # What a long log left is here to stay: no garbage collection has to look through it.
                 gc.freeze()
@@ -88,7 +101,8 @@ def offsets(
                 await wakeups.put(Wakeup.GROUPS)
                 log.info("caught up with %s", CONSUMER_OFFSETS)
                 continue
-            state.apply_batch(batch, now_ms())
+            batch = change.batch
+            state.apply_batch(batch, now_ms(), change.groups)
             if batch.groups and health.standby is not None:
                 state.applications.leave_the_past()  # the active instance decides them
             for sample in batch.samples:
@@ -99,12 +113,12 @@ def offsets(
 
 
 class Found(NamedTuple):
-    """What a poll brought: how many records, their batches, errors; and offsets yet to be read.
+    """What a poll brought: what its records changed, how many they are, errors; and offsets yet to be read.
 
     ``answered_ms`` is when the brokers last answered for all partitions.
     """
 
-    batches: list[Batch]
+    changes: list[Changes]
     records: int
     errors: list[KafkaError]
     behind: int
@@ -118,15 +132,15 @@ class Found(NamedTuple):
 
 def _read_at_start(offset_log: OffsetLog) -> Found:
     keys, values, errors = offset_log.poll(_POLL_SECONDS)
-    batches = [decode_columns(keys, values)] if keys else []
-    return Found(batches, len(keys), errors, offset_log.left_of_start(), offset_log.answered_ms())
+    changes = [Changes.of(decode_columns(keys, values))] if keys else []
+    return Found(changes, len(keys), errors, offset_log.left_of_start(), offset_log.answered_ms())
 
 
 def _read(offset_log: OffsetLog) -> Found:
     keys, values, errors = offset_log.poll(_POLL_SECONDS)
     chunks = split_generations(list(zip(keys, values, strict=True)))
     return Found(
-        list(map(decode_batch, chunks)),
+        [Changes.of(decode_batch(chunk)) for chunk in chunks],
         len(keys),
         errors,
         offset_log.behind(),
@@ -207,8 +221,8 @@ class OffsetsReader(Service):
     async def _take(self, found: Found) -> None:
         for error in found.errors:
             self._failed(error, "going on")
-        for batch in found.batches:
-            await self._changes.put(batch)
+        for change in found.changes:
+            await self._changes.put(change)
         self._health.polled(found.answered_ms, found.behind)
         if not found.stands_still(now_ms()):
             self._health.pulses.beat(OFFSETS)

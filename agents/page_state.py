@@ -24,7 +24,6 @@ from caughtup.models.copy_watch import CopyWatch
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.lag import sum_offsets
-from caughtup.models.recommendation import movement_fields
 from caughtup.models.state import ClusterState
 from caughtup.models.task_table import TaskCopy
 
@@ -52,7 +51,7 @@ def page_steps(
         with state.faults.isolated("page", group, now_ms):
             application = state.applications.get(group)
             if application is not None:
-                view = application_view(state, group, application, now_ms)
+                view = yield from application_view(state, group, application, now_ms)
                 applications.append(_encoded(view))
         yield
     return {
@@ -73,6 +72,7 @@ def page_steps(
             for topic, refusal in sorted(state.refused.newest.items())
         ],
         "faults": [fault._asdict() for fault in state.faults.newest()[:FAULTS_SHOWN]],
+        "set_aside": [aside._asdict() for aside in state.set_aside.newest()[:FAULTS_SHOWN]],
         "groups": groups,
         "applications": applications,
         "streams": progress_rows(state.pipeline, now_ms),
@@ -141,8 +141,11 @@ def _oldest_unread(partitions: list[Assessed | None]) -> tuple[float | None, str
 
 def application_view(
     state: ClusterState, group: str, application: Application, now_ms: int
-) -> dict[str, Any]:
-    """Describe a Streams application: the last decided generation, its tasks and reasons."""
+) -> Generator[None, None, dict[str, Any]]:
+    """Describe a Streams application: the last decided generation, its tasks and reasons.
+
+    In steps, as ``page_steps``.
+    """
     decided = application.decided
     generation = decided.generation if decided else application.newest
     due = application.newest.next_rebalance()
@@ -152,6 +155,9 @@ def application_view(
             "due_ms": due[0],
             "carried_by": application.newest.clients[due[1].process].name,
         }
+    clients = _clients(generation)
+    yield
+    tasks = yield from _tasks(state.task_rows(group), decided, state.watches.get(group))
     return {
         "group": group,
         "generation": application.newest.generation,
@@ -159,10 +165,11 @@ def application_view(
         "acceptable_recovery_lag": state.applications.parameters(group).value(
             "acceptable.recovery.lag"
         ),
-        "clients": _clients(generation),
-        "tasks": _tasks(state.task_rows(group), decided, state.watches.get(group)),
+        "clients": clients,
+        "tasks": tasks,
         "probing": probing | _probing(state.watches.get(group)),
         **(_decided(decided) if decided else {}),
+        "set_aside": [aside._asdict() for aside in state.set_aside.of(group)],
         "rates": rates_view(state, state.watches.get(group), now_ms),
         "history": [
             {
@@ -212,10 +219,11 @@ def _clients(generation: StreamsGeneration) -> list[dict[str, Any]]:
 
 def _tasks(
     copies: list[TaskCopy], decided: DecidedGeneration | None, watch: CopyWatch | None
-) -> list[dict[str, Any]]:
+) -> Generator[None, None, list[dict[str, Any]]]:
     by_task: dict[str, list[dict[str, Any]]] = {}
     for copy in copies:
         by_task.setdefault(str(copy.task), []).append(copy_fields(copy, watch))
+        yield
     stateful = {str(task) for task in decided.inputs.ends} if decided else set()
     return [
         {"task": task, "stateful": task in stateful, "copies": found}
@@ -226,17 +234,9 @@ def _tasks(
 def _decided(decided: DecidedGeneration) -> dict[str, Any]:
     return present(
         exact=_exact(decided),
-        leader_movements=_leader_movements(decided),
+        leader_movements=decided.leader_movements,
         recommendation=_record(decided),
     )
-
-
-def _leader_movements(decided: DecidedGeneration) -> list[dict[str, Any]] | None:
-    """Give the movements that the leader planned, where it is known what it decided."""
-    plan = decided.exact.decision
-    if plan is None or not decided.exact.plans:
-        return None
-    return [movement_fields(movement) for movement in plan.movements]
 
 
 def _exact(decided: DecidedGeneration) -> dict[str, str]:

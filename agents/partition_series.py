@@ -26,7 +26,6 @@ _START_OFFSET = "caughtup_partition_start_offset"
 _END_OFFSET = "caughtup_partition_end_offset"
 _MEMBERS = "caughtup_group_members"
 _STATUS = "caughtup_group_status"
-_TASK_LAG = "caughtup_task_lag_records"
 _LAG_SUM = "kafka_consumergroup_lag_sum"
 
 #: What fails here is counted under this part of the service.
@@ -40,7 +39,6 @@ LABELS[_START_OFFSET] = ("cluster", "topic", "partition")
 LABELS[_END_OFFSET] = ("cluster", "topic", "partition", "isolation")
 LABELS[_MEMBERS] = ("cluster", "group", "group_type")
 LABELS[_STATUS] = ("cluster", "group", "status")
-LABELS[_TASK_LAG] = ("cluster", "group", "process", "client_id", "task", "role")
 
 
 def partition_series(
@@ -63,7 +61,6 @@ def partition_series(
         (_END_OFFSET, _end_offsets(state, cluster)),
         (_MEMBERS, _members(state, groups, cluster)),
         (_STATUS, _statuses(state, groups, cluster)),
-        (_TASK_LAG, _task_lags(state, cluster)),
     ):
         with state.faults.isolated(PART, name, now_ms()):
             yield from map(str.encode, lines)
@@ -144,22 +141,6 @@ def _statuses(state: ClusterState, groups: list[str], cluster: str) -> Iterator[
                 [f'{before}{status}"}} {int(judged.verdict == status)}\n' for status in SEVERITY]
             )
 
-    yield from of_each(state, groups, lines)
-
-
-def _task_lags(state: ClusterState, cluster: str) -> Iterator[str]:
-    yield _head(_TASK_LAG, "Offsets a copy of a task has yet to restore, as last reported")
-
-    def lines(group: str) -> Iterator[str]:
-        before = f'{_TASK_LAG}{{{cluster},group="{escaped(group)}",process="'
-        for copy in state.task_rows(group):
-            if copy.lag is not None:
-                yield (
-                    f'{before}{escaped(copy.process)}",client_id="{escaped(copy.client_id)}",'
-                    f'task="{copy.task}",role="{copy.role}"}} {copy.lag}\n'
-                )
-
-    groups = sorted(state.applications.keys() | state.groups.streams.keys())
     yield from of_each(state, groups, lines)
 
 

@@ -57,7 +57,7 @@ def reassignments(
 
     An instance that stands by tells nothing: once it is active it knows what was told.
     """
-    outbox = Outbox()
+    outbox = Outbox(state.set_aside)
 
     @app.agent(channel, name="reassignments")
     async def apply(slices: faust.StreamT[Slice]) -> None:

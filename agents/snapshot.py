@@ -15,7 +15,6 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.taking_up import take_published
 from caughtup.agents.topic_log import read_if_allowed, read_topic
 from caughtup.agents.topics import CONSUMER_OFFSETS
-from caughtup.models.application import TELLING_MS
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
@@ -23,6 +22,7 @@ from caughtup.models.records.topics import (
     RECOMMENDATIONS,
 )
 from caughtup.models.state import ClusterState
+from caughtup.models.undecided import TELLING_MS
 from caughtup.models.wire.batch import decode_batch
 
 _POLL_RECORDS = 10_000

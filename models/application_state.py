@@ -104,8 +104,7 @@ def read_application_state(record: Mapping[str, Any], at_ms: int) -> Application
     clients = {
         process: {
             **(client := fields.mapping(value, f"clients.{process:.80}")),
-            # A client lags by as much as anybody where it doesn't say.
-            "lags": {**greatest, **fields.mapping(client.get("lags", {}), "lags")},
+            "lags": fields.mapping(client.get("lags", {}), "lags"),
         }
         for process, value in fields.required_mapping(root, "clients", "").items()
     }
@@ -119,6 +118,7 @@ def read_application_state(record: Mapping[str, Any], at_ms: int) -> Application
         "assignor": RECOMMENDED,
         "config": config,
         "tasks": fields.required_mapping(root, "tasks", ""),
+        "greatest_lags": greatest,
         "clients": clients,
     }
     return ApplicationState(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeVar
 
 from caughtup.models.application import Application
 from caughtup.models.application_state import ApplicationState
-from caughtup.models.deciding import DecidedGeneration, DueGeneration
+from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.errors import CaughtupError
 from caughtup.models.faults import Faults, Isolation
 from caughtup.models.group_partitions import GroupPartitions
-from caughtup.models.groups import StreamsGeneration, read_streams_generation
+from caughtup.models.groups import StreamsGeneration
 from caughtup.models.movement_log import Event, MovementLog
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.task_positions import TaskPositions
-from caughtup.models.wire.group_metadata import GroupMetadata
+from caughtup.models.undecided import UndecidedGeneration, WaitingGeneration
 
 Record = Mapping[str, Any]
 Kept = TypeVar("Kept")
@@ -73,7 +72,7 @@ class Applications(Mapping[str, Application]):
         """Spare every generation that the recommendations taken so far were made for."""
         for group, known in self._known.items():
             if known.pending and (published := self._published.get(group)):
-                self._take_up(known, published[-1])
+                known.take_up(published[-1])
 
     def apply_state(self, group: str, told: ApplicationState) -> bool:
         """Take what an application's leader told of a rebalance.
@@ -97,15 +96,19 @@ class Applications(Mapping[str, Application]):
                 published.append(group)
         return published
 
-    def apply_generation(self, group: str, metadata: GroupMetadata | None, seen_ms: int) -> None:
-        """Take a classic group's metadata, None for a deleted one; ``seen_ms`` is when it was read."""
+    def apply_generation(
+        self, group: str, generation: StreamsGeneration | None, seen_ms: int
+    ) -> None:
+        """Take a classic group's generation; ``seen_ms`` is when it was read.
+
+        None for a group that is deleted, or no longer Kafka Streams'.
+        """
         known = self._known.get(group)
-        generation = metadata and read_streams_generation(
-            group, metadata, known.newest.source_topics if known else {}
-        )
-        if not generation:
+        if generation is None:
             self._known.pop(group, None)
             return
+        if known is not None:
+            generation = generation.with_sources(known.newest.source_topics)
         if known is None:
             known = self._known[group] = Application(generation)
         elif (
@@ -115,17 +118,7 @@ class Applications(Mapping[str, Application]):
             return  # known: the log is read again from its start after a lost connection
         known.advance(generation, seen_ms)
         if published := self._published.get(group):
-            self._take_up(known, published[-1])
-
-    def _take_up(self, known: Application, published: Record) -> None:
-        """Spare a generation that was decided before a restart.
-
-        What was published for any other says nothing: which one is the newest, only the log of
-        groups tells. Those that it holds before its end are left when it was read.
-        """
-        if known.holds(published):
-            with suppress(CaughtupError):  # somebody else's record: decide for ourselves
-                known.restore(published)
+            known.take_up(published[-1])
 
     def forget(self, group: str) -> None:
         """Forget an application, but for what it told and what was published of it."""
@@ -137,29 +130,77 @@ class Applications(Mapping[str, Application]):
         commits: GroupPartitions,
         positions: TaskPositions,
         now_ms: int,
-    ) -> Iterator[DueGeneration]:
-        """Give every decision that is due, each once the one before it is settled.
+    ) -> Iterator[UndecidedGeneration]:
+        """Give every generation that may be due, each once the one before it is settled.
 
         The caller may apply events and await others between two.
         """
         for group in sorted(self._known):
-            last: DueGeneration | None = None
+            last: StreamsGeneration | None = None
             # Looked up late, since it may be gone by then.
             while (application := self._known.get(group)) is not None:
-                due: DueGeneration | None = None
+                undecided: UndecidedGeneration | None = None
                 with self.deciding(group, now_ms):
-                    due = application.due(
-                        self.parameters(group),
-                        ends,
-                        commits.of(group),
-                        self._told.get(group, ()),
-                        self._published.get(group, ()),
-                        now_ms,
-                    ) or application.revision(positions.of(group))
-                if due is None or (last is not None and due.generation is last.generation):
+                    if not self._waits(group, application, ends, now_ms):
+                        undecided = self._undecided(group, application, ends, commits, positions)
+                if undecided is None or undecided.generation is last:
                     break
-                yield due
-                last = due
+                yield undecided
+                last = undecided.generation
+
+    def _waits(
+        self, group: str, application: Application, ends: EndOffsetTable, now_ms: int
+    ) -> bool:
+        """Tell whether an application's next generation can't be due yet."""
+        waiting, pending = application.waiting, application.pending
+        return (
+            waiting is not None
+            and bool(pending)
+            and pending[0].generation is waiting.generation
+            and not waiting.is_over(ends, self._told.get(group, ()), now_ms)
+        )
+
+    def _undecided(
+        self,
+        group: str,
+        application: Application,
+        ends: EndOffsetTable,
+        commits: GroupPartitions,
+        positions: TaskPositions,
+    ) -> UndecidedGeneration | None:
+        """Copy what another thread may need to decide an application's next generation."""
+        parameters, reported = self.parameters(group), positions.of(group)
+        if not application.pending:
+            decided = application.decided
+            if decided is None or not application.has_news(reported):
+                return None
+            return UndecidedGeneration(
+                decided.generation,
+                decided.generation.as_of_ms,
+                parameters,
+                revises=decided,
+                caught_up=application.caught_up,
+                positions=dict(reported),
+            )
+        pending = application.pending[0]
+        sources, prefix = pending.generation.source_topics, f"{group}-"
+        given = frozenset(chain.from_iterable((parameters.changelogs or {}).values()))
+        return UndecidedGeneration(
+            pending.generation,
+            pending.seen_ms,
+            parameters,
+            ends.of_topics(
+                lambda topic: topic in sources or topic in given or topic.startswith(prefix)
+            ),
+            {
+                partition: history.copy()
+                for partition, history in commits.of(group).items()
+                if partition.topic in sources
+            },
+            tuple(self._told.get(group, ())),
+            tuple(self._published.get(group, ())),
+            pending.record,
+        )
 
     def deciding(
         self, group: str, now_ms: int, generation: StreamsGeneration | None = None
@@ -175,28 +216,50 @@ class Applications(Mapping[str, Application]):
 
         return self._faults.isolated("decision", group, now_ms, give_up)
 
-    def settle(self, decided: DecidedGeneration) -> Record | None:
+    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Record | None:
         """Take a decision, and give the record that is to be published of it, if any.
 
-        None as well if it is no longer to be decided.
+        None as well if it is no longer to be decided, or waits.
         """
         group = decided.generation.group
         application = self._known.get(group)
-        if application is None or not application.settle(decided):
+        if application is None:
+            return None
+        if isinstance(decided, WaitingGeneration):
+            application.waiting = decided
+            return None
+        if not application.settle(decided):
             return None
         if decided.record is not None:
             self.apply_published(group, decided.record)
         return decided.record
 
-    def movement_events(self, now_ms: int) -> list[Event]:
-        """Give what the newest decisions mean for movements, each time only what is new."""
-        events = self.movements.close(self._known, now_ms)
-        for group, application in sorted(self._known.items()):
-            if application.untold and application.decided is not None:
-                application.untold = False
-                with self._faults.isolated("movements", group, now_ms):
-                    events += self.movements.advance(application.decided, now_ms)
-        return events
+    def count_published(self, group: str) -> None:
+        """Count a recommendation as published: it is on its topic."""
+        if (application := self._known.get(group)) is not None:
+            application.published += 1
+
+    def movement_events(self, now_ms: int) -> Iterator[Event]:
+        """Give what the newest decisions mean for movements, each time only what is new.
+
+        Others may have their turn between two events. What isn't asked for comes the next time.
+        """
+        yield from self.movements.close(self._known, now_ms)
+        for group in sorted(group for group, known in self._known.items() if known.untold):
+            with self._faults.isolated("movements", group, now_ms):
+                yield from self._movement_events(group, now_ms)
+
+    def _movement_events(self, group: str, now_ms: int) -> Iterator[Event]:
+        application = self._known.get(group)
+        if application is None or (decided := application.decided) is None:
+            return
+        try:
+            yield from self.movements.advance(decided, now_ms)
+        except Exception:
+            application.untold = False  # it would fail again
+            raise
+        if application.decided is decided:
+            application.untold = False
 
     def leave_the_past(self) -> None:
         """Take what was read so far as history: only the newest generations are still decided."""

@@ -46,6 +46,13 @@ class CommitHistory:
         self.topic_id = topic_id
         self.rewound_from: int | None = None
 
+    def copy(self) -> CommitHistory:
+        """Return the commits that there are now, whatever comes."""
+        twin = object.__new__(CommitHistory)
+        twin._steps, twin.commit_timestamp_ms = self._steps[:], self.commit_timestamp_ms
+        twin.topic_id, twin.rewound_from = self.topic_id, self.rewound_from
+        return twin
+
     def add(
         self,
         offset: int,

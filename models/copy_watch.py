@@ -68,10 +68,10 @@ class CopyWatch:
         ends: EndOffsetTable,
         committed: Committed,
         now_ms: int,
-    ) -> Iterator[CopyKey]:
+    ) -> Iterator[None]:
         """Take what is known of a decided generation now, and judge one copy after the other.
 
-        ``rows`` is its task table. The caller may let others have their turn between two copies.
+        ``rows`` is its task table. In steps, between which others may have their turn.
         """
         table, generation, inputs = self._table, decided.generation, decided.inputs
         table.forget_the_future(now_ms)
@@ -79,9 +79,10 @@ class CopyWatch:
         table.parameters = ApplicationParameters(
             {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
         )
-        table.take_generation(generation, rows, inputs.ends)
+        yield from table.take_generation(generation, rows, inputs.ends)
         limit = table.parameters.value("acceptable.recovery.lag")
         self.history.take(generation, rows, limit, table.warmup_roles)
+        yield
         changelogs: dict[TaskId, list[TopicPartition]] = {}
         for task in sorted(table.watched_tasks()):
             changelogs[task] = [
@@ -89,6 +90,7 @@ class CopyWatch:
                 for pair in inputs.scenario["tasks"][str(task)]["changelog_partitions"]
             ]
             self._observe_end(task, changelogs[task], generation.source_topics, ends, committed)
+            yield
 
         def end_of(task: TaskId, at_ms: int) -> EndOffsetSum | None:
             partitions = changelogs.get(task, ())
@@ -103,7 +105,7 @@ class CopyWatch:
             low, high = (sum_offsets([bound[side] for bound in known]) for side in (0, 1))
             return EndOffsetSum(low, high)
 
-        self._observe(positions, generation.as_of_ms, end_of)
+        yield from self._observe(positions, generation.as_of_ms, end_of)
         yield from self._judge(rows, now_ms)
         waiting = [m.get("lag") for m in decided.movements if m["kind"] == "waiting"]
         self.probing = assess_probing(
@@ -117,11 +119,11 @@ class CopyWatch:
 
     def watch_assignment(
         self, rows: Sequence[TaskCopy], positions: Mapping[CopyKey, TaskPosition], now_ms: int
-    ) -> Iterator[CopyKey]:
+    ) -> Iterator[None]:
         """The same for a group whose tasks the broker assigns (KIP-1071)."""
         self._table.forget_the_future(now_ms)
         self._table.take_assignment(rows)
-        self._observe(positions, 0, lambda task, at_ms: None)
+        yield from self._observe(positions, 0, lambda task, at_ms: None)
         yield from self._judge(rows, now_ms)
 
     def _observe(
@@ -129,9 +131,10 @@ class CopyWatch:
         positions: Mapping[CopyKey, TaskPosition],
         since_ms: int,
         end_of: Callable[[TaskId, int], EndOffsetSum | None],
-    ) -> None:
+    ) -> Iterator[None]:
         """Take positions again, too: the ends around them are known better with each look."""
-        for copy, position in positions.items():
+        for copy, position in list(positions.items()):
+            yield
             if position.lag is not None and position.at_ms >= since_ms:
                 end = end_of(copy.task, position.at_ms)
                 seen = Observation(position.at_ms, None, position.lag, end, MEASURED)
@@ -159,7 +162,7 @@ class CopyWatch:
         at_ms = min(look.as_of_ms for look in known)
         self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
 
-    def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[CopyKey]:
+    def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[None]:
         for copy in self._rated - self._rates.keys():  # these go by their own again
             self._table.take_rate(copy, None)
         for copy, rate in self._rates.items():
@@ -168,6 +171,6 @@ class CopyWatch:
         copies = {}
         for assessment in self._table.assess(now_ms):
             copies[assessment.copy] = assessment
-            yield assessment.copy
+            yield
         self.copies = copies
         self.client_ids = {row.process: row.client_id for row in rows}

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from caughtup.models.application_state import ApplicationState
+from caughtup.models.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.exact import ExactResult, recompute
 from caughtup.models.exact_follower import recompute_follower
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
-from caughtup.models.recommendation import recommendation
+from caughtup.models.projection import project
+from caughtup.models.recommendation import movement_fields, read_recommendation, recommendation
+from caughtup.models.task_table import TaskCopy, given_copies
 
 Record = Mapping[str, Any]
 
@@ -42,15 +45,22 @@ class DueGeneration:
 class DecidedGeneration:
     """A generation with what it was decided from, how exact mode fared, and the record if any.
 
-    ``premature``: it isn't what Kafka's assignor decides, and may not be Kafka's assignor's.
+    ``leader_movements`` are those that its leader planned, None where that isn't known, and
+    ``copies`` what each process has, as the generation began. ``caught_up``: the copies that the
+    decision was made knowing to be caught up. ``premature``: it isn't what Kafka's assignor
+    decides, and may not be Kafka's assignor's. ``read_back``: it was published before a restart.
     """
 
     generation: StreamsGeneration
     inputs: GenerationInputs
     exact: ExactResult
     record: Record | None
+    leader_movements: tuple[Mapping[str, Any], ...] | None
+    copies: tuple[TaskCopy, ...]
+    caught_up: CaughtUpCopies
     revises: DecidedGeneration | None = None
     premature: bool = False
+    read_back: bool = False
 
     @property
     def movements(self) -> list[Mapping[str, Any]]:
@@ -70,11 +80,52 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     record: Record | None = recommendation(
         cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms, due.rates
     )
-    if due.revises is not None and _says_the_same(record, due.revises.record):
-        record = due.revises.record
-    revises = due.revises and replace(due.revises, revises=None)
+    if due.revises is not None:
+        if _says_the_same(record, due.revises.record):
+            record = due.revises.record
+        return replace(
+            due.revises,
+            inputs=inputs,
+            record=record,
+            caught_up=caught_up_copies(inputs.scenario),
+            revises=replace(due.revises, revises=None),
+            read_back=False,
+        )
     premature = due.untold and (exact.result == "mismatch" or generation.follows)
-    return DecidedGeneration(generation, inputs, exact, record, revises, premature)
+    return replace(_decided(generation, inputs, exact, record), premature=premature)
+
+
+def read_back(generation: StreamsGeneration, record: Record) -> DecidedGeneration:
+    """Read a generation's decision from its record. Raises CaughtupError if it isn't one of ours."""
+    inputs, exact = read_recommendation(record)
+    return replace(_decided(generation, inputs, exact, record), read_back=True)
+
+
+def _decided(
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    exact: ExactResult,
+    record: Record | None,
+) -> DecidedGeneration:
+    """Put a decision together with all that follows from it for as long as it stands."""
+    if exact.decision is not None:
+        exact = replace(exact, decision=exact.decision.explained())
+    leader_movements = None
+    if exact.decision is not None and exact.plans:
+        leader_movements = tuple(map(movement_fields, exact.decision.movements))
+    trusted = exact.decision if exact.result == "match" else None
+    scenario = inputs.scenario
+    if not inputs.projected:
+        scenario = project(generation, scenario, {}) or scenario
+    return DecidedGeneration(
+        generation,
+        inputs,
+        exact,
+        record,
+        leader_movements,
+        given_copies(generation, inputs, trusted),
+        caught_up_copies(scenario),
+    )
 
 
 def _says_the_same(record: Record | None, before: Record | None) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
@@ -51,6 +51,13 @@ class EndOffsetHistory:
         self._ends = array("q", (first.end_offset,))
         self._readable = array("q", (_readable_end(first),))
         self._times_ms = array("q", (first.as_of_ms,))
+
+    def copy(self) -> EndOffsetHistory:
+        """Return the looks that there are now, whatever comes."""
+        twin = object.__new__(EndOffsetHistory)
+        twin.latest, twin._times_ms = self.latest, self._times_ms[:]
+        twin._ends, twin._readable = self._ends[:], self._readable[:]
+        return twin
 
     def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
         """Take a look. An older one than the latest is ignored.
@@ -205,6 +212,17 @@ class EndOffsetTable:
         if high is None:
             return None
         return history.at_or_before(before_ms) or 0, high
+
+    def of_topics(self, wanted: Callable[[str], bool]) -> EndOffsetTable:
+        """Return a table of some topics as it is now, which another thread may read."""
+        table = EndOffsetTable()
+        for topic, partitions in self._partitions.items():
+            if wanted(topic):
+                table._partitions[topic] = set(partitions)
+                for number in partitions:
+                    partition = TopicPartition(topic, number)
+                    table._histories[partition] = self._histories[partition].copy()
+        return table
 
     def partition_counts(self) -> dict[str, int]:
         """Give the number of partitions seen of each topic."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.assignors import decide
@@ -17,6 +18,8 @@ KAFKAS = "high_availability"
 ASSIGNOR = "HighAvailabilityTaskAssignor"
 #: What followers call their assignor.
 FOLLOWER = "FollowingTaskAssignor"
+#: Doubts or differences that are named; of more it is told how many.
+_NAMED = 20
 #: What a recomputation can find.
 RESULTS = ("match", "mismatch", "undetermined")
 
@@ -77,9 +80,15 @@ def recompute(generation: StreamsGeneration, inputs: GenerationInputs) -> ExactR
         doubts.append("configs assumed at Kafka's defaults: " + ", ".join(inputs.assumed))
     doubts += [f"inferred: {line}" for line in inputs.inferred]
     if doubts:
-        return ExactResult("undetermined", "; ".join(doubts), decision)
-    texts = "; ".join(one.text for one in differences)
+        return ExactResult("undetermined", in_words(doubts), decision)
+    texts = in_words([one.text for one in differences])
     if not any(one.certain for one in differences):
         why = f"between threads, where lags aren't known exactly: {texts}"
         return ExactResult("undetermined", why, decision)
     return ExactResult("mismatch", texts, decision)
+
+
+def in_words(texts: Sequence[str]) -> str:
+    """Join what is to be said, or the first of it where a large group has much to say."""
+    more = len(texts) - _NAMED
+    return "; ".join([*texts[:_NAMED], *([f"and {more:,} more"] if more > 0 else [])])

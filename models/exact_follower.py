@@ -13,7 +13,7 @@ from caughtup.models.assignors.followed_recommendation import FollowedRecommenda
 from caughtup.models.assignors.follower import GIVEN_UP, Patience, follow
 from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.errors import CaughtupError, ScenarioError
-from caughtup.models.exact import FOLLOWER, ExactResult
+from caughtup.models.exact import FOLLOWER, ExactResult, in_words
 from caughtup.models.exact_members import compare_members
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.inputs import GenerationInputs
@@ -83,7 +83,7 @@ def _compare(
         return _result("undetermined", error.message, decision)
     if not differences:
         return _result("match", "", decision)
-    texts = "; ".join(one.text for one in differences)
+    texts = in_words([one.text for one in differences])
     result = "mismatch" if any(one.certain for one in differences) else "undetermined"
     return _result("undetermined" if inputs.unknown else result, texts, decision)
 

@@ -63,6 +63,7 @@ class Forgetting:
         for group in gone:
             state.positions.forget(group)
             state.rates.forget(group)
+            state.set_aside.forget(group)
         known = state.partition_movements.partitions()
         for partition in self._movements.gone(known, state.reassignments.moving, now_ms):
             state.partition_movements.forget(partition)

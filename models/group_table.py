@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from caughtup.models.consumer_group import ConsumerGroup, ConsumerGroupRecordKey
-from caughtup.models.errors import DecodeError
-from caughtup.models.membership import Membership, classic_membership
+from caughtup.models.membership import Membership
 from caughtup.models.streams_group import StreamsGroup, StreamsGroupRecordKey
 from caughtup.models.wire.consumer_group_records import ConsumerGroupRecord
-from caughtup.models.wire.group_metadata import GroupMetadata
 from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 
@@ -18,31 +16,28 @@ class GroupTable:
 
     ``topic_names``: topic id → name, and ``partition_counts``: topic → number of partitions, as
     they are whenever a membership is asked for; after a change of either, ``forget_owners``.
-    ``on_error`` is told of assignments that can't be read.
     """
 
     def __init__(
         self,
         topic_names: Mapping[bytes, str],
         partition_counts: Callable[[], Mapping[str, int]],
-        on_error: Callable[[DecodeError], None],
     ) -> None:
-        self.classic: dict[str, GroupMetadata] = {}
+        self.classic: set[str] = set()
         self.consumer: dict[str, ConsumerGroup] = {}
         self.streams: dict[str, StreamsGroup] = {}
         self._topic_names = topic_names
         self._partition_counts = partition_counts
-        self._on_error = on_error
         self._memberships: dict[str, Membership] = {}
 
-    def apply_classic(self, group: str, metadata: GroupMetadata | None) -> None:
-        """Take a classic group's metadata, or None when it is gone."""
+    def apply_classic(self, group: str, membership: Membership | None) -> None:
+        """Take who is in a classic group, or None when it is gone."""
         self._memberships.pop(group, None)
-        if metadata is None:
-            self.classic.pop(group, None)
+        if membership is None:
+            self.classic.discard(group)
         else:
-            self.classic[group] = metadata
-            self._memberships[group] = classic_membership(metadata, self._on_error)
+            self.classic.add(group)
+            self._memberships[group] = membership
 
     def apply_consumer(
         self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None
@@ -58,7 +53,8 @@ class GroupTable:
 
     def forget(self, group: str) -> None:
         """Forget who is in a group, on whichever protocol it is."""
-        for table in (self.classic, self.consumer, self.streams, self._memberships):
+        self.classic.discard(group)
+        for table in (self.consumer, self.streams, self._memberships):
             table.pop(group, None)
 
     def _changed(
@@ -88,4 +84,4 @@ class GroupTable:
 
     def names(self) -> set[str]:
         """Name every group that there is metadata of."""
-        return self.classic.keys() | self.consumer.keys() | self.streams.keys()
+        return self.classic | self.consumer.keys() | self.streams.keys()

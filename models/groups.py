@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
@@ -91,6 +91,10 @@ class StreamsGeneration:
     """Member ids in the order of the record, in which the coordinator names them to the leader."""
     follows: bool = False
     """Whether its leader is certainly a follower, and no assignor of Kafka Streams."""
+
+    def with_sources(self, known: dict[str, int]) -> StreamsGeneration:
+        """Return it with source topics that are known from earlier generations."""
+        return replace(self, source_topics=known | self.source_topics)
 
     def members(self) -> Iterable[StreamsMember]:
         """Every member, ordered by process and member id."""

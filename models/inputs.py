@@ -6,7 +6,7 @@ again from its record, together with what about it was inferred, assumed or coul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,9 @@ CLOCK_ALLOWANCE_MS = 1_000
 class GenerationInputs:
     """A scenario, and what is not certain about it.
 
-    ``scenario`` is a mapping as ``caughtup assign`` reads it, of what is recommended. ``unknown`` says why the leader may
-    have decided from something else; empty when every input that matters is known. ``inferred``
+    ``scenario`` is a mapping as ``caughtup assign`` reads it, of what is recommended, with each
+    task's lag of who has nothing of it as the greatest. ``unknown`` says why the leader may have
+    decided from something else; empty when every input that matters is known. ``inferred``
     and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
     stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
     topic that nobody has looked at yet may be a changelog. ``projected`` if the scenario is not
@@ -73,10 +74,11 @@ def gather_inputs(
     counts = ends.partition_counts()
     clients = clients_of(members_of(generation))
     sums = {process: clients[process].offset_sums for process in generation.clients}
-    greatest: dict[TaskId, int] = {}
+    by_task: dict[TaskId, list[int]] = {}
     for reported in sums.values():
         for task, offset_sum in reported.items():
-            greatest[task] = max(greatest.get(task, 0), offset_sum)
+            by_task.setdefault(task, []).append(offset_sum)
+    greatest = {task: max(0, *offset_sums) for task, offset_sums in by_task.items()}
     changelogs = find_changelogs(
         generation.group,
         generation.source_topics,
@@ -98,14 +100,21 @@ def gather_inputs(
     unknown += _without_state(generation, bounds)
     limit = parameters.value("acceptable.recovery.lag")
     for task, bound in bounds.items():
-        by_client = [reported.get(task, 0) for reported in sums.values()]
         if bound is None:
             unknown.append(f"task {task}: its changelogs' end offsets around the rebalance")
-        elif not _settled(by_client, bound, limit):
+        elif not _settled(by_task.get(task, ()), len(sums), bound, limit):
             unknown.append(
                 f"task {task}: its end offset sum when the leader decided, "
                 f"between {bound.low} and {bound.high}"
             )
+    # Whoever reported nothing of a task lags by all there is.
+    nothing = {
+        task: bound.high if bound else greatest.get(task, 0) for task, bound in bounds.items()
+    }
+    previous = {
+        process: generation.previous_active(client)
+        for process, client in generation.clients.items()
+    }
     scenario = {
         "name": f"{generation.group}/{generation.generation}",
         "assignor": RECOMMENDED,
@@ -119,20 +128,20 @@ def gather_inputs(
             }
             for task in tasks
         },
+        "greatest_lags": {str(task): lag for task, lag in nothing.items()},
         "clients": {
             str(process): {
                 "capacity": client.capacity,
                 "tags": dict(sorted(clients[process].tags.items())),
-                "previous_active": _names(generation.previous_active(client)),
+                "previous_active": _names(previous[process]),
                 "previous_standby": _names(
-                    {t for t, s in sums[process].items() if s != LATEST_OFFSET}
-                    - generation.previous_active(client)
+                    {t for t, s in sums[process].items() if s != LATEST_OFFSET} - previous[process]
                 ),
                 "lags": {
-                    str(task): task_lag(
-                        sums[process].get(task, 0), bound.high if bound else greatest.get(task, 0)
-                    )
-                    for task, bound in bounds.items()
+                    str(task): lag
+                    for task, offset_sum in sorted(sums[process].items())
+                    if task in nothing
+                    and (lag := task_lag(offset_sum, nothing[task])) != nothing[task]
                 },
             }
             for process, client in generation.clients.items()
@@ -168,13 +177,16 @@ def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
     )
 
 
-def _settled(offset_sums: list[int], bound: EndOffsetSum, limit: int) -> bool:
+def _settled(reported: Iterable[int], clients: int, bound: EndOffsetSum, limit: int) -> bool:
     """Tell whether any end offset sum within the bound leads to the same decision.
 
-    Between clients only the order of their sums matters, and that doesn't depend on the end. The
+    ``reported`` are the offset sums of those of so many ``clients`` that have any. Between clients only the order of their sums matters, and that doesn't depend on the end. The
     end decides who is caught up; where all clients stand alike, it decides nothing. A sum beyond
     the end, of a recreated changelog, counts as nothing restored.
     """
+    offset_sums = [*reported]
+    if len(offset_sums) < clients:
+        offset_sums.append(0)
     if bound.low == bound.high or len(set(offset_sums)) == 1:
         return True
     placed = [s for s in offset_sums if s not in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM)]

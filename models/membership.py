@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,14 +40,14 @@ class Membership:
     rebalance_timeout_ms: int | None = None
 
 
-def classic_membership(
-    metadata: GroupMetadata, on_error: Callable[[DecodeError], None]
-) -> Membership:
+def classic_membership(metadata: GroupMetadata) -> tuple[Membership, tuple[DecodeError, ...]]:
     """Tell the members of a group on the classic protocol.
 
-    ``on_error`` is told of each member whose assignment can't be read; the others stay.
+    And what is wrong with each assignment that can't be read; the others stay.
     """
-    members, owners = [], {}
+    members: list[Member] = []
+    owners: dict[TopicPartition, Member] = {}
+    errors: list[DecodeError] = []
     for _, read in sorted(metadata.by_id().items()):
         member = Member(read.member_id, read.client_id, read.client_host)
         members.append(member)
@@ -56,11 +56,11 @@ def classic_membership(
         try:
             partitions = decode_assignment(read.assignment).partitions
         except DecodeError as error:
-            on_error(error)
+            errors.append(error)
             continue
         owners.update(dict.fromkeys(partitions, member))
     topics = frozenset(partition.topic for partition in owners)
-    return Membership(
+    membership = Membership(
         group_type(metadata),
         metadata.generation,
         tuple(members),
@@ -68,6 +68,7 @@ def classic_membership(
         topics,
         longest_timeout(read.rebalance_timeout_ms for read in metadata.members),
     )
+    return membership, tuple(errors)
 
 
 def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:

@@ -8,14 +8,13 @@ from where they were published.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.recommendation import movement_fields
 
 SCHEMA = 1
 LEADER, RECOMMENDED = "leader", "recommended"
@@ -71,37 +70,38 @@ class MovementLog:
             or plan not in (LEADER, RECOMMENDED)
         ):
             raise CaughtupError("bad_movement", "not an event of a movement")
-        TaskId.parse(event["task"])
-        ProcessId.parse(event["to"])
-        self._plan(event["group"], plan).take(dict(event))
+        ids = {
+            "task": str(TaskId.parse(event["task"])),
+            "to": str(ProcessId.parse(event["to"])),
+        }
+        self._plan(event["group"], plan).take({**event, **ids})
 
-    def advance(self, decided: DecidedGeneration, at_ms: int) -> list[Event]:
+    def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[Event]:
         """Give what a decided generation means for the movements of its application.
 
         ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
+        Others may have their turn between two events.
         """
         record = decided.record
         if record is None:
-            return []
-        events: list[Event] = []
-        if decided.exact.decision is not None and decided.exact.plans:
-            planned = [movement_fields(m) for m in decided.exact.decision.movements]
-            events += self._advance(LEADER, decided, record, planned, at_ms)
-        events += self._advance(RECOMMENDED, decided, record, record["movements"], at_ms)
-        return events
+            return
+        held = _Held(decided)
+        if decided.leader_movements is not None:
+            yield from self._advance(LEADER, held, record, decided.leader_movements, at_ms)
+        yield from self._advance(RECOMMENDED, held, record, record["movements"], at_ms)
 
-    def close(self, applications: Container[str], at_ms: int) -> list[Event]:
+    def close(self, applications: Container[str], at_ms: int) -> Iterator[Event]:
         """Drop what is on its way for applications that are gone, and forget them.
 
         Not while the log of the groups is still read: applications go and come back in it.
         """
-        events: list[Event] = []
+        why = {"event": "dropped", "at_ms": at_ms, "why": "the application is gone"}
         for group, plan in sorted(self._plans):
             if group not in applications:
-                known = self._plans.pop((group, plan))
-                why = {"event": "dropped", "at_ms": at_ms, "why": "the application is gone"}
-                events += [{**known.open[key], **why} for key in sorted(known.open)]
-        return events
+                known = self._plans[group, plan]
+                for key in sorted(known.open):
+                    yield {**known.open.pop(key), **why}
+                del self._plans[group, plan]
 
     def on_their_way(self, group: str, plan: str) -> list[Mapping[str, Any]]:
         """Give the last event of each movement that is neither promoted nor dropped, sorted."""
@@ -114,9 +114,9 @@ class MovementLog:
     def _advance(
         self,
         name: str,
-        decided: DecidedGeneration,
+        held: _Held,
         record: Mapping[str, Any],
-        movements: list[dict[str, Any]],
+        movements: Iterable[Mapping[str, Any]],
         at_ms: int,
     ) -> Iterator[Event]:
         plan = self._plan(record["group"], name)
@@ -124,7 +124,6 @@ class MovementLog:
             plan.decision_id = record["decision_id"]
             plan.closed.clear()
         now = {MovementKey(m["task"], m["to"]): m for m in movements}
-        held = _Held(decided)
 
         def event(what: str, movement: Mapping[str, Any], **more: str) -> Event:
             told = {
@@ -172,23 +171,25 @@ class _Held:
     """Who was given what by a generation's leader."""
 
     def __init__(self, decided: DecidedGeneration) -> None:
-        self._clients = decided.generation.clients
-        self._active = {p: client.active() for p, client in self._clients.items()}
-        self._standby = {p: client.standby() for p, client in self._clients.items()}
+        self._active: set[tuple[str, str]] = set()
+        self._standby: set[tuple[str, str]] = set()
+        self._processes: set[str] = set()
+        for process, client in decided.generation.clients.items():
+            to = str(process)
+            self._processes.add(to)
+            self._active.update((str(task), to) for task in client.active())
+            self._standby.update((str(task), to) for task in client.standby())
 
     def has_arrived(self, key: MovementKey, kind: str) -> bool:
         """Tell whether the task is where the movement was to bring it."""
-        task, process = TaskId.parse(key.task), ProcessId.parse(key.to)
-        at = self._standby if kind == "standby" else self._active
-        return task in at.get(process, ())
+        return key in (self._standby if kind == "standby" else self._active)
 
     def holds(self, key: MovementKey) -> bool:
         """Tell whether the destination has any copy of the task."""
-        task, process = TaskId.parse(key.task), ProcessId.parse(key.to)
-        return task in self._active.get(process, ()) or task in self._standby.get(process, ())
+        return key in self._active or key in self._standby
 
     def why_not(self, key: MovementKey) -> str:
         """Say why a movement was dropped."""
-        if ProcessId.parse(key.to) not in self._clients:
+        if key.to not in self._processes:
             return "the process it was to move to is gone"
         return "it is no longer planned"

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignors.catch_up import RUNNING, is_caught_up
+from caughtup.models.assignors.scenario_lags import greatest_lags
+from caughtup.models.caught_up_copies import acceptable_recovery_lag
 from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.task_positions import CopyKey, TaskPosition
-
-_DEFAULT_LAG = Configs().acceptable_recovery_lag
-#: A copy that may take its task over, by process and task as their ids' text.
-CaughtUpCopy = tuple[str, str]
 
 
 def project(
@@ -35,26 +32,37 @@ def project(
     if running.keys() != scenario["tasks"].keys():
         return None
     acceptable = acceptable_recovery_lag(scenario)
+    before = greatest_lags(scenario)
+    greatest = {task: _lag(lag, None, acceptable, is_active=False) for task, lag in before.items()}
+    reported: dict[str, dict[TaskId, TaskPosition]] = {}
+    for (process_id, task), position in positions.items():
+        if position.at_ms >= generation.as_of_ms:
+            reported.setdefault(process_id, {})[task] = position
     clients: dict[str, Any] = {}
     for process, client in generation.clients.items():
-        then = scenario["clients"].get(str(process))
+        name = str(process)
+        then = scenario["clients"].get(name)
         if then is None:
             return None
         active, standby = client.active(), client.standby()
+        own = {TaskId.parse(text): lag for text, lag in then["lags"].items()}
+        news = reported.get(name, {})
         lags = {}
-        for text, lag in then["lags"].items():
-            task = TaskId.parse(text)
-            position = positions.get(CopyKey(str(process), task))
-            if position is not None and position.at_ms < generation.as_of_ms:
-                position = None
-            lags[text] = _lag(lag, position, acceptable, is_active=task in active)
-        clients[str(process)] = {
+        for task in sorted({*own, *news, *active}):
+            text = str(task)
+            lag = own.get(task, before.get(text))
+            if lag is None:
+                continue  # without state
+            lag = _lag(lag, news.get(task), acceptable, is_active=task in active)
+            if lag != greatest.get(text):
+                lags[text] = lag
+        clients[name] = {
             **then,
             "previous_active": [str(task) for task in sorted(active)],
             "previous_standby": [str(task) for task in sorted(standby)],
             "lags": lags,
         }
-    return {**scenario, "clients": clients}
+    return {**scenario, **({"greatest_lags": greatest} if greatest else {}), "clients": clients}
 
 
 def _lag(then: int, position: TaskPosition | None, acceptable: int, *, is_active: bool) -> int:
@@ -67,20 +75,3 @@ def _lag(then: int, position: TaskPosition | None, acceptable: int, *, is_active
         return RUNNING
     # Who ran it until this rebalance has all of it.
     return 0 if then == RUNNING else then
-
-
-def acceptable_recovery_lag(scenario: Mapping[str, Any]) -> int:
-    """Give the lag at which a copy counts as caught up, in offsets."""
-    lag: int = scenario["config"].get("acceptable.recovery.lag", _DEFAULT_LAG)
-    return lag
-
-
-def caught_up_copies(scenario: Mapping[str, Any]) -> frozenset[CaughtUpCopy]:
-    """Name the copies that aren't running and are caught up."""
-    acceptable = acceptable_recovery_lag(scenario)
-    return frozenset(
-        (process, task)
-        for process, client in scenario["clients"].items()
-        for task, lag in client["lags"].items()
-        if lag not in (RUNNING, UNKNOWN) and is_caught_up(lag, acceptable)
-    )

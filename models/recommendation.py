@@ -111,9 +111,10 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
         given, leader = record["inputs"], record["leader"]
         assignor = leader["assignor"]
         projected = given.get("projected", False) is True
-        # From a projected scenario, and for a follower, nobody can tell what the leader decided.
+        # From a projected scenario, from one that isn't whole, and for a follower, nobody can tell
+        # what the leader decided.
         decision = None
-        if assignor == ASSIGNOR and not projected:
+        if assignor == ASSIGNOR and not projected and not record.get("left_out"):
             decision = decide(replace(parse_scenario(given["scenario"]), assignor=KAFKAS))
         inputs = GenerationInputs(
             scenario=given["scenario"],

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from caughtup.models.assignors.catch_up import is_caught_up
+from caughtup.models.assignors.scenario_lags import lag_of
 from caughtup.models.trend import median
 
 #: The change that a group's first known generation stands for, since what was before isn't known.
@@ -89,12 +90,12 @@ def observed_rate(generations: Sequence[RecordedGeneration]) -> float | None:
 def _gained(before: RecordedGeneration, after: RecordedGeneration) -> Iterator[int]:
     """Give the offsets by which each copy that is still behind has come further."""
     acceptable = after.scenario["config"]["acceptable.recovery.lag"]
-    for process, client in sorted(after.scenario["clients"].items()):
+    for process in sorted(after.scenario["clients"]):
         earlier, later = (one.offset_sums.get(process, {}) for one in (before, after))
-        for task in sorted(before.held(process) & client["lags"].keys() & later.keys()):
+        for task in sorted(before.held(process) & later.keys()):
             gained = later[task] - max(earlier.get(task, 0), 0)
-            lag = client["lags"][task]
-            if lag > 0 and not is_caught_up(lag, acceptable) and gained > 0:
+            lag = lag_of(after.scenario, process, task)
+            if lag is not None and lag > 0 and not is_caught_up(lag, acceptable) and gained > 0:
                 yield gained
 
 

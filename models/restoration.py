@@ -138,5 +138,6 @@ def copies_by_thread(generation: StreamsGeneration) -> list[list[CopyKey]]:
     for member in generation.members():
         if member.assignment is not None:
             tasks = dict.fromkeys((*member.assignment.active, *sorted(member.assignment.standby)))
-            threads.append([CopyKey(str(member.process), task) for task in tasks])
+            process = str(member.process)
+            threads.append([CopyKey(process, task) for task in tasks])
     return threads

@@ -10,10 +10,9 @@ from typing import Any
 from caughtup.models.applications import Applications
 from caughtup.models.assessment import Assessments
 from caughtup.models.catch_up_rates import CatchUpRates
+from caughtup.models.classic_groups import ReadGroup, read_classic_groups
 from caughtup.models.copy_watch import CopyWatch
-from caughtup.models.deciding import DueGeneration, decide_generation
 from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.errors import DecodeError
 from caughtup.models.faults import Faults, Isolation
 from caughtup.models.group_partitions import GroupPartitions
 from caughtup.models.group_table import GroupTable
@@ -26,9 +25,11 @@ from caughtup.models.pipeline_progress import PipelineProgress
 from caughtup.models.reassignment import ReassignmentTracker
 from caughtup.models.reassignment_watch import ReassignmentWatch
 from caughtup.models.refused_records import RefusedRecords
-from caughtup.models.task_positions import CopyKey, TaskPositions
+from caughtup.models.set_aside import SetAsideRecords
+from caughtup.models.task_positions import TaskPositions
 from caughtup.models.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.topic_names import TopicNames, TopicReaders
+from caughtup.models.undecided import UndecidedGeneration, decide_if_due
 from caughtup.models.wire.batch import Batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import RecordType
@@ -66,36 +67,46 @@ class ClusterState:
         self.partition_movements = PartitionMovements()
         self.counts = ReaderCounts()
         self.refused = RefusedRecords()
+        self.set_aside = SetAsideRecords()
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
         self.rates = CatchUpRates()
         self.pipeline = PipelineProgress()
         self.topics = TopicNames()
-        self.groups = GroupTable(self.topics.names, self.ends.partition_counts, self._unreadable)
+        self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
         self.applications = Applications(parameters, self.faults)
         self.assessments = Assessments()
         self.watches: dict[str, CopyWatch] = {}
         self._readers = TopicReaders()
 
-    def _unreadable(self, error: DecodeError) -> None:
-        self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
+    def apply_batch(
+        self, batch: Batch, seen_ms: int, read: Mapping[str, ReadGroup] | None = None
+    ) -> None:
+        """Take what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
 
-    def apply_batch(self, batch: Batch, seen_ms: int) -> None:
-        """Take what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read."""
+        ``read`` are its classic groups, if another thread has read them already.
+        """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
         self._apply_commits(batch.commits, seen_ms)
-        for group, metadata in sorted(batch.groups.items()):
+        for group, found in (read_classic_groups(batch.groups) if read is None else read).items():
             with self._isolated(group, seen_ms):
-                self.groups.apply_classic(group, metadata)
-                self.applications.apply_generation(group, metadata, seen_ms)
+                self._apply_classic(group, found, seen_ms)
         for consumer_key, consumer_record in batch.consumer_group_records.items():
             with self._isolated(consumer_key.group, seen_ms):
                 self.groups.apply_consumer(consumer_key, consumer_record)
         for streams_key, streams_record in batch.streams_group_records.items():
             with self._isolated(streams_key.group, seen_ms):
                 self.groups.apply_streams(streams_key, streams_record)
+
+    def _apply_classic(self, group: str, found: ReadGroup, seen_ms: int) -> None:
+        if isinstance(found, Exception):
+            raise found
+        self.groups.apply_classic(group, found and found.membership)
+        self.applications.apply_generation(group, found and found.generation, seen_ms)
+        for error in found.errors if found else ():
+            self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
 
     def _isolated(self, group: str, now_ms: int) -> Isolation:
         """Have a group whose records can't be applied forgotten, but for what it committed."""
@@ -141,20 +152,24 @@ class ClusterState:
             if self.topics.learn(topic, topic_id):
                 self.groups.forget_owners()
 
-    def due(self, now_ms: int) -> Iterator[DueGeneration]:
-        """Give every decision that is due, each once the one before it is settled."""
-        for due in self.applications.due(self.ends, self.commits, self.positions, now_ms):
-            watch = self.watches.get(due.generation.group)
+    def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
+        """Give every generation that may be due, each once the one before it is settled.
+
+        Whether it is, ``decide_if_due`` tells, on any thread.
+        """
+        for undecided in self.applications.due(self.ends, self.commits, self.positions, now_ms):
+            watch = self.watches.get(undecided.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
             rates = None if watch is None else watch.rates
-            yield replace(due, worthwhile_at_ms=at_ms, rates=rates)
+            yield replace(undecided, worthwhile_at_ms=at_ms, rates=rates)
 
     def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
         """Decide all that is due, here and now, and yield the records of it."""
-        for due in self.due(now_ms):
-            record, generation = None, due.generation
+        for undecided in self.due(now_ms):
+            record, generation = None, undecided.generation
             with self.applications.deciding(generation.group, now_ms, generation):
-                record = self.applications.settle(decide_generation(self.cluster, due, now_ms))
+                decided = decide_if_due(self.cluster, undecided, now_ms)
+                record = None if decided is None else self.applications.settle(decided)
             if record is not None:
                 yield record
 
@@ -233,10 +248,10 @@ class ClusterState:
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.pop(group, None)):
             yield from self.watch_copies(group, now_ms)
 
-    def watch_copies(self, group: str, now_ms: int) -> Iterator[CopyKey]:
-        """Work out anew how the copies of a Streams application fare, giving each when it is done.
+    def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
+        """Work out anew how the copies of a Streams application fare.
 
-        The caller may let others have their turn between two. Any other group has none.
+        In steps, between which others may have their turn. Any other group has none.
         """
         brokers = group in self.groups.streams  # who assigns its tasks, as in task_rows
         application = None if brokers else self.applications.get(group)
@@ -288,5 +303,4 @@ class ClusterState:
                 if (known := commits.get(partition)) is not None
             )
 
-        trusted = decided.exact.decision if decided.exact.result == "match" else None
-        return task_table(decided.generation, decided.inputs, trusted, positions, processed_since)
+        return task_table(decided.copies, positions, processed_since)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignors.decision import Decision
-from caughtup.models.groups import StreamsClient, StreamsGeneration
+from caughtup.models.groups import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.inputs import GenerationInputs
 from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
@@ -40,38 +40,52 @@ class TaskCopy:
     changelogs: Mapping[str, int] = field(default_factory=dict)
 
 
-def task_table(
-    generation: StreamsGeneration,
-    inputs: GenerationInputs,
-    decision: Decision | None,
-    positions: Mapping[CopyKey, TaskPosition],
-    processed_since: Callable[[TaskId], bool],
-) -> list[TaskCopy]:
-    """List every copy, ordered by task and client.
+def given_copies(
+    generation: StreamsGeneration, inputs: GenerationInputs, decision: Decision | None
+) -> tuple[TaskCopy, ...]:
+    """List every copy as it was when the generation began, ordered by task and client.
 
     ``decision`` tells warm-ups among the standbys; None when it isn't known to be the leader's.
-    ``positions`` are what the application reported of itself; those from before this generation
-    are passed over. ``processed_since(task)`` tells whether the task's input was committed after
-    this generation began, which only a running active does.
     """
     copies: list[tuple[TaskId, int, TaskCopy]] = []
     for place, (process, client) in enumerate(generation.clients.items()):
         warmups = decision.clients[process].warmup if decision else ()
-        active, standby = client.active(), client.standby()
-        for task in active | standby | client.offset_sums.keys():
+        active, standby, sums = client.active(), client.standby(), client.offset_sums
+        name = str(process), client.name
+        for task in active | standby | sums.keys():
             if task in active:
-                runs = _had_nothing_to_restore(client, task, inputs) or processed_since(task)
+                runs = _had_nothing_to_restore(sums, task, inputs)
                 role = "active" if runs else "restoring"
             elif task in standby:
                 role = "warmup" if task in warmups else "standby"
             else:
                 role = "none"
-            copy = _copy(generation, inputs, client, task, role)
-            position = positions.get(CopyKey(copy.process, task))
-            if position is not None and position.at_ms >= generation.as_of_ms:
-                copy = _measured(copy, position)
+            copy = _copy(generation, inputs, name, sums.get(task, 0), task, role)
             copies.append((task, place, copy))
-    return [copy for _, _, copy in sorted(copies, key=lambda entry: entry[:2])]
+    return tuple(copy for _, _, copy in sorted(copies, key=lambda entry: entry[:2]))
+
+
+def task_table(
+    copies: Iterable[TaskCopy],
+    positions: Mapping[CopyKey, TaskPosition],
+    processed_since: Callable[[TaskId], bool],
+) -> list[TaskCopy]:
+    """List every copy as it is now, of those that a generation gave (``given_copies``).
+
+    ``positions`` are what the application reported of itself; those from before the generation
+    are passed over. ``processed_since(task)`` tells whether the task's input was committed after
+    the generation began, which only a running active does.
+    """
+    table = []
+    for copy in copies:
+        if copy.role == "restoring" and processed_since(copy.task):
+            copy = replace(copy, role="active", lag=None, provenance="running", end_offset_sum=None)
+        if positions:
+            position = positions.get(CopyKey(copy.process, copy.task))
+            if position is not None and position.at_ms >= (copy.as_of_ms or 0):
+                copy = _measured(copy, position)
+        table.append(copy)
+    return table
 
 
 def brokers_task_table(
@@ -124,22 +138,25 @@ def _measured(copy: TaskCopy, position: TaskPosition) -> TaskCopy:
     )
 
 
-def _had_nothing_to_restore(client: StreamsClient, task: TaskId, inputs: GenerationInputs) -> bool:
+def _had_nothing_to_restore(
+    sums: Mapping[TaskId, int], task: TaskId, inputs: GenerationInputs
+) -> bool:
     """Tell whether a client could run a task at once: it ran it, or had all of its state."""
     if task not in inputs.ends:
         return True
-    offset_sum, bound = client.offset_sums.get(task, 0), inputs.ends[task]
+    offset_sum, bound = sums.get(task, 0), inputs.ends[task]
     return offset_sum == LATEST_OFFSET or (bound is not None and offset_sum == bound.high)
 
 
 def _copy(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
-    client: StreamsClient,
+    name: tuple[str, str],
+    offset_sum: int,
     task: TaskId,
     role: str,
 ) -> TaskCopy:
-    offset_sum = client.offset_sums.get(task, 0)
+    """Describe a copy of the process and client in ``name``."""
     lag = end_sum = None
     if role == "active":
         provenance = "running"
@@ -152,8 +169,8 @@ def _copy(
     return TaskCopy(
         generation=generation.generation,
         task=task,
-        process=str(client.process),
-        client_id=client.name,
+        process=name[0],
+        client_id=name[1],
         role=role,
         lag=lag,
         provenance=provenance,

@@ -56,11 +56,12 @@ class WarmupTable:
         generation: StreamsGeneration,
         rows: Sequence[TaskCopy],
         ends: Mapping[TaskId, EndOffsetSum | None],
-    ) -> None:
+    ) -> Iterator[None]:
         """Take a decided generation, or the newest one again when the roles of copies changed.
 
         ``rows``: its task table; ``ends``: the end offset sums it was decided with
         (``GenerationInputs.ends``). What members reported is an observation of that moment.
+        In steps, between which the caller may let others have their turn.
         """
         self._generation = generation
         is_new = self._take((generation.generation, generation.as_of_ms), rows)
@@ -70,13 +71,16 @@ class WarmupTable:
             for copy, blockers in waiting_standbys(generation, restoring).items()
             if copy in self._roles
         }
+        yield
         self._threads = copies_by_thread(generation)
+        yield
         if not is_new:
             return
-        clients = {str(process): client for process, client in generation.clients.items()}
+        sums = {str(process): client.offset_sums for process, client in generation.clients.items()}
         for copy in self._roles:
+            yield
             end = ends.get(copy.task)
-            offset_sum = clients[copy.process].offset_sums.get(copy.task, 0)
+            offset_sum = sums[copy.process].get(copy.task, 0)
             if end is None or offset_sum == UNKNOWN_OFFSET_SUM:
                 continue
             self.observe_end(copy.task, generation.as_of_ms, end)

@@ -1,13 +1,14 @@
-// What the service could not work out or would not take: failures by group, refused records by topic.
+// What the service could not work out, take or write: failures by group, records by topic.
 
 import { h, head } from "./dom.js";
 import { ago, count } from "./format.js";
 
-/** Describe what failed and what was refused; nothing where all is well. */
+/** Describe what failed, was refused or not written; nothing where all is well. */
 export function faults(state, nowMs) {
   const failed = state.faults ?? [];
   const refused = state.refused ?? [];
-  return failed.length + refused.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
+  const aside = state.set_aside ?? [];
+  return failed.length + refused.length + aside.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
     h("h2", { id: "faults" }, "Left out"),
     failed.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
       head(["Failed", "Part"], ["Times"]),
@@ -18,6 +19,11 @@ export function faults(state, nowMs) {
       head(["Refused on", "Key"], ["Records"]),
       h("tbody", null, refused.map((each) => rows(
         `refused ${each.topic}`, each.topic, each.key, count(each.times),
+        `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))),
+    aside.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+      head(["Not written", "Topic"], ["Records"]),
+      h("tbody", null, aside.map((each) => rows(
+        `aside ${each.topic} ${each.key}`, each.key, each.topic, count(each.times),
         `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))));
 }
 

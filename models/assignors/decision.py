@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -92,6 +92,11 @@ class Decision:
     def movements(self) -> tuple[Movement, ...]:
         """What has to move, in TaskId order, and why."""
         return self.explain()
+
+    def explained(self) -> Decision:
+        """Return the decision with its movements told, and without what they are told from."""
+        movements = self.movements
+        return replace(self, explain=lambda: movements)
 
     def to_dict(self) -> dict[str, Any]:
         """Write the decision as ``caughtup assign`` prints it, but for the scenario's name."""

@@ -60,7 +60,8 @@ class Scenario:
 def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
-    Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
+    A client whose ``lags`` don't have a task lags by what ``greatest_lags`` has for it. Raises
+    ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
     ``unknown_config``, ``unknown_task``, ``duplicate`` (one id twice in one place, maybe in two
     spellings) or ``no_clients``. That two clients say they ran a task, or one that it ran it and
     stood by for it, is refused by Kafka's assignors as little as here.
@@ -76,8 +77,12 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     by_process = _ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
     if not by_process:
         raise ScenarioError("no_clients", "clients: there must be at least one")
+    greatest = _lags(
+        fields.mapping(root.get("greatest_lags", {}), "greatest_lags"), "greatest_lags", known
+    )
+    wanted = tuple(task for task in stateful if task not in greatest)
     clients = tuple(
-        _client(process_id, value, stateful, known)
+        _client(process_id, value, greatest, wanted, known)
         for process_id, value in sorted(by_process.items())
     )
     placement = read_placement(root, configs, tasks)
@@ -109,18 +114,24 @@ def _kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskI
 def _client(
     process_id: ProcessId,
     value: object,
-    stateful: tuple[TaskId, ...],
+    greatest: Mapping[TaskId, int],
+    wanted: tuple[TaskId, ...],
     known: Mapping[str, TaskId],
 ) -> Client:
+    """Read a client, whose own lags have the ``wanted`` tasks at least."""
     place = f"clients.{process_id}"
     client = fields.mapping(value, place)
     capacity = fields.required(client, "capacity", place)
+    own = _lags(fields.required_mapping(client, "lags", place), f"{place}.lags", known)
+    for task in wanted:
+        if task not in own:
+            raise ScenarioError("missing_field", f"{place}.lags.{task}: is missing")
     return Client(
         process_id=process_id,
         capacity=fields.integer(capacity, f"{place}.capacity", 1, _INT_MAX),
         previous_active=_previous(client, "previous_active", place, known),
         previous_standby=_previous(client, "previous_standby", place, known),
-        lags=_lags(fields.required_mapping(client, "lags", place), place, stateful, known),
+        lags={**greatest, **own},
         tags={
             key: fields.string(value, f"{place}.tags.{key:.80}")
             for key, value in fields.mapping(client.get("tags", {}), f"{place}.tags").items()
@@ -147,28 +158,20 @@ def _previous(
 
 
 def _lags(
-    given: Mapping[str, Any],
-    place: str,
-    stateful: tuple[TaskId, ...],
-    known: Mapping[str, TaskId],
+    given: Mapping[str, Any], place: str, known: Mapping[str, TaskId]
 ) -> Mapping[TaskId, int]:
     lags: dict[TaskId, int] = {}
     for text, lag in given.items():
         task = known.get(text)
         if task is None:
-            task = fields.parse(TaskId.parse, text, f"{place}.lags")
+            task = fields.parse(TaskId.parse, text, place)
             if str(task) not in known:
-                raise ScenarioError("unknown_task", f"{place}.lags: {task} is not among the tasks")
+                raise ScenarioError("unknown_task", f"{place}: {task} is not among the tasks")
         if task in lags:
-            raise ScenarioError("duplicate", f"{place}.lags: {task} is given twice")
+            raise ScenarioError("duplicate", f"{place}: {task} is given twice")
         if type(lag) is not int or not _LEAST_LAG <= lag <= _LONG_MAX or lag == _NO_LAG:
-            raise ScenarioError(
-                "bad_field", f"{place}.lags.{text}: is not an offset count, -2 or -3"
-            )
+            raise ScenarioError("bad_field", f"{place}.{text}: is not an offset count, -2 or -3")
         lags[task] = lag
-    for task in stateful:
-        if task not in lags:
-            raise ScenarioError("missing_field", f"{place}.lags.{task}: is missing")
     return lags
 
 

@@ -146,7 +146,8 @@ def read_recommendation_record(
     if "left_out" in found:
         return group, found
     try:
-        parse_scenario(found["inputs"]["scenario"])
+        if record.left_out is ABSENT:
+            parse_scenario(found["inputs"]["scenario"])
     except CaughtupError as error:
         raise RefusedError(BAD_TYPE, f"inputs.scenario: {error.message}") from None
     return group, found

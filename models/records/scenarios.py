@@ -36,7 +36,7 @@ class ScenarioTask(Part):
 class ScenarioClient(Part):
     """A process: its threads, what it had, and its lags in offsets, -2 running, -3 unknown.
 
-    What an application tells leaves out the tasks of which it lags by as much as anybody.
+    They leave out the tasks of which it lags by as much as anybody.
     """
 
     capacity: Int

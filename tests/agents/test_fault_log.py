@@ -1,4 +1,4 @@
-"""The log tells of each kind of failure and of refused record once a minute."""
+"""The log tells of each kind of failure and of record refused or set aside once a minute."""
 
 from __future__ import annotations
 
@@ -59,3 +59,19 @@ def test_a_clock_that_goes_back_silences_nobody(
     clock[0] -= 3_600_000
     state.refused.refuse("caughtup-lag", b"k", "bad_json", "no JSON", clock[0])
     assert len(caplog.records) == 2
+
+
+def test_records_that_are_set_aside_are_a_line_a_minute_for_each_topic_and_reason(
+    clock: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    state = ClusterState("cluster-1", {})
+    FaultLog().attach(state)
+    with caplog.at_level(logging.WARNING):
+        for number in range(1_000):
+            group = f"group-{number}".encode()
+            state.set_aside.add("caughtup-movements", group, "too_large", "9 bytes", clock[0])
+        state.set_aside.add("caughtup-lag", b"group-0", "too_large", "9 bytes", clock[0])
+    assert [record.getMessage() for record in caplog.records] == [
+        f"set aside a record for {topic}, key 'group-0': too_large: 9 bytes"
+        for topic in ("caughtup-movements", "caughtup-lag")
+    ]

@@ -208,3 +208,11 @@ def test_key_types_that_kafka_does_not_know_are_one_series_however_many_there_ar
     series = scrape(state)
     assert series["caughtup_offsets_records_total"] == {("1",): 1, ("other",): 500}
     assert series["caughtup_offsets_records_skipped_total"] == {("other",): 500}
+
+
+def test_records_that_were_set_aside_are_counted_by_topic_and_reason() -> None:
+    state = cluster_state()
+    for group in (b"orders", b"others"):
+        state.set_aside.add("caughtup-movements", group, "too_large", "9 bytes", NOW_MS)
+    counted = scrape(state)["caughtup_records_set_aside_total"]
+    assert counted == {("caughtup-movements", "too_large"): 2}

@@ -256,3 +256,19 @@ def test_a_clock_behind_the_records_gives_no_negative_age() -> None:
 
 def test_a_group_of_a_hostile_name_keeps_it(page: dict[str, Any]) -> None:
     assert HOSTILE in {group["group"] for group in page["groups"]}
+
+
+def test_what_was_set_aside_is_told_of_its_group_and_of_all() -> None:
+    state = everything()
+    state.set_aside.add("caughtup-movements", GROUP.encode(), "too_large", "9 bytes", NOW_MS)
+    page = shown(state)
+    (application,) = page["applications"]
+    told = {
+        "topic": "caughtup-movements",
+        "key": GROUP,
+        "reason": "too_large",
+        "message": "9 bytes",
+        "times": 1,
+        "at_ms": NOW_MS,
+    }
+    assert application["set_aside"] == page["set_aside"] == [told]

@@ -17,7 +17,7 @@ from caughtup.agents.health import Health
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.recommend import Wakeup, recommend, summary
 from caughtup.agents.signing import Signer
-from caughtup.models.application import TELLING_MS
+from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
     GROUP,
     START_MS,

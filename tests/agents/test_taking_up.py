@@ -26,8 +26,8 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
     state = cluster_state()
     take_published(state, GROUP.encode(), json.dumps(record).encode())
     read_records(state, generation(7, *WARMING))
-    assert state.applications.awaited() == []
     assert list(state.decide(START_MS)) == []
+    assert state.applications.awaited() == []
 
 
 @pytest.mark.parametrize(

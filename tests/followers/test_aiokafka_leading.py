@@ -206,7 +206,8 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, Heard(NONE)))
-    inputs = GenerationInputs({}, {}, (), (), (), "settings")
+    nothing: dict[str, Any] = {"config": {}, "tasks": {}, "clients": {}}
+    inputs = GenerationInputs(nothing, {}, (), (), (), "settings")
     waiting = DueGeneration(seen, inputs, untold=True)
     assert decide_generation("cluster", waiting, NOW_MS).premature
     assert not decide_generation("cluster", replace(waiting, untold=False), NOW_MS).premature

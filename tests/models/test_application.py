@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.application import GENERATIONS_KEPT, PATIENCE_MS, Application
+from caughtup.models.application import GENERATIONS_KEPT, Application
 from caughtup.models.state import ClusterState
+from caughtup.models.undecided import PATIENCE_MS
 from tests.support.streams import (
     ENDS,
     GROUP,
@@ -48,7 +49,10 @@ def test_generations_that_come_quickly_are_each_decided_in_their_order() -> None
     assert state.applications.awaited() == []
     assert application(state).exact_counts == {"match": 3}
     assert [past.generation for past in application(state).history] == [1, 2, 3]
-    assert application(state).rebalances == application(state).published == 3
+    assert application(state).rebalances == 3
+    assert application(state).published == 0  # none of them is on the topic yet
+    state.applications.count_published(GROUP)
+    assert application(state).published == 1
 
 
 def test_a_decision_waits_for_end_offsets_listed_after_the_rebalance() -> None:

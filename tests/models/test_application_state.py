@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.application import TELLING_MS
 from caughtup.models.application_state import read_application_state
 from caughtup.models.deciding import DecidedGeneration
 from caughtup.models.errors import ScenarioError
@@ -18,6 +17,7 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.recommendation import read_recommendation
 from caughtup.models.state import ClusterState
 from caughtup.models.task_ends import EndOffsetSum
+from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
     GROUP,
     RUNNING,

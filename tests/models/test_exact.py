@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.application import TELLING_MS
 from caughtup.models.exact import ASSIGNOR, ExactResult
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
     CHANGELOG,
     ENDS,

@@ -43,13 +43,15 @@ def told_of(group: str = GROUP) -> ClusterState:
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
     apply_rates(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
     tell(state, told_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
+    state.set_aside.add("caughtup-movements", group.encode(), "too_large", "", START_MS)
     assert names(state) == {GROUP, group}
     return state
 
 
 def names(state: ClusterState) -> set[str]:
     told = state.applications.told_of()
-    return {*told, *state.positions.groups(), *state.rates.groups()}
+    aside = {one.key for one in state.set_aside.newest()}
+    return {*told, *state.positions.groups(), *state.rates.groups(), *aside}
 
 
 def test_a_group_that_never_was_is_forgotten_and_its_recommendation_withdrawn() -> None:

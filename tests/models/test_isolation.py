@@ -8,7 +8,7 @@ import pytest
 
 from caughtup.models import reassignment_watch
 from caughtup.models import state as state_module
-from caughtup.models.application import Application
+from caughtup.models.applications import Applications
 from caughtup.models.assessment import Assessments
 from caughtup.models.commit_history import CommitHistory
 from caughtup.models.copy_watch import CopyWatch
@@ -207,7 +207,7 @@ def test_copies_that_cannot_be_judged_are_not_watched(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "at"), [(Application, "due", 0), (state_module, "decide_generation", 1)]
+    ("owner", "name", "at"), [(Applications, "_undecided", 1), (state_module, "decide_if_due", 1)]
 )
 def test_a_decision_that_fails_is_gone_without_and_the_next_generation_is_decided(
     monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int
@@ -237,7 +237,7 @@ def test_a_decision_that_fails_takes_the_one_before_it_down(
     for group in (BAD, GOOD):
         read(state, generation(2, *HANDING_OVER, group=group, at_ms=START_MS + 1))
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, state_module, "decide_generation", 1)
+        breaks_for_bad(patch, state_module, "decide_if_due", 1)
         list(state.decide(START_MS + 20_000))
     assert state.applications[BAD].decided is None
     assert state.applications[GOOD].decided is not None
@@ -251,11 +251,11 @@ def test_movements_that_cannot_be_told_cost_their_own_group_alone(
     list(state.decide(START_MS + 1_000))
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, MovementLog, "advance", 1)
-        events = state.applications.movement_events(NOW_MS)
+        events = list(state.applications.movement_events(NOW_MS))
     assert events
     assert {event["group"] for event in events} == {GOOD}
     assert faults(state) == {("movements", BAD): "BreaksError"}
-    assert state.applications.movement_events(NOW_MS) == []
+    assert list(state.applications.movement_events(NOW_MS)) == []
 
 
 def test_a_movement_that_cannot_be_assessed_has_no_verdict_and_the_others_have(

@@ -126,12 +126,12 @@ def test_what_was_on_its_way_for_an_application_that_is_gone_is_dropped_once() -
     state = started()
     events(state, 1, *WARMING)
     read(state, group_tombstone())
-    dropped = state.applications.movement_events(START_MS + 30_000)
+    dropped = list(state.applications.movement_events(START_MS + 30_000))
     assert {(e["event"], e["plan"], e["why"]) for e in dropped} == {
         ("dropped", LEADER, "the application is gone"),
         ("dropped", RECOMMENDED, "the application is gone"),
     }
-    assert state.applications.movement_events(START_MS + 30_001) == []
+    assert list(state.applications.movement_events(START_MS + 30_001)) == []
 
 
 def test_an_application_that_goes_and_comes_back_in_the_past_loses_no_movement() -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.ids import TaskId
-from caughtup.models.projection import caught_up_copies, project
+from caughtup.models.projection import project
 from caughtup.models.state import ClusterState
 from caughtup.models.task_positions import CopyKey, TaskPosition
 from tests.support.streams import (
@@ -58,8 +60,8 @@ def test_everybody_comes_back_with_what_the_generation_gave_and_the_lags_of_then
     assert scenario is not None
     assert scenario["clients"][A]["previous_active"] == ["0_0", "0_1"]
     assert scenario["clients"][B]["previous_standby"] == ["0_1"]
-    assert scenario["clients"][B]["lags"] == {"0_0": 50_000, "0_1": 50_000}
-    assert caught_up_copies(scenario) == frozenset()
+    assert [lag_of(scenario, B, task) for task in ("0_0", "0_1")] == [50_000, 50_000]
+    assert caught_up_copies(scenario) == CaughtUpCopies()
 
 
 def test_what_was_reported_since_takes_the_place_of_the_lag_of_then() -> None:
@@ -68,7 +70,7 @@ def test_what_was_reported_since_takes_the_place_of_the_lag_of_then() -> None:
     scenario = projected(state)
     assert scenario is not None
     assert scenario["clients"][B]["lags"]["0_1"] == 70
-    assert caught_up_copies(scenario) == {(B, "0_1")}
+    assert caught_up_copies(scenario).copies == {(B, "0_1")}
 
 
 def test_a_report_from_before_the_generation_counts_no_more() -> None:
@@ -76,7 +78,7 @@ def test_a_report_from_before_the_generation_counts_no_more() -> None:
     report(state, B, 70, at_ms=START_MS - 1)
     scenario = projected(state)
     assert scenario is not None
-    assert scenario["clients"][B]["lags"]["0_1"] == 50_000
+    assert lag_of(scenario, B, "0_1") == 50_000
 
 
 def test_an_active_runs_unless_it_says_that_it_restores() -> None:
@@ -110,7 +112,6 @@ def test_a_copy_that_catches_up_makes_a_new_recommendation_once() -> None:
     report(state, B, 10, at_ms=LATER_MS + 1)
     assert list(state.decide(LATER_MS)) == []
     assert state.applications[GROUP].rebalances == 1
-    assert state.applications[GROUP].published == 2
 
 
 def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
@@ -128,4 +129,4 @@ def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
 @pytest.mark.parametrize("lag", [-2, -3])
 def test_neither_a_running_copy_nor_one_of_unknown_lag_is_caught_up_and_waiting(lag: int) -> None:
     scenario = {"config": {}, "clients": {A: {"lags": {"0_0": lag}}}}
-    assert caught_up_copies(scenario) == frozenset()
+    assert caught_up_copies(scenario) == CaughtUpCopies()

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.application import TELLING_MS
 from caughtup.models.assignors import decide
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.recommendation import decision_id, read_recommendation
+from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
     ENDS,
     GROUP,

@@ -14,6 +14,7 @@ from caughtup.agents.health import Health
 from caughtup.agents.metrics import StateCollector
 from caughtup.agents.partition_series import LABELS
 from caughtup.agents.reassignment_metrics import LABELS as MOVEMENT_LABELS
+from caughtup.agents.task_series import LABELS as TASK_LABELS
 from caughtup.models.state import ClusterState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,7 @@ def exposed_metrics() -> dict[str, tuple[str, ...]]:
     return (
         LABELS
         | MOVEMENT_LABELS
+        | TASK_LABELS
         | {
             family.name + ("_total" if family.type == "counter" else ""): tuple(family._labelnames)
             for family in collector.collect()

@@ -244,6 +244,25 @@ async def test_what_is_wrong_with_own_topics_is_told_beside_what_is_served(page:
         assert page.errors == []
 
 
+async def test_records_that_no_broker_takes_are_told_with_their_group_and_why(page: Page) -> None:
+    aside = {
+        "topic": "caughtup-movements",
+        "key": MARKUP,
+        "reason": "too_large",
+        "message": "9000 bytes: [Error 10] MessageSizeTooLargeError",
+        "times": 3,
+        "at_ms": now_ms() - 120_000,
+    }
+    async with serving(state(set_aside=[aside])) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('Not written')")
+        text = await page.evaluate(TEXT)
+        for part in ("caughtup-movements", MARKUP, "too_large: 9000 bytes", "2 min"):
+            assert part in text
+        assert await page.evaluate("document.title") != "owned"
+        assert page.errors == []
+
+
 async def test_a_state_of_another_schema_is_refused(page: Page) -> None:
     async with serving({**state(), "schema": 2}) as server:
         await page.open(server.url)

@@ -69,7 +69,7 @@ def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     known_ends(state)
     read(state, generation(7, *WARMING))
     (recommended,) = state.decide(START_MS + 20_000)
-    return dict(recommended), state.applications.movement_events(START_MS + 20_001)
+    return dict(recommended), list(state.applications.movement_events(START_MS + 20_001))
 
 
 def partition_events() -> list[dict[str, Any]]:

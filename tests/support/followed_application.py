@@ -57,7 +57,7 @@ class Service:
         decided = self.state.applications[GROUP].decided
         assert decided is not None
         rows = self.state.task_rows(GROUP)
-        self.table.take_generation(decided.generation, rows, decided.inputs.ends)
+        list(self.table.take_generation(decided.generation, rows, decided.inputs.ends))
         self.probing.take(decided.generation, rows, self.limit, self.table.warmup_roles)
 
     def see(self, offset_sum: int, second: float, copy: CopyKey = WARMUP) -> bool:

@@ -62,7 +62,9 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     known_ends(state)
     read(state, generation(number, *WARMING))
     (record,) = state.decide(START_MS + 20_000)
-    return json.loads(json.dumps(record)), state.applications.movement_events(START_MS + 20_001)
+    return json.loads(json.dumps(record)), list(
+        state.applications.movement_events(START_MS + 20_001)
+    )
 
 
 def own_records() -> list[OwnRecord]:

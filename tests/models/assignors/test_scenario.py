@@ -71,6 +71,10 @@ def changed(path: str, value: object) -> dict[str, Any]:
         (f"clients/{ONE}/lags/0_0", -1, "bad_field", "lags.0_0: is not an offset count, -2 or -3"),
         (f"clients/{ONE}/lags/0_0", 1 << 63, "bad_field", "lags.0_0: is not an offset count"),
         (f"clients/{ONE}/lags/0_0", "7", "bad_field", "lags.0_0: is not an offset count"),
+        ("greatest_lags", [], "bad_field", "greatest_lags: is not an object"),
+        ("greatest_lags", {"0_0": -1}, "bad_field", "greatest_lags.0_0: is not an offset count"),
+        ("greatest_lags", {"9_9": 7}, "unknown_task", "greatest_lags: 9_9 is not among the tasks"),
+        ("greatest_lags", {"0_0": 7, "00_0": 7}, "duplicate", "greatest_lags: 0_0 is given twice"),
         (f"clients/{ONE}/lags/9_9", 7, "unknown_task", "lags: 9_9 is not among the tasks"),
         (f"clients/{ONE}/lags/00_0", 7, "duplicate", "lags: 0_0 is given twice"),
         (
@@ -185,3 +189,20 @@ def test_any_json_in_any_field_is_read_or_refused(path: str, value: object) -> N
 def test_any_json_at_all_is_refused(value: Any) -> None:
     with pytest.raises(ScenarioError):
         parse_scenario(value)
+
+
+def test_a_client_that_does_not_say_its_lag_has_the_greatest() -> None:
+    scenario = described(
+        client(active=("0_0",)), client({"0_0": 7, "0_1": 3}), stateful=("0_0", "0_1")
+    )
+    short = copy.deepcopy(scenario)
+    short["greatest_lags"] = {"0_0": 7, "0_1": 100_000}
+    for one in short["clients"].values():
+        one["lags"] = {
+            task: lag for task, lag in one["lags"].items() if lag != short["greatest_lags"][task]
+        }
+    assert sum(len(one["lags"]) for one in short["clients"].values()) == 2
+    assert parse_scenario(short) == parse_scenario(scenario)
+    del short["greatest_lags"]["0_1"]
+    with pytest.raises(ScenarioError, match=r"lags.0_1: is missing"):
+        parse_scenario(short)

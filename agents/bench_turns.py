@@ -1,0 +1,77 @@
+"""How long the turns of an event loop are: the CPU time of its thread in each callback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from asyncio import events
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+#: What is around every coroutine of a service or an agent.
+_WRAPPERS = frozenset({"Service._execute_task", "Agent._execute_actor"})
+
+
+class Turn(NamedTuple):
+    """A callback that the loop ran, and for how much CPU time of its own thread."""
+
+    seconds: float
+    what: str
+
+
+class LoopTurns:
+    """Measures the turns of the loop in whose thread it is entered, for as long as it is.
+
+    ``longest`` is the longest since the last ``reset``, ``seconds`` what all took together. What
+    other threads compute meanwhile doesn't count, though they share the interpreter's lock.
+    """
+
+    def __init__(self) -> None:
+        self.longest = Turn(0.0, "")
+        self.seconds = 0.0
+        self._run = events.Handle._run
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.longest, self.seconds = Turn(0.0, ""), 0.0
+
+    def __enter__(self) -> Self:
+        loop_thread = threading.get_ident()
+        run = self._run
+
+        def timed(handle: events.Handle) -> None:
+            if threading.get_ident() != loop_thread:
+                run(handle)
+                return
+            before = time.thread_time()
+            run(handle)
+            took = time.thread_time() - before
+            self.seconds += took
+            if took > self.longest.seconds:
+                self.longest = Turn(took, _name(handle))
+
+        events.Handle._run = timed  # type: ignore[method-assign]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        events.Handle._run = self._run  # type: ignore[method-assign]
+
+
+def _name(handle: events.Handle) -> str:
+    """Name what a handle ran: a function, or a task's coroutines down to where it waits now."""
+    callback = handle._callback
+    owner = getattr(callback, "__self__", None)
+    if not isinstance(owner, asyncio.Task):
+        return str(getattr(callback, "__qualname__", callback))
+    names: list[str] = []
+    inner: Any = owner.get_coro()
+    while (code := getattr(inner, "cr_code", None)) is not None:
+        names.append(code.co_qualname)
+        inner = inner.cr_await
+    return " › ".join(name for name in names if name not in _WRAPPERS) or names[0]

@@ -1,0 +1,69 @@
+"""Records of ours that no broker takes: set aside by topic and key, so that the others go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+#: Keys kept with what was set aside of them, the newest; the counts have them all.
+KEYS_KEPT = 200
+#: Characters kept of a key and of a message.
+_CHARACTERS = 200
+
+
+class SetAside(NamedTuple):
+    """A key whose newest record was set aside: how many in a row, why, and when last (ms).
+
+    ``key`` is a group, or a partition in movement. ``reason`` is a code: ``too_large`` …
+    """
+
+    topic: str
+    key: str
+    reason: str
+    message: str
+    times: int
+    at_ms: int
+
+
+class SetAsideRecords:
+    """Counts what was set aside. ``on_set_aside`` is told of each."""
+
+    def __init__(self, on_set_aside: Callable[[SetAside], None] | None = None) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.on_set_aside = on_set_aside
+        self._kept: dict[tuple[str, str], SetAside] = {}
+
+    def add(self, topic: str, key: bytes, reason: str, message: str, now_ms: int) -> None:
+        """Count a record as set aside at a moment (ms)."""
+        self.counts[topic, reason] += 1
+        of = topic, _text(key)
+        before = self._kept.pop(of, None)  # the newest goes to the end
+        times = 1 if before is None else before.times + 1
+        kept = self._kept[of] = SetAside(*of, reason, message[:_CHARACTERS], times, now_ms)
+        if len(self._kept) > KEYS_KEPT:
+            del self._kept[next(iter(self._kept))]
+        if self.on_set_aside is not None:
+            self.on_set_aside(kept)
+
+    def written(self, topic: str, key: bytes) -> None:
+        """Forget what was set aside of a key: a newer record of it is on the topic."""
+        if self._kept:
+            self._kept.pop((topic, _text(key)), None)
+
+    def forget(self, key: str) -> None:
+        """Forget what was set aside of a key that is gone."""
+        for aside in self.of(key):
+            del self._kept[aside.topic, aside.key]
+
+    def of(self, key: str) -> list[SetAside]:
+        """List what is set aside of a key, by topic."""
+        return sorted(one for one in self._kept.values() if one.key == key[:_CHARACTERS])
+
+    def newest(self) -> list[SetAside]:
+        """List what is kept, the newest first."""
+        return list(reversed(self._kept.values()))
+
+
+def _text(key: bytes) -> str:
+    return key.decode(errors="backslashreplace")[:_CHARACTERS]
