@@ -70,12 +70,7 @@ OWN_TOPICS = (
         {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
     ),
     OwnTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
-    OwnTopic(
-        RECOMMENDATIONS,
-        "compact",
-        # As it is sent, by gzip: followers in Python read no other codec.
-        {"max.message.bytes": str(MAX_RECORD_BYTES), "compression.type": "producer"},
-    ),
+    OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
     OwnTopic(MOVEMENTS, "delete"),
     # The one that is large: nobody has to read much of it at once.
     OwnTopic(LAG, "compact", compression="lz4"),
