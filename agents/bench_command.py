@@ -24,6 +24,7 @@ from caughtup.agents.bench_movement import movement
 from caughtup.agents.bench_offsets import offsets
 from caughtup.agents.bench_reassignments import reassignments
 from caughtup.agents.bench_replay import replay
+from caughtup.agents.bench_restart import restart
 from caughtup.agents.bench_scrape import scrape
 from caughtup.agents.bench_stalls import churn, stalls
 from caughtup.agents.errors import UserError
@@ -53,6 +54,7 @@ for command in (
     history,
     loop,
     replay,
+    restart,
     scrape,
     stalls,
 ):

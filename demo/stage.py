@@ -161,7 +161,7 @@ class Stage(ClosedOnExit):
 
     def _is_ready(self) -> bool:
         try:
-            return self._get("ready") == "ready\n"
+            return self._get("ready").startswith("ready\n")
         except urllib.error.URLError:
             return False
 
