@@ -65,11 +65,18 @@ def reassignments(
             for record in records:
                 partition = apply_record(state, record.key, record.value)
                 if partition is not None and health.standby is None:
-                    for told in state.partition_movements.look(state.reassignments, partition):
-                        outbox.put(
-                            movements, encode_partition(partition), msgspec.json.encode(told)
-                        )
+                    for key, value in movement_records(state, partition):
+                        outbox.put(movements, key, value)
             await outbox.flush()
+
+
+def movement_records(state: ClusterState, partition: TopicPartition) -> list[tuple[bytes, bytes]]:
+    """Make the records of what has become of a partition's movement; none where that fails."""
+    with state.faults.isolated("movements", str(partition), now_ms()):
+        key, movements = encode_partition(partition), state.partition_movements
+        events = movements.look(state.reassignments, partition)
+        return [(key, msgspec.json.encode(event)) for event in events]
+    return []
 
 
 class ReassignmentsProbe(Service):

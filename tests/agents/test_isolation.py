@@ -14,11 +14,13 @@ from caughtup.agents.group_labels import GroupLabels
 from caughtup.agents.health import Health
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.page_state import page_steps
+from caughtup.agents.reassignments import movement_records
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag import LONG_MAX, EndOffsets
+from caughtup.models.partition_movements import PartitionMovements
 from caughtup.models.state import ClusterState
-from tests.support.reassigning import DEAD, SEEN_MS, reassigning
+from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
 from tests.support.scraping import scrape, text
 from tests.support.states import assess
 from tests.support.streams import (
@@ -201,6 +203,24 @@ def test_the_lags_of_a_group_add_up_to_no_more_than_an_offset(state: ClusterStat
     read(state, *(commit(number, 0, topic="huge", group="far") for number in range(3)))
     (row,) = [row for row in page(state)["groups"] if row["group"] == "far"]
     assert row["lag"] == LONG_MAX
+
+
+def test_a_movement_that_cannot_be_told_costs_its_own_partition_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = reassigning()
+    works = PartitionMovements.look
+
+    def breaks(self: PartitionMovements, tracker: Any, partition: TopicPartition) -> Any:
+        if partition == DEAD:
+            raise BreaksError
+        return works(self, tracker, partition)
+
+    monkeypatch.setattr(PartitionMovements, "look", breaks)
+    assert movement_records(state, DEAD) == []
+    ((key, value),) = movement_records(state, FINE)
+    assert (key, json.loads(value)["event"]) == (b"fine-0", "planned")
+    assert faults(state) == {("movements", str(DEAD), "BreaksError")}
 
 
 class Written(Producer):
