@@ -43,7 +43,7 @@ _BEAT_SECONDS = 1.0
 _RETRY_SECONDS = 0.5
 #: A join that takes longer than this waits for other members.
 _WAITS_SECONDS = 0.2
-_LEAVE_SECONDS = 2.0
+_LEAVE_SECONDS = 1.0
 _FAILURES = (KafkaError, OSError, TimeoutError)
 
 

@@ -1,8 +1,8 @@
 """One set of connection properties, for each of the clients we use.
 
-Operators write librdkafka's names under ``[kafka]``; aiokafka and Faust get theirs derived here,
-Spark in pipelines/kafka_options.py, so that TLS and SASL are configured once. Who can honour what
-is decided in models/kafka_security.py.
+Operators write librdkafka's names under ``[kafka]``; aiokafka's are derived here, Spark's
+in pipelines/kafka_options.py, so that TLS and SASL are configured once. Who can honour what is
+decided in models/kafka_security.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import faust
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
@@ -67,24 +65,6 @@ def aiokafka_config(settings: Settings) -> dict[str, Any]:
         config["sasl_plain_username"] = login.username
         config["sasl_plain_password"] = login.password
     return config
-
-
-def faust_credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """Give Faust's broker credentials; None for a plaintext listener. Raises UserError."""
-    require_honoured(settings.kafka, (Client.AIOKAFKA,))
-    protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
-    context = _ssl_context(settings.kafka) if protocol.endswith("SSL") else None
-    if login is None:
-        return faust.SSLCredentials(context) if context else None
-    credentials = faust.SASLCredentials(
-        username=login.username,
-        password=login.password,
-        mechanism=login.mechanism,
-        ssl_context=context,
-    )
-    if context is None:
-        credentials.protocol = faust.types.auth.AuthProtocol.SASL_PLAINTEXT
-    return credentials
 
 
 @contextmanager

@@ -1,8 +1,7 @@
-"""A channel between services and agents that loses nothing when Kafka rebalances.
+"""A channel between services and agents that loses nothing, and that flows from the start.
 
-Faust empties the queues of its own channels with every rebalance of the worker's consumer group,
-and puts wait while one goes on. That is right for records of topics, which come again; what we
-have read of ``__consumer_offsets`` doesn't.
+Faust's own channels flow while its consumer has partitions, and are emptied when they are dealt
+anew. That is right for records that come again; what we have read doesn't, and nothing is dealt.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ PROBE = "lag"
 _TURN_SECONDS = 0.005
 _PAUSE_SECONDS = 0.045
 _RETRY_SECONDS = 2.0
-_FLUSH_SECONDS = 5.0
+_FLUSH_SECONDS = 2.0
 
 _encode = msgspec.json.encode
 

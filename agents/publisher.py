@@ -37,7 +37,7 @@ _CONFIG: dict[str, Any] = {
 }
 _POLL_SECONDS = 0.2
 _PAUSE_SECONDS = 0.05
-FLUSH_SECONDS = 4.0
+FLUSH_SECONDS = 2.0
 
 Acknowledged = asyncio.Future[None]
 Headers = Mapping[str, bytes] | None
@@ -69,8 +69,8 @@ class Publisher(Service):
         self._thread.start()
 
     async def on_stop(self) -> None:
-        """Send what is on its way, for a few seconds at most."""
-        await self.flush()
+        """Give up what is on its way still: whoever wants it sent has waited for it."""
+        self._producer.purge()
         self._stopped_polling.set()
         await asyncio.to_thread(self._thread.join)
 

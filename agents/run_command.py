@@ -85,7 +85,7 @@ def prepare(settings: Settings) -> ClusterState:
 
 
 def require_permissions(admin: AdminClient, settings: Settings) -> None:
-    """Raise UserError for what is refused: Faust and aiokafka would wait for it without a word."""
+    """Raise UserError for what is refused: clients would ask for it for ever."""
     for wanted in requirements(settings):
         try:
             refused = missing(admin, settings, wanted)

@@ -12,7 +12,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import OWN_TOPICS, OwnTopic, topic_name
 
 _TIMEOUT_SECONDS = 10.0
-_POLICY, _RETENTION = "cleanup.policy", "retention.ms"
+_POLICY, _RETENTION, _COMPRESSION = "cleanup.policy", "retention.ms", "compression.type"
 _LARGEST, _CLOCK, _YOUNG = "max.message.bytes", "message.timestamp.type", "min.compaction.lag.ms"
 #: What a broker allows unless it is told otherwise.
 _DEFAULT_LARGEST = 1_048_588
@@ -106,11 +106,13 @@ def problems_of(own: OwnTopic, partitions: int, configs: Mapping[str, str]) -> d
         value = _number(configs.get(name, wanted))
         if value is not None and value < int(wanted):
             found[name] = f"{name} is {value}, less than {wanted}: {why}"
-    clock = own.config.get(_CLOCK)
-    if clock is not None and configs.get(_CLOCK, clock) != clock:
-        found[_CLOCK] = (
-            f"{_CLOCK} is {configs[_CLOCK]}, not {clock}: applications' clocks may be wrong"
-        )
+    expected = {_COMPRESSION: own.compression, **own.config}
+    for name, wanted, why in (
+        (_CLOCK, "LogAppendTime", "whoever writes may have a wrong clock"),
+        (_COMPRESSION, "uncompressed", "a small batch may become a large one for who reads it"),
+    ):
+        if expected.get(name) == wanted != configs.get(name, wanted):
+            found[name] = f"{name} is {configs[name]}, not {wanted}: {why}"
     return found
 
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import faust
 import pytest
 import trustme
 from aiokafka import AIOKafkaConsumer
@@ -23,12 +22,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from faust.types.auth import AuthProtocol, SASLMechanism
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka_config import (
     aiokafka_config,
-    faust_credentials,
     rdkafka_config,
 )
 from caughtup.agents.settings import Settings
@@ -66,7 +63,6 @@ def test_a_plaintext_listener_needs_nothing() -> None:
         "client_id": "caughtup",
         "security_protocol": "PLAINTEXT",
     }
-    assert faust_credentials(plain) is None
 
 
 def test_librdkafka_gets_the_operators_properties_and_then_the_callers() -> None:
@@ -87,20 +83,12 @@ async def test_scram_credentials_reach_every_client_in_its_own_names() -> None:
         SCRAM["sasl.password"],
     )
     await AIOKafkaConsumer(**config).stop()  # it takes them; a wrong name would be refused
-    credentials = faust_credentials(settings(**SCRAM))
-    assert isinstance(credentials, faust.SASLCredentials)
-    assert credentials.protocol == AuthProtocol.SASL_PLAINTEXT
-    assert credentials.mechanism == SASLMechanism.SCRAM_SHA_512
-    assert (credentials.username, credentials.password) == ("us", SCRAM["sasl.password"])
 
 
 def test_the_authority_reaches_every_client(tls: dict[str, Any], authority: trustme.CA) -> None:
     context = aiokafka_config(settings(**tls))["ssl_context"]
     assert len(context.get_ca_certs()) == 1
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
-    credentials = faust_credentials(settings(**tls))
-    assert isinstance(credentials, faust.SSLCredentials)
-    assert len(credentials.context.get_ca_certs()) == 1
     AdminClient(rdkafka_config(settings(**tls), **{"bootstrap.servers": ""}))
 
 
@@ -109,10 +97,6 @@ def test_sasl_over_tls_has_both(tls: dict[str, Any]) -> None:
     config = aiokafka_config(both)
     assert config["security_protocol"] == "SASL_SSL"
     assert isinstance(config["ssl_context"], ssl.SSLContext)
-    credentials = faust_credentials(both)
-    assert isinstance(credentials, faust.SASLCredentials)
-    assert credentials.protocol == AuthProtocol.SASL_SSL
-    assert credentials.ssl_context is not None
 
 
 def test_a_client_certificate_is_loaded(tls: dict[str, Any], tmp_path: Path) -> None:
@@ -260,8 +244,7 @@ def test_cipher_suites_are_limited_as_asked(tls: dict[str, Any]) -> None:
 def test_what_cannot_work_is_refused_in_one_line_by_its_name(
     kafka: dict[str, Any], words: str
 ) -> None:
-    for configure in (aiokafka_config, faust_credentials):
-        with pytest.raises(UserError) as failure:
-            configure(settings(**kafka))
-        assert failure.value.message.startswith(words)
-        assert "\n" not in failure.value.message
+    with pytest.raises(UserError) as failure:
+        aiokafka_config(settings(**kafka))
+    assert failure.value.message.startswith(words)
+    assert "\n" not in failure.value.message

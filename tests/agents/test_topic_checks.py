@@ -27,7 +27,8 @@ DEFAULTS = {
 
 
 def as_made(own: OwnTopic) -> dict[str, str]:
-    return {**DEFAULTS, "cleanup.policy": own.cleanup, **own.config}
+    made = {"cleanup.policy": own.cleanup, "compression.type": own.compression, **own.config}
+    return DEFAULTS | made
 
 
 @pytest.mark.parametrize("own", OWN_TOPICS, ids=lambda own: own.name)
@@ -51,6 +52,7 @@ def test_a_topic_as_the_service_makes_it_is_fine(own: OwnTopic) -> None:
             "message.timestamp.type",
             "is CreateTime, not LogAppendTime",
         ),
+        (END_OFFSETS, {"compression.type": "zstd"}, "compression.type", "not uncompressed"),
         (END_OFFSETS, {"min.compaction.lag.ms": "0"}, "min.compaction.lag.ms", "a restart"),
     ],
 )

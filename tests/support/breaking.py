@@ -19,10 +19,13 @@ from mode import Service
 from caughtup.agents import offset_log, run_command, supervisor
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.cli import main
+from caughtup.agents.election import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader
+from caughtup.agents.own_records import OwnTopicsReader
 from caughtup.agents.reassignments import ReassignmentsProbe
+from caughtup.agents.topic_keeper import TopicKeeper
 
 TASKS: dict[str, tuple[type[Service], str]] = {
     "the reader of offsets": (OffsetsReader, "_run"),
@@ -31,6 +34,9 @@ TASKS: dict[str, tuple[type[Service], str]] = {
     "the assessor of groups": (Assessor, "_run"),
     "the assessor of movements": (Assessor, "_run_movements"),
     "the lag topic": (LagTopic, "_run"),
+    "the election": (Election, "_run"),
+    "the reader of own topics": (OwnTopicsReader, "_run"),
+    "the keeper of own topics": (TopicKeeper, "_run"),
 }
 AGENTS = (
     "offsets",
