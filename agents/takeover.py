@@ -8,7 +8,7 @@ from collections import deque
 
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.taking_up import take_movement, take_published
+from caughtup.agents.taking_up import take_movement, take_published_aside
 from caughtup.agents.topic_log import read_own
 from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
 from caughtup.models.state import ClusterState
@@ -33,7 +33,7 @@ async def take_over(settings: Settings, state: ClusterState) -> None:
     for topic, records in ((RECOMMENDATIONS, published), (MOVEMENTS, movements)):
         for key, value in records:
             if topic == RECOMMENDATIONS:
-                take_published(state, key, value)
+                await take_published_aside(state, key, value)
             else:
                 take_movement(state, key, value)
             if time.monotonic() - turn > _TURN_SECONDS:

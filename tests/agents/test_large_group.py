@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from caughtup.agents import recommend
+from caughtup.agents import recommender
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.metrics import exposition
 from caughtup.agents.offsets import Changes
 from caughtup.agents.page_state import page_steps
-from caughtup.agents.recommend import Recommender
+from caughtup.agents.recommender import Recommender
 from caughtup.agents.signing import Signer
 from caughtup.agents.streaming import done_in_turns, in_turns
 from caughtup.agents.taking_up import take_movement, take_published
@@ -45,9 +45,6 @@ class Topic:
     def __init__(self, name: str) -> None:
         self.name = name
         self.log: list[tuple[bytes, bytes]] = []
-
-    def get_topic_name(self) -> str:
-        return self.name
 
     async def send(
         self, *, key: bytes, value: bytes, headers: Mapping[str, bytes] | None
@@ -190,7 +187,7 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
     watch(deciding, "read_recommendation")
     watch(deciding, "project")
     watch(deciding, "given_copies")
-    watch(recommend, "encode")
+    watch(recommender, "encode")
     await story(FEW)
     assert len(threads) == 10
     assert all(threading.get_ident() not in used for used in threads.values())

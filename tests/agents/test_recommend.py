@@ -15,7 +15,9 @@ from faust.app.base import BootStrategy
 
 from caughtup.agents.health import Health
 from caughtup.agents.kept_channel import kept_channel
-from caughtup.agents.recommend import Wakeup, recommend, summary
+from caughtup.agents.recommend import Wakeup, recommend
+from caughtup.agents.recommendation_records import MAX_BYTES
+from caughtup.agents.recommender import summary
 from caughtup.agents.signing import Signer
 from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
@@ -83,7 +85,8 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
     app = _App("recommends", datadir=tmp_path, web_enabled=False)
     state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
     older, newer = record_of(*WARMING), {**record_of(*WARMING), "generation": 8}
-    for group, record in ((GROUP, older), (GROUP, newer), ("gone", older)):
+    endless = {**older, "cluster": "c" * MAX_BYTES}
+    for group, record in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
         state.applications.apply_published(group, record)
     recommendations, movements = Topic(), Topic()
     signer = Signer(None, state.cluster)
@@ -106,5 +109,6 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
         ]
         assert recommendations.taken.empty()
         assert movements.taken.empty()
+        assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
     finally:
         await app.stop()

@@ -249,7 +249,7 @@ async def test_records_that_no_broker_takes_are_told_with_their_group_and_why(pa
         "topic": "caughtup-movements",
         "key": MARKUP,
         "reason": "too_large",
-        "message": "9000 bytes: [Error 10] MessageSizeTooLargeError",
+        "message": "9000 bytes: Broker: Message size too large",
         "times": 3,
         "at_ms": now_ms() - 120_000,
     }
