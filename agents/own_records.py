@@ -17,6 +17,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.own_log import OwnLog, OwnRecord, Poll
+from caughtup.agents.pulses import OWN_TOPICS
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import topic_name
 from caughtup.models.records.decoding import BAD_COMPRESSION
@@ -83,7 +84,9 @@ class OwnTopicsReader(Service):
                 if not self._to_open and not own_log.unread:
                     self.caught_up.set()
                 await in_thread(own_log.hold, self._full())
+                self._health.pulses.beat(OWN_TOPICS)
         finally:
+            self._health.pulses.rest(OWN_TOPICS)
             await in_thread(own_log.close)
             thread.shutdown(wait=False)
 

@@ -14,6 +14,7 @@ from mode import Service
 
 from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
+from caughtup.agents.pulses import PUBLISHER
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import MAX_RECORD_BYTES, topic_name
 
@@ -120,6 +121,8 @@ class Publisher(Service):
     def _poll(self) -> None:
         while not self._stopped_polling.is_set():
             self._producer.poll(_POLL_SECONDS)
+            self._health.pulses.beat(PUBLISHER)
+        self._health.pulses.rest(PUBLISHER)
 
 
 class OwnTopicWriter:

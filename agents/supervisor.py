@@ -26,15 +26,20 @@ from mode.supervisors import OneForOneSupervisor
 from mode.types import ServiceT
 
 from caughtup.agents.health import Health
-from caughtup.agents.pulses import EVENT_LOOP, OFFSETS
+from caughtup.agents.pulses import EVENT_LOOP, OFFSETS, OWN_TOPICS, PUBLISHER
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TICK_SECONDS = 0.25
 #: What a process has for ending by itself, before it is ended.
 END_SECONDS = 8.0
-#: How long a part may stand still before it is taken for broken. A call of the reader's to its
+#: How long a part may stand still before it is taken for broken. A call of a reader's to its
 #: brokers takes up to ten seconds, and it makes some of them in a row.
-PATIENCE_SECONDS: Mapping[str, float] = {EVENT_LOOP: 30.0, OFFSETS: 120.0}
+PATIENCE_SECONDS: Mapping[str, float] = {
+    EVENT_LOOP: 30.0,
+    OFFSETS: 120.0,
+    OWN_TOPICS: 120.0,
+    PUBLISHER: 30.0,
+}
 
 
 class Supervisor:

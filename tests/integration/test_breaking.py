@@ -128,6 +128,18 @@ def test_reading_offsets_that_gets_nowhere_ends_the_process(broken: Broken) -> N
     check_broken(broken, "the reader of __consumer_offsets has stood still for 2 s")
 
 
+@pytest.mark.thorough
+@breaks(breaking.OWN_HANGING)
+def test_reading_own_topics_that_gets_nowhere_ends_the_process(broken: Broken) -> None:
+    check_broken(broken, "the reader of own topics has stood still for 2 s")
+
+
+@pytest.mark.thorough
+@breaks(breaking.ANSWERING)
+def test_a_publisher_that_no_longer_hears_of_its_records_ends_the_process(broken: Broken) -> None:
+    check_broken(broken, "the publisher has stood still for 2 s")
+
+
 @breaks(breaking.STOPPING)
 def test_a_broken_service_that_cannot_stop_is_not_ready_shows_nothing_and_is_ended(
     broken: Broken, cluster: EmbeddedCluster, make_topic: MakeTopic

@@ -16,14 +16,17 @@ from typing import Any, NoReturn
 import faust
 from mode import Service
 
-from caughtup.agents import offset_log, run_command, supervisor
+from caughtup.agents import offset_log, own_log, run_command, supervisor
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.cli import main
 from caughtup.agents.election import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe
+from caughtup.agents.forgetting import Forgetter
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader
 from caughtup.agents.own_records import OwnTopicsReader
+from caughtup.agents.publisher import Publisher
+from caughtup.agents.pulses import PUBLISHER
 from caughtup.agents.reassignments import ReassignmentsProbe
 from caughtup.agents.topic_keeper import TopicKeeper
 
@@ -34,9 +37,10 @@ TASKS: dict[str, tuple[type[Service], str]] = {
     "the assessor of groups": (Assessor, "_run"),
     "the assessor of movements": (Assessor, "_run_movements"),
     "the lag topic": (LagTopic, "_run"),
-    "the election": (Election, "_run"),
     "the reader of own topics": (OwnTopicsReader, "_run"),
-    "the keeper of own topics": (TopicKeeper, "_run"),
+    "the election": (Election, "_run"),
+    "the keeper of topics": (TopicKeeper, "_run"),
+    "the forgetter": (Forgetter, "_run"),
 }
 AGENTS = (
     "offsets",
@@ -52,6 +56,8 @@ LOOP = "the event loop hangs"
 READING = "reading offsets raises"
 HANGING = "reading offsets hangs"
 STANDING = "reading offsets stands still"
+OWN_HANGING = "reading own topics hangs"
+ANSWERING = "the publisher's thread ends"
 STOPPING = "stopping hangs"
 STOPPING_HARD = "stopping blocks the event loop"
 LEAVING = "a thread never returns"
@@ -78,6 +84,13 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
         _beside_the_service(trigger, lambda: time.sleep(_FOR_EVER))
     elif part in (READING, HANGING, STANDING):
         _break_polls(part, trigger)
+    elif part == OWN_HANGING:
+        poll = own_log.OwnLog.poll
+        own_log.OwnLog.poll = lambda *args: (
+            time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
+        )
+    elif part == ANSWERING:
+        _end_thread(trigger)
     elif part == STOPPING:
         OffsetsReader.on_stop = lambda _: asyncio.sleep(_FOR_EVER)  # type: ignore[assignment]
         _beside_the_service(trigger, lambda: _break(part))
@@ -92,7 +105,7 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
         run_command.prepare = lambda _: print(part, flush=True) or time.sleep(_FOR_EVER)
     else:
         raise SystemExit(f"no such part: {part}")
-    if part in (LOOP, HANGING, STANDING):
+    if part in (LOOP, HANGING, STANDING, OWN_HANGING, ANSWERING):
         patience = dict.fromkeys(supervisor.PATIENCE_SECONDS, PATIENCE_SECONDS)
         supervisor.Supervisor.__init__.__defaults__ = (patience,)
     main(arguments)
@@ -146,6 +159,21 @@ def _beside_the_service(trigger: Path, act: Callable[[], object]) -> None:
         return made
 
     run_command.create_app = wired
+
+
+def _end_thread(trigger: Path) -> None:
+    poll = Publisher._poll
+
+    def ends(self: Publisher) -> None:
+        thread = threading.Thread(target=poll, args=(self,), daemon=True)
+        thread.start()
+        while not trigger.exists():
+            time.sleep(0.05)
+        self._stopped_polling.set()
+        thread.join()
+        self._health.pulses.beat(PUBLISHER)  # as one that was at work when it ended
+
+    Publisher._poll = ends
 
 
 def _break_polls(part: str, trigger: Path) -> None:
