@@ -118,7 +118,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     moves = ReassignmentsProbe(settings, health, state, publisher.topic(REASSIGNMENTS))
-    lag = LagTopic(settings, state, health)
+    lag = LagTopic(settings, state, health, election.may_publish)
     write_again = {
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -46,13 +46,21 @@ class LagTopic(Service):
     """Writes the lag of every group-partition and of every copy of a task, as it changes.
 
     A key is the JSON array of group, topic and partition, or of group, process and task; a value
-    is the line of ``caughtup lag --format json``. What is gone gets a tombstone.
+    is the line of ``caughtup lag --format json``. What is gone gets a tombstone. ``may_publish``:
+    asked before each record.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(self, settings: Settings, state: ClusterState, health: Health) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        state: ClusterState,
+        health: Health,
+        may_publish: Callable[[], bool],
+    ) -> None:
         super().__init__()
+        self._may_publish = may_publish
         self._settings = settings
         self._topic = topic_name(settings, LAG)
         self._state = state
@@ -63,8 +71,7 @@ class LagTopic(Service):
         self._hurry = asyncio.Event()
 
     def write_again(self) -> None:
-        """Write what was written before: its topic was made anew."""
-        self._written.clear()
+        """Write what was written before, with the next round: its topic was made anew."""
         self._hurry.set()
 
     @Service.task
@@ -80,7 +87,8 @@ class LagTopic(Service):
                 with suppress(TimeoutError):
                     pause = self._settings.lag_interval if done else _RETRY_SECONDS
                     await asyncio.wait_for(self._hurry.wait(), pause)
-                self._hurry.clear()
+                    self._hurry.clear()
+                    self._written.clear()
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
 
@@ -140,14 +148,16 @@ class LagTopic(Service):
     async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:
         while not self.should_stop:
             try:
-                producer.produce(self._topic, value, key, on_delivery=self._delivered)
-                break
-            except BufferError:  # the brokers are slower than we are
-                producer.poll(0)
-                await self.sleep(_PAUSE_SECONDS)
+                if self._may_publish():
+                    producer.produce(self._topic, value, key, on_delivery=self._delivered)
+                    break
+            except BufferError:
+                pass  # the brokers are slower than we are
             except KafkaException as error:
                 self._failed(str(error))
                 return
+            producer.poll(0)
+            await self.sleep(_PAUSE_SECONDS)
         written = self._written.setdefault(group, {})
         if value is None:
             written.pop(key, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -12,12 +12,10 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import OWN_TOPICS, OwnTopic, topic_name
 
 _TIMEOUT_SECONDS = 10.0
-_POLICY, _RETENTION, _COMPRESSION = "cleanup.policy", "retention.ms", "compression.type"
-_LARGEST, _CLOCK, _YOUNG = "max.message.bytes", "message.timestamp.type", "min.compaction.lag.ms"
 #: What a broker allows unless it is told otherwise.
-_DEFAULT_LARGEST = 1_048_588
+_DEFAULT_LARGEST = "1048588"
 #: After a restart what was told is read back: what is older than a day is over by then.
-_LEAST_RETENTION_MS = 86_400_000
+_LEAST_RETENTION_MS = "86400000"
 
 
 class SeenTopic(NamedTuple):
@@ -88,32 +86,40 @@ def problems_of(own: OwnTopic, partitions: int, configs: Mapping[str, str]) -> d
     found = {}
     if partitions != 1:
         found["partitions"] = f"{partitions} partitions, not 1: records overtake each other"
-    policies = set(configs.get(_POLICY, own.cleanup).replace(" ", "").split(","))
-    if policies != {own.cleanup}:
-        lost = (
-            "what isn't written again is deleted after a while"
-            if own.cleanup == "compact"
-            else "of each key only the last event stays"
-        )
-        found[_POLICY] = f"{_POLICY} is {','.join(sorted(policies))}, not {own.cleanup}: {lost}"
-    least = {_LARGEST: (str(_DEFAULT_LARGEST), "larger records are refused")}
-    if own.cleanup == "delete":
-        least[_RETENTION] = (str(_LEAST_RETENTION_MS), "after a restart events are told again")
-    for name, why in ((_LARGEST, "larger records are refused"), (_YOUNG, "a restart finds gaps")):
-        if name in own.config:
-            least[name] = (own.config[name], why)
-    for name, (wanted, why) in sorted(least.items()):
-        value = _number(configs.get(name, wanted))
-        if value is not None and value < int(wanted):
-            found[name] = f"{name} is {value}, less than {wanted}: {why}"
-    expected = {_COMPRESSION: own.compression, **own.config}
-    for name, wanted, why in (
-        (_CLOCK, "LogAppendTime", "whoever writes may have a wrong clock"),
-        (_COMPRESSION, "uncompressed", "a small batch may become a large one for who reads it"),
-    ):
-        if expected.get(name) == wanted != configs.get(name, wanted):
-            found[name] = f"{name} is {configs[name]}, not {wanted}: {why}"
+    for name, expected, follows in _exactly(own):
+        if (value := configs.get(name, expected)) != expected:
+            found[name] = f"{name} is {value}, not {expected}: {follows}"
+    for name, least, follows in _at_least(own):
+        number = _number(configs.get(name, least))
+        if number is not None and number < int(least):
+            found[name] = f"{name} is {number}, less than {least}: {follows}"
     return found
+
+
+def _exactly(own: OwnTopic) -> Iterator[tuple[str, str, str]]:
+    """Give configs by name, what they have to be, and what follows where they aren't."""
+    lost = (
+        "what isn't written again is deleted after a while"
+        if own.cleanup == "compact"
+        else "of each key only the last event stays"
+    )
+    yield "cleanup.policy", own.cleanup, lost
+    if own.compression == "uncompressed":
+        large = "a small batch may become a large one for who reads it"
+        yield "compression.type", own.compression, large
+    clock = "message.timestamp.type"
+    if clock in own.config:
+        yield clock, own.config[clock], "whoever writes may have a wrong clock"
+
+
+def _at_least(own: OwnTopic) -> Iterator[tuple[str, str, str]]:
+    """Give configs by name, how much they have to be, and what follows where they are less."""
+    largest, young = "max.message.bytes", "min.compaction.lag.ms"
+    yield largest, own.config.get(largest, _DEFAULT_LARGEST), "larger records are refused"
+    if young in own.config:
+        yield young, own.config[young], "a restart finds gaps"
+    if own.cleanup == "delete":
+        yield "retention.ms", _LEAST_RETENTION_MS, "after a restart events are told again"
 
 
 def _number(value: str) -> int | None:

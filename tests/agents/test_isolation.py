@@ -239,7 +239,7 @@ async def test_a_group_whose_lines_cannot_be_made_has_none_on_the_lag_topic(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assess(state, NOW_MS)
-    topic = LagTopic(Settings(), state, Health(ready=True))
+    topic = LagTopic(Settings(), state, Health(ready=True), lambda: True)
     producer = Written()
     assert await topic._round(producer)
     written = dict(producer.records)
