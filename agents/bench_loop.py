@@ -22,6 +22,7 @@ from caughtup.agents.app import create_app
 from caughtup.agents.bench_turns import LoopTurns
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
+from caughtup.agents.garbage import collect_seldom
 from caughtup.agents.options import format_option
 from caughtup.agents.recommendation_records import encode
 from caughtup.agents.run_command import prepare
@@ -69,6 +70,7 @@ def loop(processes: int, tasks: int, standbys: int, output: str) -> None:
     try:
         with EmbeddedCluster(1, broker_properties=properties) as cluster:
             _fill(cluster, group)
+            collect_seldom()
             figures = asyncio.run(_measure(cluster, group))
     except CaughtupError as error:
         raise UserError(error.message) from error

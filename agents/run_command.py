@@ -19,6 +19,7 @@ from caughtup.agents.app import Wired, create_app
 from caughtup.agents.connection import connect, unreachable
 from caughtup.agents.errors import UserError
 from caughtup.agents.fault_log import FaultLog
+from caughtup.agents.garbage import collect_seldom
 from caughtup.agents.options import connection_options, settings_of
 from caughtup.agents.permissions import missing, requirements
 from caughtup.agents.settings import Settings
@@ -62,6 +63,7 @@ def run(
     require_free_port(settings)
     with Supervisor() as supervisor:
         try:
+            collect_seldom()
             asyncio.run(serve(settings, prepare(settings), supervisor))
         except click.ClickException:
             raise

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caughtup.agents.garbage import Settling
+from caughtup.agents.garbage import Settling, collect_seldom
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +32,19 @@ def test_growth_is_frozen_and_nothing_else() -> None:
     gc.unfreeze()
     settling.reached(3_499)
     assert gc.get_freeze_count() == 0
+
+
+def test_cycles_are_looked_for_seldom_and_still_found() -> None:
+    before = gc.get_threshold()
+    try:
+        collect_seldom()
+        collected = gc.get_stats()[0]["collections"]
+        kept: list[list[object]] = [[] for _ in range(5_000)]
+        assert gc.get_stats()[0]["collections"] == collected
+        for _ in range(20_000):
+            cycle: list[object] = []
+            cycle.append(cycle)
+        assert gc.get_stats()[0]["collections"] > collected
+        assert len(kept) == 5_000
+    finally:
+        gc.set_threshold(*before)
