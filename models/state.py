@@ -251,11 +251,13 @@ class ClusterState:
     def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
         """Work out anew how the copies of a Streams application fare.
 
-        In steps, between which others may have their turn. Any other group has none.
+        In steps, between which others may have their turn. Any other group has none, nor has one
+        without a decision.
         """
         brokers = group in self.groups.streams  # who assigns its tasks, as in task_rows
         application = None if brokers else self.applications.get(group)
-        if application is None and not brokers:
+        decided = None if application is None else application.decided
+        if decided is None and not brokers:
             self.watches.pop(group, None)
             return iter(())
         watch = self.watches.get(group)
@@ -263,18 +265,14 @@ class ClusterState:
             watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
         watch.take_rates(self.rates.of(group, now_ms))
         rows, positions = self.task_rows(group), self.positions.of(group)
-        if application is None:
+        if decided is None:
             return watch.watch_assignment(rows, positions, now_ms)
-        if application.decided is None:
-            return iter(())
 
         def committed(partition: TopicPartition) -> int | None:
             known = self.commits.of(group).get(partition)
             return None if known is None else known.committed
 
-        return watch.watch_generation(
-            application.decided, rows, positions, self.ends, committed, now_ms
-        )
+        return watch.watch_generation(decided, rows, positions, self.ends, committed, now_ms)
 
     def forget_all_but(self, groups: set[str]) -> None:
         """Forget what was worked out of groups that are gone."""

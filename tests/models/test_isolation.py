@@ -234,6 +234,8 @@ def test_a_decision_that_fails_takes_the_one_before_it_down(
     state = two_applications()
     list(state.decide(START_MS + 1_000))
     assert state.applications[BAD].decided is not None
+    assess(state)
+    assert sorted(state.watches) == [BAD, GOOD]
     for group in (BAD, GOOD):
         read(state, generation(2, *HANDING_OVER, group=group, at_ms=START_MS + 1))
     with monkeypatch.context() as patch:
@@ -242,6 +244,8 @@ def test_a_decision_that_fails_takes_the_one_before_it_down(
     assert state.applications[BAD].decided is None
     assert state.applications[GOOD].decided is not None
     assert state.applications[GOOD].decided.generation.generation == 2
+    assess(state)
+    assert sorted(state.watches) == [GOOD]
 
 
 def test_movements_that_cannot_be_told_cost_their_own_group_alone(
