@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from asyncio import events
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -27,9 +28,10 @@ class LoopTurns:
     other threads compute meanwhile doesn't count, though they share the interpreter's lock.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         self.longest = Turn(0.0, "")
         self.seconds = 0.0
+        self._clock = clock
         self._run = events.Handle._run
 
     def reset(self) -> None:
@@ -44,9 +46,9 @@ class LoopTurns:
             if threading.get_ident() != loop_thread:
                 run(handle)
                 return
-            before = time.thread_time()
+            before = self._clock()
             run(handle)
-            took = time.thread_time() - before
+            took = self._clock() - before
             self.seconds += took
             if took > self.longest.seconds:
                 self.longest = Turn(took, _name(handle))
