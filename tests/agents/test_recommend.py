@@ -11,23 +11,30 @@ from typing import Any
 
 import faust
 import msgspec
+import pytest
 from faust.app.base import BootStrategy
 
+from caughtup.agents import recommender
+from caughtup.agents.clock import now_ms
 from caughtup.agents.health import Health
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.recommend import Wakeup, recommend
-from caughtup.agents.recommendation_records import MAX_BYTES
-from caughtup.agents.recommender import summary
+from caughtup.agents.recommendation_records import MAX_BYTES, encode
+from caughtup.agents.recommender import Recommender, summary
 from caughtup.agents.signing import Signer
+from caughtup.models.state import ClusterState
 from caughtup.models.undecided import TELLING_MS
 from tests.support.streams import (
+    ENDS,
     GROUP,
     START_MS,
+    TOLD,
     WARMING,
     Member,
     cluster_state,
     generation,
     known_ends,
+    list_ends,
     read,
 )
 
@@ -112,3 +119,34 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
         assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
     finally:
         await app.stop()
+
+
+async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_are_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def bounded(record: Mapping[str, Any]) -> bytes:
+        return encode(record, 1_000 if record["group"] == "large" else MAX_BYTES)
+
+    monkeypatch.setattr(recommender, "encode", bounded)
+    state = ClusterState("cluster-1", {"large": TOLD, GROUP: TOLD})
+    known_ends(state, now_ms() - 120_000)
+    list_ends(state, ENDS, at_ms=now_ms() + 60_000)
+    for group in ("large", GROUP):
+        read(
+            state,
+            generation(7, *WARMING, group=group, at_ms=now_ms() - 10_000),
+            seen_ms=now_ms() - 5_000,
+        )
+    recommendations, movements = Topic(), Topic()
+    movements.name = "movements"
+    signer = Signer(None, state.cluster)
+    await Recommender(state, recommendations, movements, signer).decide()
+    assert recommendations.taken.get_nowait()[0] == GROUP.encode()
+    assert recommendations.taken.empty()
+    assert {group: known.published for group, known in state.applications.items()} == {
+        "large": 0,
+        GROUP: 1,
+    }
+    assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
+    told = {movements.taken.get_nowait()[0] for _ in range(movements.taken.qsize())}
+    assert told == {b"large", GROUP.encode()}
