@@ -70,7 +70,9 @@ def test_many_members_in_one_batch_are_counted_together() -> None:
         assert len(bounded_records(made, MOST)[1]) == passed
 
 
-@pytest.mark.parametrize("body", [b"", b"\x1f\x8b", b"no gzip", gzip.compress(b"half", mtime=0)[:-9]])
+@pytest.mark.parametrize(
+    "body", [b"", b"\x1f\x8b", b"no gzip", gzip.compress(b"half", mtime=0)[:-9]]
+)
 def test_what_is_no_gzip_is_passed_over(body: bytes) -> None:
     plain = batch(3, b"x", codec=GZIP)
     made = plain[:8] + (49 + len(body)).to_bytes(4, "big") + plain[12:61] + body
