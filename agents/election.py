@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
@@ -24,7 +24,6 @@ from caughtup.agents.group_member import GroupMember
 from caughtup.agents.health import Health
 from caughtup.agents.instance import Instance
 from caughtup.agents.instances import (
-    PROTOCOL_TYPE,
     Assignment,
     Subscription,
     joining,
@@ -32,6 +31,7 @@ from caughtup.agents.instances import (
     read_subscriptions,
 )
 from caughtup.agents.kafka_config import aiokafka_config
+from caughtup.agents.neighbours import Neighbours
 from caughtup.agents.protocol_decoding import words
 from caughtup.agents.settings import Settings
 from caughtup.models.election import elect
@@ -52,7 +52,8 @@ class Election(Service):
 
     ``take_over`` is awaited when this one is elected and before it counts as active; UserError
     from it is tried again. ``before_leaving`` is awaited when the service stops: what was sent has
-    to be on its topics before another instance reads them back.
+    to be on its topics before another instance reads them back. ``instance``: which process this
+    is, unless it is this one.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
@@ -64,6 +65,7 @@ class Election(Service):
         take_over: Callable[[], Awaitable[None]],
         before_leaving: Callable[[], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
+        instance: Instance | None = None,
     ) -> None:
         super().__init__()
         self._group = settings.application_id
@@ -72,7 +74,8 @@ class Election(Service):
         self._before_leaving = before_leaving
         self._clock = clock
         self._member = GroupMember(aiokafka_config(settings), joining(settings))
-        self._instance = Instance.current()
+        self._instance = instance or Instance.current()
+        self._neighbours = Neighbours(self._member, self._instance)
         self._since_ms = now_ms()
         self._belongs = self._leaving = False
         #: Elected as far as this instance knows; and whether it ever was.
@@ -80,8 +83,6 @@ class Election(Service):
         #: Whether the group knows by now that this instance's tables are read.
         self._said_caught_up = False
         self._told: Assignment | None = None
-        #: The other members, as far as this one has heard of them.
-        self._others: dict[str, Instance] = {}
         #: Until then (by the clock) no other instance can have been elected.
         self._sure_until = 0.0
         health.standby = "not elected yet"
@@ -130,21 +131,22 @@ class Election(Service):
     async def _join(self) -> None:
         """Join the group and hear who is active."""
         if not self._member.member_id:
-            await self._see_others()
+            await self._neighbours.look()
         caught_up = self._health.ready
         said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
         joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))
         try:
             # The dead are removed only now: a group that is empty would wait for more members.
             while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
-                await self._remove_dead()
+                await self._neighbours.remove_dead()
+                self._tell_doubt()
             joined = joining_group.result()
         finally:
             joining_group.cancel()
         assignments = {}
         if joined.leader == joined.member_id:
             said_by = read_subscriptions(joined.members)
-            self._take_others(said_by)
+            self._neighbours.take(said_by)
             active = elect({member: each.candidate() for member, each in said_by.items()})
             told = msgspec.json.encode(Assignment(active, said_by[active].instance))
             assignments = dict.fromkeys(joined.members, told)
@@ -162,43 +164,14 @@ class Election(Service):
         await self._member.beat()
         self._sure_until = asked + self._member.session_seconds
         has_news = self._health.ready and not self._said_caught_up and not self._elected
-        if await self._remove_dead() or has_news:
+        if await self._neighbours.remove_dead() or has_news:
             self._belongs = False
-
-    async def _see_others(self) -> None:
-        described = await self._member.describe()
-        if described.protocol_type == PROTOCOL_TYPE:
-            members = {member.member_id: member.subscription for member in described.members}
-            self._take_others(read_subscriptions(members))
-
-    def _take_others(self, said_by: Mapping[str, Subscription]) -> None:
-        self._others = {
-            member_id: said.instance
-            for member_id, said in said_by.items()
-            if said.instance != self._instance
-        }
-
-    async def _remove_dead(self) -> bool:
-        """Remove members whose processes are known to have ended: nobody waits their sessions out."""
-        dead = {member: other for member, other in self._others.items() if other.is_dead()}
-        if not dead:
-            return False
-        try:
-            await self._member.remove(sorted(dead))
-        except _FAILURES as error:
-            log.debug("removing dead members: %s", error)
-            return False
-        for member, other in sorted(dead.items()):
-            del self._others[member]
-            log.info("removed from the group %s: %s, which is dead", self._group, other.name)
-        return True
 
     def _hear(self, told: Assignment) -> None:
         """Take the result of an election."""
         news, self._told = told != self._told, told
         name = told.instance.name
-        if told.member_id != self._member.member_id:
-            self._others[told.member_id] = told.instance
+        self._neighbours.hear_of(told.member_id, told.instance)
         if told.member_id == self._member.member_id:
             if not self._elected:
                 self._elected = self._was_elected = True
@@ -220,8 +193,9 @@ class Election(Service):
                 self._health.standby = f"elected, but {error.message}"
                 await self.sleep(_RETRY_SECONDS)
             else:
-                self._health.standby = None
-                log.info("active: %s", self._instance.name)
+                if self._elected:  # it may have been expelled meanwhile
+                    self._health.standby = None
+                    log.info("active: %s", self._instance.name)
                 return
 
     def _expelled(self) -> None:
@@ -238,7 +212,7 @@ class Election(Service):
             why = "others use it, and not as caughtup does: choose another application_id"
         else:
             why = words(error) if isinstance(error, KafkaError) else str(error)
-        if self._health.failed(PROBE):
+        if self._health.failed(PROBE) and not self._leaving:
             log.warning("the group %s: %s; trying again", self._group, why)
         if self._told is None and not self._elected:
             self._health.standby = f"not elected yet: the group {self._group}: {why}"

@@ -23,8 +23,9 @@ from caughtup.agents.protocol_requests import Call
 
 #: Far beyond the time that any answer but JoinGroup's takes, and well within a session.
 _ANSWER_SECONDS = 2.0
-#: Brokers let a new group wait for more members, by default 3 s (group.initial.rebalance.delay.ms).
-_JOINING_SECONDS = 60.0
+#: Brokers let a new group wait for more members, by default 3 s (group.initial.rebalance.delay.ms),
+#: and others join again within 10 s. Beyond that nobody answers: asking again does no harm.
+_JOINING_SECONDS = 15.0
 #: Brokers may want longer sessions (group.min.session.timeout.ms), up to this.
 _MOST_SESSION_MS = 300_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ _PROTOCOL = "active-1"
 #: As short as brokers allow by default, since nobody is active for that long after a SIGKILL.
 _SESSION_MS = 6_000
 _REBALANCE_MS = 10_000
+_PATIENCE_SECONDS = 5.0
+_RETRY_SECONDS = 0.2
 
 
 class Subscription(msgspec.Struct, frozen=True):
@@ -68,7 +71,7 @@ def read_subscriptions(members: Mapping[str, bytes]) -> dict[str, Subscription]:
     for member_id, raw in members.items():
         try:
             found[member_id] = _decode_subscription(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue
     return found
 
@@ -77,14 +80,14 @@ def read_assignment(raw: bytes) -> Assignment | None:
     """Read who is active; None if that isn't said."""
     try:
         return _decode_assignment(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
 def list_instances(settings: Settings) -> Instances:
     """Ask the group which instances there are. Raises aiokafka's KafkaError, OSError, TimeoutError.
 
-    While the group rebalances nobody is known.
+    While the group rebalances brokers tell nobody's name: that is waited out for some seconds.
     """
     return instances_of(asyncio.run(_members(settings)))
 
@@ -105,5 +108,10 @@ def instances_of(members: Iterable[DescribedMember]) -> Instances:
 
 async def _members(settings: Settings) -> tuple[DescribedMember, ...]:
     async with ClusterProtocol(aiokafka_config(settings)) as protocol:
-        described = await describe_group(protocol.connections, settings.application_id)
-    return described.members
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            described = await describe_group(protocol.connections, settings.application_id)
+            is_told = all(member.subscription for member in described.members)
+            if is_told or time.monotonic() > deadline:
+                return described.members
+            await asyncio.sleep(_RETRY_SECONDS)

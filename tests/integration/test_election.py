@@ -30,16 +30,20 @@ _pids = itertools.count(1)
 class Running:
     """An instance as far as its election goes, as if on a machine of its own."""
 
-    def __init__(self, settings: Settings, health: Health) -> None:
+    def __init__(
+        self, settings: Settings, health: Health, instance: Instance | None = None
+    ) -> None:
         self.health = health
         self.took_over = 0
         self.refuses = 0
         self.flushed = 0
         self.skipped_seconds = 0.0
         self.name = f"elsewhere:{next(_pids)}"
-        self.election = Election(settings, health, self._take_over, self._flush, self._clock)
         host, _, pid = self.name.partition(":")
-        self.election._instance = Instance(host, int(pid), "another machine", 1)
+        elsewhere = instance or Instance(host, int(pid), "another machine", 1)
+        self.election = Election(
+            settings, health, self._take_over, self._flush, self._clock, elsewhere
+        )
 
     async def _take_over(self) -> None:
         self.took_over += 1
@@ -189,9 +193,8 @@ async def test_a_dead_member_on_this_machine_is_not_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(instances, "_SESSION_MS", 60_000)
-    dead = Running(settings, Health())
     here = Instance.current()
-    dead.election._instance = msgspec.structs.replace(here, pid=2**22 + 1)
+    dead = Running(settings, Health(), msgspec.structs.replace(here, pid=2**22 + 1))
     async with dead.election:
         await until("it is active", lambda: dead.is_active)
         dead.election._leaving = True
