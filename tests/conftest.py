@@ -36,15 +36,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     shared = {str(i.path) for i in items if _SHARED in getattr(i, "fixturenames", ())}
     long = {str(i.path) for i in items if _seconds(i) > _LONG_SECONDS}
     for item in items:
-        file = str(item.path)
-        item.add_marker(pytest.mark.xdist_group(_SHARED if file in shared else file))
+        if item.get_closest_marker("xdist_group") is None:
+            file = str(item.path)
+            item.add_marker(pytest.mark.xdist_group(_SHARED if file in shared else file))
 
-    def rank(item: pytest.Item) -> tuple[bool, bool, int]:
+    def rank(item: pytest.Item) -> tuple[bool, bool, bool, int]:
         file, folder = str(item.path), item.path.parent.name
         early = _EARLY.index(folder) if folder in _EARLY else len(_EARLY)
-        return file not in shared, file not in long, early
+        return file not in shared, not _is_of_spark(item), file not in long, early
 
     items.sort(key=rank)  # stable: within a rank as they were found
+
+
+def _is_of_spark(item: pytest.Item) -> bool:
+    """Tell whether a test starts Spark: two at once would have both processors to themselves."""
+    group = item.get_closest_marker("xdist_group")
+    return group is not None and group.args == ("spark",)
 
 
 def _seconds(item: pytest.Item) -> float:

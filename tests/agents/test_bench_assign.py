@@ -38,7 +38,13 @@ def figures(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("assignor", sorted(SHAPES))
+@pytest.mark.parametrize(
+    "assignor",
+    [
+        pytest.param(name, marks=() if name == "high_availability" else pytest.mark.thorough)
+        for name in sorted(SHAPES)
+    ],
+)
 def test_both_decide_each_group_twice_and_alike_if_kafka_has_the_assignor(assignor: str) -> None:
     result = run("--assignor", assignor, "--shape", "20x3x2x1", "--shape", "6x9x1x2", *QUICK)
     assert result.exit_code == 0, result.output

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from caughtup.agents import compact_command
 from tests.support.small_files import BATCHES, TODAY, folder, is_tidy, rows_in, write_history
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:

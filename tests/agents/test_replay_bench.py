@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from caughtup.agents.bench_replay import replay_table
 from caughtup.agents.cli import main
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 def test_every_group_is_decided_under_every_setting() -> None:
     arguments = ["bench", "replay", "--groups", "5", "--makes", "3", "--threads", "1"]

@@ -26,6 +26,8 @@ from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from tests.support.following import read_topic
 from tests.support.service import Service, caughtup, wait_for
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 PARTITIONS = 2
 ORDERS = 8_000
 #: Where the copy begins and how many offsets a second it is told to restore: it isn't caught up

@@ -22,6 +22,8 @@ from caughtup.pipelines.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.following import read_topic
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 CHANGELOG = "orders-counts-changelog"
 COPY = ["orders", "a", "0_1"]
 
@@ -86,6 +88,7 @@ def job(
     return Job(cluster, make_topic, spark, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_job_that_is_started_again_counts_what_it_saw_before(job: Job) -> None:
     begin_ms = time.time_ns() // 1_000_000 - 120_000
     key = json.dumps(COPY, separators=(",", ":"))

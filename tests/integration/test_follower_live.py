@@ -12,6 +12,8 @@ from caughtup.demo.growth import measure_growth
 from caughtup.demo.restore_listener import RestoredCopy
 from caughtup.followers.kafka_streams.jar import build_jar
 
+pytestmark = pytest.mark.thorough
+
 TASKS = 24
 #: A quarter of the tasks, and fewer can't balance four instances.
 FEWEST = 6

@@ -18,6 +18,8 @@ from caughtup.demo.stage import caughtup_command
 from caughtup.demo.streams_app import StreamsApplication
 from tests.support.service import Service, wait_for
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 def caughtup(*arguments: str | Path) -> str:
     """Run a command that starts Spark, and give what it prints."""

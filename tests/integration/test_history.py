@@ -26,6 +26,8 @@ from caughtup.pipelines.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.watched import Row, Watched
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:

@@ -34,6 +34,8 @@ from caughtup.demo.topics import create_topics
 from caughtup.pipelines.schema import OWN_TOPICS
 from tests.integration.conftest import MakeCluster
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 COMMAND = [sys.executable, "-m", "caughtup.agents", "pipeline", "history"]
 #: All that the job's user may do.
 TOPICS = tuple(OWN_TOPICS.values())

@@ -25,6 +25,8 @@ from caughtup.demo.topics import create_topics
 from tests.integration.conftest import MakeTopic
 from tests.support.committing import Committing
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 KILLS = int(os.environ.get("HISTORY_KILLS", "10"))
 SEED = int(os.environ.get("HISTORY_SEED", str(time.time_ns() % 1_000_000)))
 #: Executors are processes of their own there.
@@ -108,7 +110,8 @@ def files(job: Job) -> int:
     return len(list(job.tables.glob("[a-z]*/date=*/*_bucket=*/*.parquet")))
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [KILLS])
+@pytest.mark.thorough
 @pytest.mark.timeout(300 + 120 * KILLS)
 def test_each_committed_record_is_there_once_however_often_it_is_killed(
     cluster: EmbeddedCluster, make_topic: MakeTopic, tmp_path: Path, kills: int

@@ -24,6 +24,8 @@ from tests.integration.conftest import MakeCluster
 from tests.support.following import read_topic
 from tests.support.service import settings_file, wait_for
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 READ, WRITE = AclOperation.READ, AclOperation.WRITE
 #: All that the job's user may do, as docs/operating.md says.

@@ -32,6 +32,8 @@ from tests.support.small_files import (
 )
 from tests.support.written_history import write_lag
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 def test_each_past_days_files_become_one_with_all_their_columns_sorted(
     spark: SparkSession, tmp_path: Path
@@ -69,6 +71,7 @@ def test_each_past_days_files_become_one_with_all_their_columns_sorted(
     assert [table.files_before for table in again.tables] == [0, 0]
 
 
+@pytest.mark.thorough
 def test_large_ones_become_several_in_order_and_compacting_again_changes_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:

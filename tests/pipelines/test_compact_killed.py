@@ -16,6 +16,8 @@ from caughtup.pipelines.sized_files import SizedFiles
 from tests.support.compacting import JOURNAL, MADE, run_compaction, small_history
 from tests.support.small_files import folder, is_tidy, names_in, rows_in
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 class Killed(BaseException):
     """Ends a run at once, as a kill does: nothing is tidied up."""
@@ -71,6 +73,7 @@ def test_killed_at_any_change_the_next_run_leaves_each_row_exactly_once(
     assert kills >= 9  # two journals, each moved into place, a new file, three old ones, tidying
 
 
+@pytest.mark.thorough
 def test_killed_while_it_ends_what_another_left_it_is_ended_by_the_third(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

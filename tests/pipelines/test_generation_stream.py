@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from caughtup.models.wire.batch import Record
@@ -17,6 +18,8 @@ from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC
 from caughtup.pipelines.table_writer import TableWriter
 from tests.pipelines.test_generations import RECORDS, ends
 from tests.support import streams
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 MINUTE = 60_000
 TOLD = {streams.GROUP: streams.TOLD}
@@ -94,6 +97,7 @@ def test_a_generation_waits_for_looks_and_is_told_once(spark: SparkSession, tmp_
     assert not any(one.doubts for one in expected)
 
 
+@pytest.mark.thorough
 def test_without_looks_it_is_told_after_a_while_with_its_doubts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -104,6 +108,7 @@ def test_without_looks_it_is_told_after_a_while_with_its_doubts(
     assert any("end offsets" in doubt for doubt in row["doubts"])
 
 
+@pytest.mark.thorough
 def test_a_record_that_nobody_can_read_is_told_with_its_place(
     spark: SparkSession, tmp_path: Path
 ) -> None:

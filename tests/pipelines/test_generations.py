@@ -45,6 +45,8 @@ from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC, bucket
 from tests.support import streams
 from tests.support.recorded import recorded_generation
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 TOLD = {streams.GROUP: streams.TOLD}
 #: Three generations a minute apart, among records that aren't any.
 LOG = [

@@ -23,6 +23,8 @@ from caughtup.pipelines.table_writer import TableWriter
 from caughtup.pipelines.tables import LAG
 from tests.support.written_history import write_lag
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLUSTER = "2VRiQaSTRTyA9bBbE_kRyQ"
 ORDERS = TopicPartition("orders", 0)

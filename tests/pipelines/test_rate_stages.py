@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from caughtup.pipelines.rate_stages import rate_records
 
 #: A busy machine starts Spark and its workers slowly.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("spark")]
 RECORD = "topic string, partition int, offset bigint, timestamp_ms bigint, key binary, value binary"
 POSITIONS, ENDS = "positions", "ends"
 CHANGELOG = "orders-counts-changelog"
@@ -116,6 +116,7 @@ def test_rates_are_kept_up_over_batches_and_withdrawn_when_nobody_reports(job: J
     assert {value["windows"][0]["end_samples"] for _, value in again} == {1}
 
 
+@pytest.mark.thorough
 def test_a_record_that_cannot_be_decoded_is_counted_and_nothing_else_is_lost(job: Job) -> None:
     broken = ("positions", START, b"{not json", {"schema": 1})
     written = job.records(broken, ended(START, 100), reported(START, 10))

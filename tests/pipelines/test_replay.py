@@ -34,6 +34,8 @@ from caughtup.pipelines.replay import (
 )
 from caughtup.pipelines.replay_rows import flat, read_flat
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 VARIETY = Variety(standbys=0, unequal=True, tags=False, racks=False)
 SETTINGS: Sequence[Setting | None] = [
     None,

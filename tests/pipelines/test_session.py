@@ -9,6 +9,8 @@ import pytest
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.session import one_line, spark_session
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 @pytest.fixture(autouse=True)
 def outside_spark_submit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,9 @@ from caughtup.agents.bench_movement import broken_promises, measure_movement
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.simulation import Outcome, play
 from tests.models.assignors.building import client, described, scenario
+from tests.support.sizes import daily
 
-SMALL = [change for change in CHANGES if change.tasks <= 100]
+SMALL = [change for change in CHANGES if change.tasks <= daily(50, 100)]
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
 
 
