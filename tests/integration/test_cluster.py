@@ -81,6 +81,7 @@ def test_a_topic_is_replicated_on_both_nodes(
     assert sorted(metadata.topics[topic].partitions[0].replicas) == [1, 2]
 
 
+@pytest.mark.thorough
 def test_nodes_that_were_stopped_or_killed_come_back_with_their_data(
     make_cluster: MakeCluster,
 ) -> None:
@@ -100,6 +101,7 @@ def test_nodes_that_were_stopped_or_killed_come_back_with_their_data(
     assert found == [b"before", b"while one was stopped", b"after"]
 
 
+@pytest.mark.thorough
 def test_three_controllers_outlive_the_loss_of_one(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(nodes=3, controllers=3)
     cluster.kill_node(1)
@@ -107,6 +109,7 @@ def test_three_controllers_outlive_the_loss_of_one(make_cluster: MakeCluster) ->
     create_topic(cluster.client_config(), "made-without-node-1", replicas=2)
 
 
+@pytest.mark.thorough
 def test_sasl_tells_users_apart_and_acls_tell_what_they_may_do(make_cluster: MakeCluster) -> None:
     security = Security("sasl_plaintext", USERS, authorizer=True)
     cluster = make_cluster(security=security)
@@ -132,6 +135,7 @@ def test_sasl_tells_users_apart_and_acls_tell_what_they_may_do(make_cluster: Mak
     assert consume(admin, "private", 2) == [b"by admin", b"by alice"]
 
 
+@pytest.mark.thorough
 def test_a_wrong_password_is_refused(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(security=Security("sasl_plaintext", USERS))
     right = AdminClient(cluster.client_config("bob"))

@@ -119,6 +119,7 @@ def test_encoded_records_come_back_from_a_broker_as_they_were(make_cluster: Make
     assert sorted(back, key=lambda record: record[:2]) == sorted(encoded, key=lambda r: r[:2])
 
 
+@pytest.mark.thorough
 def test_looks_at_ends_are_what_the_service_reads(
     make_cluster: MakeCluster,
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_coordinator_that_refuses_is_named_in_one_line(make_cluster: MakeClust
         play_fleet(cluster, fleet_events(SHAPE))
 
 
+@pytest.mark.thorough
 def test_the_command_keeps_what_the_broker_wrote(tmp_path: Path) -> None:
     output = tmp_path / "generated"
     size = ["--groups", "4", "--partitions", "3", "--minutes", "20", "--deleted", "50"]

@@ -23,6 +23,8 @@ from tests.support.faust_group import (
 from tests.support.following import read_topic
 from tests.support.service import Service, caughtup, commit
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.unsteady
 @pytest.mark.parametrize("store", ["rocksdb://", "caughtup-memory://"])

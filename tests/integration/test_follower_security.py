@@ -22,6 +22,8 @@ from caughtup.demo.cluster import EmbeddedCluster
 from caughtup.followers.kafka_streams.jar import build_jar
 from tests.support.following import Following, recommend
 
+pytestmark = pytest.mark.thorough
+
 PASSWORD = "a password of its own"
 
 

@@ -101,6 +101,7 @@ def test_the_table_says_what_the_models_say_of_the_same_records(watched: Watched
     assert last[1]["end_offset"] == 12
 
 
+@pytest.mark.thorough
 def test_a_deleted_group_ends_with_a_row_without_a_commit(watched: Watched) -> None:
     watched.produce(0, 30)
     watched.publish_end_offsets()
@@ -115,6 +116,7 @@ def test_a_deleted_group_ends_with_a_row_without_a_commit(watched: Watched) -> N
     assert rows[-1]["lag"] == 30
 
 
+@pytest.mark.thorough
 def test_a_group_is_in_one_part_of_a_day_and_a_trigger_makes_one_file_of_it(
     watched: Watched,
 ) -> None:
@@ -156,6 +158,7 @@ def test_what_cannot_be_decoded_is_kept_whole(watched: Watched) -> None:
     assert row["until_offset"] is None
 
 
+@pytest.mark.thorough
 def test_what_is_gone_before_it_is_read_is_noted_with_its_range(
     watched: Watched, make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -178,6 +181,7 @@ def test_what_is_gone_before_it_is_read_is_noted_with_its_range(
     assert [one["log_offset"] for one in read] == [0, 1, 3]
 
 
+@pytest.mark.thorough
 def test_a_topic_that_is_made_anew_is_read_on_and_noted(
     watched: Watched, cluster: EmbeddedCluster
 ) -> None:

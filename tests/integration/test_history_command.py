@@ -90,6 +90,7 @@ def processes_in(directory: Path) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_user_with_few_rights_writes_history_until_told_to_stop(
     make_cluster: MakeCluster, tls: Tls, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.moving import mover
@@ -15,6 +16,8 @@ from caughtup.demo.topics import create_topics
 from caughtup.models.ids import TopicPartition
 from tests.integration.test_service_restarts import records
 from tests.support.service import Service, wait_for
+
+pytestmark = pytest.mark.thorough
 
 THROTTLE_BYTES = 200_000
 RECORDS, RECORD_BYTES = 3_000, 5_000

@@ -22,6 +22,8 @@ from caughtup.demo.throttle import set_throttle
 from caughtup.models.ids import TopicPartition
 from tests.support.service import Service, commit, wait_for
 
+pytestmark = pytest.mark.thorough
+
 PARTITION = TopicPartition("parcels", 0)
 KEY = b"parcels-0"
 #: A first fetch of 1 MiB takes no notice of the throttle.
