@@ -54,7 +54,10 @@ def every_command(
         ('web_port = "eighty"', "setting web_port: "),
         ("[kafka]\nno.such.property = 1", "setting kafka.no"),
         ('[kafka]\n"no.such.property" = 1', 'under [kafka]: No such configuration property: "no'),
-        ('[kafka]\n"security.protocol" = "TLS"', 'Invalid value "TLS" for configuration property'),
+        (
+            '[kafka]\n"security.protocol" = "TLS"',
+            "setting kafka.security.protocol: TLS is not a Kafka protocol",
+        ),
         ('[kafka]\n"security.protocol" = "SSL"\n"ssl.ca.location" = "/no"', "ssl.ca.location"),
     ],
 )
