@@ -44,6 +44,9 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
         "client.id": settings.application_id,
         # librdkafka logs every failed connection attempt; failures are reported by their callers
         "log_level": 2,
+        # Producers and admin clients would make brokers create a topic by asking for it, with the
+        # brokers' defaults: one of ours that was just deleted, say.
+        "allow.auto.create.topics": False,
         **settings.kafka,
         **extra,
     }

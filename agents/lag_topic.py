@@ -21,7 +21,6 @@ from caughtup.agents.health import Health
 from caughtup.agents.kafka_config import rdkafka_config
 from caughtup.agents.lag_lines import partition_lines, task_lines
 from caughtup.agents.progress import Progress
-from caughtup.agents.publisher import PRODUCER
 from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
 from caughtup.agents.topic_log import read_own
@@ -154,7 +153,7 @@ class LagTopic(Service):
             except BufferError:
                 pass  # the brokers are slower than we are
             except KafkaException as error:
-                self._failed(str(error))
+                self._failed(error.args[0].str())
                 return
             producer.poll(0)
             await self.sleep(_PAUSE_SECONDS)
@@ -179,7 +178,6 @@ class LagTopic(Service):
 
 
 _PRODUCER: dict[str, Any] = {
-    **PRODUCER,
     "compression.type": "lz4",
     "linger.ms": 50,
     "queue.buffering.max.messages": 20_000,

@@ -21,14 +21,8 @@ from caughtup.agents.topics import MAX_RECORD_BYTES, topic_name
 log = logging.getLogger(__name__)
 
 PROBE = "publish"
-#: How every producer of ours writes.
-PRODUCER: dict[str, Any] = {
-    # A topic that somebody deleted is made again as it has to be, not by the brokers' defaults.
-    "allow.auto.create.topics": False,
-    "message.max.bytes": MAX_RECORD_BYTES,
-}
 _CONFIG: dict[str, Any] = {
-    **PRODUCER,
+    "message.max.bytes": MAX_RECORD_BYTES,
     "compression.type": "gzip",
     # In their order, over failures, without the state that an idempotent producer may lose.
     "max.in.flight.requests.per.connection": 1,

@@ -71,6 +71,7 @@ def test_librdkafka_gets_the_operators_properties_and_then_the_callers() -> None
     )
     assert (config["client.id"], config["group.id"]) == ("mine", "ours")
     assert config["bootstrap.servers"] == "127.0.0.1:1"
+    assert config["allow.auto.create.topics"] is False, "no client of ours makes topics by asking"
     AdminClient({**rdkafka_config(settings(**SCRAM)), "bootstrap.servers": ""})
 
 
