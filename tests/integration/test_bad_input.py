@@ -21,6 +21,7 @@ from caughtup.models.wire.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.service import Ran, Service, caughtup, commit, wait_for
+from tests.support.sizes import daily
 from tests.support.streams import Member, generation, process
 from tests.support.streams import commit as raw_commit
 
@@ -31,7 +32,7 @@ SOON_SECONDS = 45
 def every_command(
     directory: Path, settings: str | bytes = "", environment: Mapping[str, str] | None = None
 ) -> list[Ran]:
-    """Run every command with these settings, at once: they mostly wait."""
+    """Run every command with these settings, at once: they mostly wait. Each day the service."""
     written = settings.encode() if isinstance(settings, str) else settings
     (directory / "caughtup.toml").write_bytes(written)
     # Of no other program's port is there to be any talk, unless it is the port that is wrong.
@@ -40,7 +41,7 @@ def every_command(
     with ThreadPoolExecutor() as threads:
         running = [
             threads.submit(caughtup, *command, directory=directory, environment=environment)
-            for command in (["lag"], ["check"], ["run", *port])
+            for command in daily([["run", *port]], [["lag"], ["check"], ["run", *port]])
         ]
         return [ran.result() for ran in running]
 
