@@ -248,7 +248,7 @@ class Refused(NamedTuple):
         ),
         Refused(
             lambda o, _: replace(o, kafka={"security.protocol": "nonsense"}),
-            "kafka_unreachable",
+            "bad_kafka_property",
             "security.protocol",
         ),
     ],
