@@ -106,8 +106,11 @@ class Supervisor:
     def _watch(self) -> None:
         while not self._done.is_set() or self._deadline is not None:
             received = signal.sigtimedwait(_SIGNALS, _TICK_SECONDS)
-            if received is not None:
+            # After a SIGCONT Python gives numbers that are no signal's, or of none that was sent.
+            if received is not None and received.si_signo in _SIGNALS:
                 self._signalled(signal.Signals(received.si_signo))
+            if self._health.broken is not None:
+                self.end(1, f"the service broke: {self._health.broken}")
             if self._deadline is not None and time.monotonic() > self._deadline:
                 self._force(f"{self._why}; it did not end within {END_SECONDS:.0f} s")
             self._look_for_stuck_parts()

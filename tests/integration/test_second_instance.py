@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 import uuid
 from collections import Counter
@@ -18,6 +20,8 @@ from tests.support.streams import Member, generation
 
 #: A member's session, and more for a machine that is busy with other tests.
 TAKEN_OVER_SECONDS = 20.0
+#: What a service that broke has for ending, on a busy machine.
+GONE_SECONDS = 20.0
 
 
 class Application:
@@ -148,3 +152,35 @@ def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
         check_roles(cluster, active, standby)
     counted = decisions(cluster, active, application)
     assert set(counted.values()) == {1}, counted
+
+
+def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothing(
+    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+) -> None:
+    suspended, other = pair
+    os.kill(suspended.process.pid, signal.SIGSTOP)
+    try:
+        application.rebalance(3)
+        wait_for("the other is ready", other.ready, TAKEN_OVER_SECONDS)
+        newest = application.generation
+        wait_for("it is decided", lambda: newest in decisions(cluster, other, application))
+    finally:
+        os.kill(suspended.process.pid, signal.SIGCONT)
+    code = wait_for("it has ended", lambda: suspended.process.exit_code, GONE_SECONDS)
+    name = f":{other.process.pid} is active"
+    (line,) = (line for line in suspended.log.splitlines() if line.startswith("caughtup: "))
+    assert code == 1
+    assert line.startswith("caughtup: the service broke: ")
+    assert name in line
+    assert set(decisions(cluster, other, application).values()) == {1}
+
+
+def test_one_that_was_suspended_for_a_moment_stays_active_and_ends_when_it_is_told(
+    cluster: EmbeddedCluster,
+) -> None:
+    with Service(cluster) as service:
+        os.kill(service.process.pid, signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(service.process.pid, signal.SIGCONT)
+        wait_for("it is ready", service.ready)
+        assert service.stop() == 0
