@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.service import caughtup
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_few_partitions_are_looked_at_in_few_requests(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from caughtup.pipelines.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.following import read_topic
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
 CHANGELOG = "orders-counts-changelog"
 COPY = ["orders", "a", "0_1"]

@@ -35,6 +35,8 @@ from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import decode_subscription_info
 from tests.integration.conftest import MakeCluster
 
+pytestmark = pytest.mark.thorough
+
 SHAPE = FleetShape(
     groups=10, partitions=6, interval_ms=300_000, span_ms=1_800_000, deleted_percent=30, makes=10
 )

@@ -19,6 +19,8 @@ from caughtup.models.signing import HEADER, SigningKey, sign
 from tests.models.test_signing import KEY, line
 from tests.support.following import FOLLOW_UP_MS, Following, recommend
 
+pytestmark = pytest.mark.thorough
+
 OTHER = SigningKey("other", bytes(32))
 
 

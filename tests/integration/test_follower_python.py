@@ -28,6 +28,8 @@ from tests.support.following import read_topic, write_bomb
 from tests.support.python_application import TABLE, PythonMember, wait_until
 from tests.support.service import Service, commit
 
+pytestmark = pytest.mark.thorough
+
 PARTITIONS = 6
 RECORDS = 300
 ACCEPTABLE = 10

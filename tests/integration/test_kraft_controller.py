@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.protocol import ClusterProtocol
@@ -17,6 +18,8 @@ from caughtup.models.kraft_controller import cancelled, isr_changed, reassigned
 from caughtup.models.partition_state import PartitionState
 from caughtup.models.reassignment_look import ClusterLook
 from tests.integration.conftest import MakeCluster
+
+pytestmark = pytest.mark.thorough
 
 PARTITION = TopicPartition("moved", 0)
 RELEASE = (int(KAFKA_VERSION.split(".")[0]), int(KAFKA_VERSION.split(".")[1]))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
@@ -21,6 +22,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from caughtup.demo.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
 from tests.support.service import caughtup, wait_for
+
+pytestmark = pytest.mark.thorough
 
 WITHOUT_MEMBERS, CLASSIC, NEW_PROTOCOL = 160, 20, 20
 PARTITIONS = 6

@@ -14,6 +14,8 @@ from caughtup.demo.offset_commits import make_offsets_topic, offsets_partition
 from tests.integration.conftest import MakeCluster
 from tests.support.service import Service, commit, wait_for
 
+pytestmark = pytest.mark.thorough
+
 #: The node that stays has the records and the service's own group, the other the group's commits.
 STAYS, GOES = 1, 2
 TOPIC = "clicks"

@@ -24,6 +24,8 @@ from caughtup.models.reassignment_look import PartitionLook, TopicThrottle
 from tests.integration.conftest import MakeCluster
 from tests.support.service import SECONDS
 
+pytestmark = pytest.mark.thorough
+
 #: So slow that what is moved here doesn't get further than a first fetch, which is 1 MiB.
 THROTTLE = 1_000
 RECORDS, RECORD_BYTES = 300, 10_000

@@ -10,6 +10,8 @@ from caughtup.agents.bench_stalls import stage_moves, staged_figures
 from caughtup.demo.stage import Stage
 from caughtup.demo.staged_moves import CONTROLLERS, NODES, SHORT_ACTS
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:

@@ -30,7 +30,7 @@ from tests.support.service import Service, wait_for
 SECONDS = 180.0
 TRIGGER_SECONDS = 0.5
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 Batch = Callable[[DataFrame, int], None]
 
 

@@ -17,6 +17,8 @@ from caughtup.demo.streams_instance import StreamsFailed
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId
 
+pytestmark = pytest.mark.thorough
+
 PARTITIONS = 3
 TASKS = {TaskId(subtopology, number) for subtopology in (0, 1) for number in range(PARTITIONS)}
 MakeApplication = Callable[..., StreamsApplication]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
 from caughtup.agents.protocol import ClusterProtocol
 from caughtup.agents.throttle_looks import Rates, ThrottleLooks, Throttles
 from caughtup.demo.cluster import EmbeddedCluster
@@ -12,6 +14,8 @@ from caughtup.demo.throttle import clear_throttle, set_throttle
 from caughtup.models.reassignment_look import TopicThrottle
 from tests.integration.conftest import MakeCluster, MakeTopic
 from tests.support.service import SECONDS
+
+pytestmark = pytest.mark.thorough
 
 ALL = TopicThrottle("*", "*")
 

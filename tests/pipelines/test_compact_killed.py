@@ -16,7 +16,7 @@ from caughtup.pipelines.sized_files import SizedFiles
 from tests.support.compacting import JOURNAL, MADE, run_compaction, small_history
 from tests.support.small_files import folder, is_tidy, names_in, rows_in
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
 
 class Killed(BaseException):

@@ -19,7 +19,7 @@ from caughtup.pipelines.table_writer import TableWriter
 from tests.pipelines.test_generations import RECORDS, ends
 from tests.support import streams
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
 MINUTE = 60_000
 TOLD = {streams.GROUP: streams.TOLD}

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from caughtup.pipelines.rate_stages import rate_records
 
 #: A busy machine starts Spark and its workers slowly.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 RECORD = "topic string, partition int, offset bigint, timestamp_ms bigint, key binary, value binary"
 POSITIONS, ENDS = "positions", "ends"
 CHANGELOG = "orders-counts-changelog"
