@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from caughtup.demo.broker_config import Tls
 from caughtup.demo.cluster import EmbeddedCluster
 from tests.support.scene import Scene
+from tests.support.service import wait_for
 
 MakeTopic = Callable[..., str]
 MakeCluster = Callable[..., EmbeddedCluster]
@@ -56,9 +58,21 @@ def make_topic(cluster: EmbeddedCluster) -> MakeTopic:
         topic = NewTopic(name, num_partitions=partitions, config=config or {})
         admin = AdminClient(cluster.client_config())  # Held: a collected client drops its requests.
         admin.create_topics([topic])[name].result(30)
+        wait_for(f"{name} has leaders", lambda: _has_leaders(admin, name, partitions))
         return name
 
     return make
+
+
+def _has_leaders(admin: AdminClient, topic: str, partitions: int) -> bool:
+    """Tell whether the brokers already answer for a topic that was just created."""
+    asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+    try:
+        for found in admin.list_offsets(asked, request_timeout=10).values():
+            found.result()
+    except KafkaException:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")
