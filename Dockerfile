@@ -21,6 +21,7 @@ COPY models models
 COPY pipelines pipelines
 COPY followers followers
 COPY demo demo
+COPY bench bench
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --no-deps --wheel-dir /wheels . \
  && /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels/*.whl
 
@@ -42,7 +43,7 @@ RUN apt-get update \
 COPY --from=build_history /opt/caughtup /opt/caughtup
 # Spark's Kafka connector is fetched now, so that the job needs no network but Kafka's.
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
-RUN python -c "from caughtup.demo.jars import ensure_spark_jars; ensure_spark_jars()" \
+RUN python -c "from caughtup.demo.java.jars import ensure_spark_jars; ensure_spark_jars()" \
  && mkdir -p /var/lib/caughtup/history && chown -R caughtup: /opt/caughtup/cache /var/lib/caughtup
 USER 10001
 CMD ["pipeline", "history", "--help"]

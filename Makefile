@@ -41,7 +41,7 @@ thorough: java prometheus install  ## What takes minutes each: a Spark cluster, 
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest --numprocesses 2 --dist loadgroup \
 	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers \
-	  tests/integration/test_service_restarts.py tests/integration/test_bad_input.py
+	  tests/integration/service/test_restarts.py tests/integration/service/test_bad_input.py
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
 	@$(BIN)/pytest -m unsteady

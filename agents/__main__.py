@@ -1,5 +1,5 @@
 """``python -m caughtup.agents`` is ``caughtup``."""
 
-from caughtup.agents.cli import main
+from caughtup.agents.main import main
 
 main(prog_name="caughtup")

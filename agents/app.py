@@ -9,28 +9,23 @@ from pathlib import Path
 import faust
 from faust.app.base import BootStrategy
 
-from caughtup.agents.application_states import application_states
 from caughtup.agents.assessor import Assessor
-from caughtup.agents.catch_up_rates import catch_up_rates
-from caughtup.agents.election import Election
+from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
-from caughtup.agents.forgetting import Forgetter
-from caughtup.agents.health import Health
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
-from caughtup.agents.own_records import OwnTopicsReader
-from caughtup.agents.pipeline_progress import pipeline_progress
-from caughtup.agents.publisher import Publisher
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
-from caughtup.agents.recommend import Wakeup, recommend
+from caughtup.agents.recommendations.agent import Wakeup, recommend
+from caughtup.agents.recommendations.signing import Signer
+from caughtup.agents.reports.application_states import application_states
+from caughtup.agents.reports.catch_up_rates import catch_up_rates
+from caughtup.agents.reports.pipeline_progress import pipeline_progress
+from caughtup.agents.reports.task_positions import task_positions
 from caughtup.agents.settings import Settings
-from caughtup.agents.signing import Signer
-from caughtup.agents.supervisor import AgentSupervisor
-from caughtup.agents.takeover import take_over
-from caughtup.agents.task_positions import task_positions
-from caughtup.agents.topic_keeper import TopicKeeper
-from caughtup.agents.topics import (
+from caughtup.agents.topics.definitions import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
     END_OFFSETS,
@@ -41,8 +36,13 @@ from caughtup.agents.topics import (
     RECOMMENDATIONS,
     TASK_POSITIONS,
 )
-from caughtup.agents.web import WebServer
-from caughtup.models.state import ClusterState
+from caughtup.agents.topics.forgetting import Forgetter
+from caughtup.agents.topics.keeper import TopicKeeper
+from caughtup.agents.topics.publisher import Publisher
+from caughtup.agents.topics.records import OwnTopicsReader
+from caughtup.agents.topics.takeover import take_over
+from caughtup.agents.web.server import WebServer
+from caughtup.models.state.cluster import ClusterState
 
 _BATCHES_WAITING = 4
 #: Own topics that an agent reads.

@@ -9,10 +9,10 @@ import time
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.garbage import Settling
-from caughtup.agents.health import Health
-from caughtup.models.reassignment_watch import shares_of
-from caughtup.models.state import ClusterState
+from caughtup.agents.process.garbage import Settling
+from caughtup.agents.process.health import Health
+from caughtup.models.reassignments.watch import shares_of
+from caughtup.models.state.cluster import ClusterState
 
 _INTERVAL_SECONDS = 2.0
 #: Of so long a turn and so long a pause, this takes a fifth of the event loop's time at most, and

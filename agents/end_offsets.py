@@ -12,23 +12,23 @@ from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.election import until_active
-from caughtup.agents.end_offset_listing import list_end_offsets, topic_ids
-from caughtup.agents.health import Health
-from caughtup.agents.kafka_config import rdkafka_config
-from caughtup.agents.own_records import Slice
-from caughtup.agents.publisher import OwnTopicWriter
-from caughtup.agents.readable_ends import ReadableEnds
-from caughtup.agents.recommend import Wakeup
-from caughtup.agents.record_reading import taking
+from caughtup.agents.election.agent import until_active
+from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
+from caughtup.agents.kafka.readable_ends import ReadableEnds
+from caughtup.agents.process.health import Health
+from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.records import Slice
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import EndOffsets
+from caughtup.models.lag.partition_lag import EndOffsets
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.topics import END_OFFSETS
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 

@@ -15,19 +15,19 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.election import until_active
+from caughtup.agents.election.agent import until_active
 from caughtup.agents.errors import UserError
-from caughtup.agents.health import Health
-from caughtup.agents.kafka_config import rdkafka_config
-from caughtup.agents.lag_lines import partition_lines, task_lines
+from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
-from caughtup.agents.topic_log import read_own
-from caughtup.agents.topics import topic_name
+from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.definitions import topic_name
+from caughtup.agents.topics.retained import read_own
+from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line, encode_line
 from caughtup.models.records.topics import LAG
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 

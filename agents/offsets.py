@@ -19,15 +19,15 @@ from confluent_kafka import KafkaError, KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.health import Health
-from caughtup.agents.offset_log import OffsetLog, few_collections
-from caughtup.agents.pulses import OFFSETS
-from caughtup.agents.recommend import Wakeup
+from caughtup.agents.kafka.offset_log import OffsetLog, few_collections
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.pulses import OFFSETS
+from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics import CONSUMER_OFFSETS
-from caughtup.models.classic_groups import ReadGroup, read_classic_groups
+from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
+from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.reading import ReadingProgress
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.batch import Batch, decode_batch, decode_columns
 
 log = logging.getLogger(__name__)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from caughtup.agents.reassignment_ends import KnownMovement
-from caughtup.agents.record_reading import taking
+from caughtup.agents.probes.reassignment_ends import KnownMovement
+from caughtup.agents.topics.decoding import taking
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
 from caughtup.models.records.topics import REASSIGNMENTS
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 
 #: Partitions in movement that are followed: a whole cluster's may be. Anybody may write more.
 MOST_MOVING = 200_000

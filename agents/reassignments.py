@@ -14,30 +14,30 @@ from confluent_kafka import KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.election import until_active
+from caughtup.agents.election.agent import until_active
 from caughtup.agents.errors import UserError
-from caughtup.agents.health import Health
-from caughtup.agents.kafka_config import aiokafka_config
-from caughtup.agents.outbox import Outbox
-from caughtup.agents.own_records import Slice
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.probes.pace import Pace
+from caughtup.agents.probes.reassignment_ends import Endings, KnownMovement
+from caughtup.agents.probes.reassignments import ReassignmentLooks, Round
+from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.protocol_decoding import words
-from caughtup.agents.publisher import OwnTopicWriter
-from caughtup.agents.reassignment_ends import Endings, KnownMovement
-from caughtup.agents.reassignment_looks import ReassignmentLooks, Round
-from caughtup.agents.reassignment_pace import Pace
 from caughtup.agents.reassignment_records import apply_record, take_up
-from caughtup.agents.record_reading import taking
 from caughtup.agents.settings import Settings
-from caughtup.agents.topic_log import read_own
+from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.outbox import Outbox
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.records import Slice
+from caughtup.agents.topics.retained import read_own
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.records import cluster_looks
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 

@@ -23,13 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from caughtup.agents import kafka_settings
 from caughtup.agents.errors import UserError
-from caughtup.models.parameters import (
-    DEFAULTS,
-    MINIMUMS,
-    MOST_TAGS,
-    TAGS,
-    ApplicationParameters,
-)
+from caughtup.models.parameters import DEFAULTS, MINIMUMS, MOST_TAGS, TAGS, ApplicationParameters
 
 #: Variables with our prefix that aren't settings: read elsewhere.
 OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})

@@ -20,7 +20,7 @@ def main() -> None:
     try:
         from pyspark import SparkContext
 
-        from caughtup.agents.cli import main as command
+        from caughtup.agents.main import main as command
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         sys.exit(

@@ -41,8 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_SHARED if file in shared else file))
 
     def rank(item: pytest.Item) -> tuple[bool, bool, bool, int]:
-        file, folder = str(item.path), item.path.parent.name
-        early = _EARLY.index(folder) if folder in _EARLY else len(_EARLY)
+        file, folders = str(item.path), item.path.parts
+        early = next((n for n, name in enumerate(_EARLY) if name in folders), len(_EARLY))
         return file not in shared, not _is_of_spark(item), file not in long, early
 
     items.sort(key=rank)  # stable: within a rank as they were found

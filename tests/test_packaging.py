@@ -15,7 +15,7 @@ import caughtup
 import caughtup.models
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("agents", "models", "pipelines", "followers", "demo")
+PACKAGES = ("agents", "models", "pipelines", "followers", "demo", "bench")
 
 IMPORT_ALL = """
 import pkgutil, sys
@@ -80,8 +80,10 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(
 
 
 def test_the_wheel_holds_the_page_and_says_that_it_is_typed(shipped: set[str]) -> None:
-    static = {f"caughtup/agents/static/{f.name}" for f in (ROOT / "agents/static").iterdir()}
-    assert "caughtup/agents/static/index.html" in static
+    static = {
+        f"caughtup/agents/web/static/{f.name}" for f in (ROOT / "agents/web/static").iterdir()
+    }
+    assert "caughtup/agents/web/static/index.html" in static
     assert static <= shipped
     assert "caughtup/py.typed" in shipped
 
@@ -100,7 +102,7 @@ def test_the_wheel_says_its_version_its_command_and_its_license(built: tuple[Pat
     assert metadata["Version"] == caughtup.__version__
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert "caughtup = caughtup.agents.cli:main" in entry_points
+    assert "caughtup = caughtup.agents.main:main" in entry_points
 
 
 def test_no_dependency_is_bound_to_an_address(built: tuple[Path, Path]) -> None:
@@ -115,7 +117,7 @@ def test_the_sdist_holds_the_tests_and_what_they_read(built: tuple[Path, Path]) 
     with tarfile.open(built[0]) as sdist:
         held = {"/".join(name.split("/")[1:]) for name in sdist.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.lock"} <= held
-    assert {"tests/test_packaging.py", "models/.ruff.toml", "agents/static/index.html"} <= held
+    assert {"tests/test_packaging.py", "models/.ruff.toml", "agents/web/static/index.html"} <= held
     assert {f"scripts/{script.name}" for script in (ROOT / "scripts").iterdir()} <= held
     assert not {name for name in held if name.startswith((".venv", ".git/", "artifacts"))}
 

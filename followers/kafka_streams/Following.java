@@ -3,7 +3,7 @@ package caughtup;
 /**
  * What a follower decides in a rebalance: a function of what it is told, without clocks or I/O.
  *
- * <p>models/assignors/follower.py decides the same, so that the service can check it.
+ * <p>models/assignors/following/follower.py decides the same, so that the service can check it.
  */
 final class Following {
     /** The newest recommendation as far as it was read: one of the two is null. */

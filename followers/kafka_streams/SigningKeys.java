@@ -19,7 +19,7 @@ import javax.crypto.spec.SecretKeySpec;
  * The keys that the service and its followers share, and whether a recommendation is signed with
  * one: HMAC-SHA256 over a purpose, the cluster, the group and the record's value.
  *
- * <p>models/signing.py signs and says in what form; no key is ever shown.
+ * <p>models/security/signing.py signs and says in what form; no key is ever shown.
  */
 final class SigningKeys {
     static final String HEADER = "caughtup-signature";

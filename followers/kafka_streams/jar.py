@@ -13,8 +13,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from caughtup.demo.jars import classpath
-from caughtup.demo.java import find_java
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import classpath
 from caughtup.models.errors import CaughtupError
 
 NAME = "caughtup-follower.jar"

@@ -12,19 +12,19 @@ from caughtup.followers.python.state_record import application_state, decided_wi
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard
 from caughtup.models.assignors.decision import ClientDecision, Decision
-from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
-from caughtup.models.assignors.follower import (
+from caughtup.models.assignors.following.follower import (
     FOLLOWED,
     GIVEN_UP,
     FollowerDecision,
     Patience,
     follow,
 )
-from caughtup.models.assignors.follower_placement import Standing
-from caughtup.models.assignors.follower_rules import find_objection
+from caughtup.models.assignors.following.placement import Standing
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.lag import LATEST_OFFSET
+from caughtup.models.lag.partition_lag import LATEST_OFFSET
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions

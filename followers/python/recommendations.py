@@ -15,15 +15,15 @@ from aiokafka.errors import KafkaError
 from caughtup.followers.python.bounded_fetch import bound_batches
 from caughtup.followers.python.kafka import Complaint, Connection, cluster_id, partition_counts
 from caughtup.followers.python.signatures import find_forgery
-from caughtup.models.assignors.followed_recommendation import (
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import (
     MAX_BYTES,
     FollowedRecommendation,
     read_followed,
     require_bounded,
 )
-from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.errors import CaughtupError
-from caughtup.models.signing import HEADER
+from caughtup.models.security.signing import HEADER
 
 log = logging.getLogger("caughtup.followers")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from caughtup.models.assignors.follower import Patience
+from caughtup.models.assignors.following.follower import Patience
 
 _LONGEST_MS = 7 * 24 * 60 * 60 * 1000
 _LIMITS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from caughtup.models import signing
-from caughtup.models.assignors.follower_objection import Objection
+from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.errors import CaughtupError
+from caughtup.models.security import signing
 
 _MOST_FILE_BYTES = 1 << 16
 

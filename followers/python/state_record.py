@@ -7,8 +7,8 @@ from typing import Any
 
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard
-from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
-from caughtup.models.assignors.follower import FOLLOWED, FollowerDecision, Patience
+from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.scenario import Client as ScenarioClient
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
-from caughtup.models.assignors.follower import FOLLOWED, FollowerDecision, Patience
-from caughtup.models.assignors.follower_objection import Objection
+from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.ids import ProcessId, TaskId
 
 

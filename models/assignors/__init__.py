@@ -1,33 +1,4 @@
-"""Task assignors: a scenario in, a decision out."""
+"""Task assignors: a scenario in, a decision out; ``registry`` has them by name.
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-
-from caughtup.models.assignors.decision import Decision
-from caughtup.models.assignors.high_availability import decide_high_availability
-from caughtup.models.assignors.minimal_movement import decide_minimal_movement
-from caughtup.models.assignors.public_sticky import decide_public_sticky
-from caughtup.models.assignors.scenario import Scenario
-from caughtup.models.assignors.sticky import decide_fallback_prior, decide_sticky
-from caughtup.models.errors import ScenarioError
-
-#: Assignors by the names that scenarios call them by.
-ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
-    "high_availability": decide_high_availability,
-    "sticky": decide_sticky,
-    "fallback_prior": decide_fallback_prior,
-    "public_sticky": decide_public_sticky,
-    "minimal_movement": decide_minimal_movement,
-}
-
-
-def decide(scenario: Scenario) -> Decision:
-    """Decide with the assignor that the scenario names. Raises ScenarioError ``unsupported``."""
-    assignor = ASSIGNORS.get(scenario.assignor)
-    if assignor is None:
-        known = ", ".join(sorted(ASSIGNORS))
-        raise ScenarioError(
-            "unsupported", f"assignor: {scenario.assignor!r:.80} is not among {known}"
-        )
-    return assignor(scenario)
+Imports ids and errors; decisions, replay, simulation and the followers import it.
+"""

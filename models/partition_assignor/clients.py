@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from caughtup.models.assignors.java.strings import in_hash_map_order, utf16
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag import LATEST_OFFSET, task_lag
-from caughtup.models.partition_assignor.java_strings import in_hash_map_order, utf16
+from caughtup.models.lag.partition_lag import LATEST_OFFSET, task_lag
 from caughtup.models.partition_assignor.rebalance import Member
 
 _LONG, _LONG_SIGN = 1 << 64, 1 << 63

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from caughtup.models.assignors.decision import Decision
-from caughtup.models.assignors.java_hash_order import ClientHashOrder
+from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caughtup.models.assignors.decision import ClientDecision
-from caughtup.models.assignors.java_hash_map import (
+from caughtup.models.assignors.java.hash_map import (
     JavaHashMap,
     subtopology_hash_code,
     task_hash_code,
 )
-from caughtup.models.assignors.sticky_orders import LeaderOrders
+from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 

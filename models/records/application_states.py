@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from caughtup.models.application_state import ApplicationState, read_application_state
-from caughtup.models.errors import CaughtupError
-from caughtup.models.records.decoding import (
-    BAD_TYPE,
-    RecordFormat,
-    RefusedError,
-    require_agreement,
+from caughtup.models.decisions.inputs.application_state import (
+    ApplicationState,
+    read_application_state,
 )
+from caughtup.models.errors import CaughtupError
+from caughtup.models.records.decoding import BAD_TYPE, RecordFormat, RefusedError, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,

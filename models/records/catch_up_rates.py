@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.catch_up_rates import RateWindow, WindowRate
+from caughtup.models.copies.catch_up_rates import RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
@@ -23,7 +23,7 @@ from caughtup.models.records.fields import (
     WindowSeconds,
 )
 from caughtup.models.records.keys import decode_copy_or_partition
-from caughtup.models.task_positions import CopyKey
+from caughtup.models.tasks.positions import CopyKey
 
 
 class RateWindowRecord(Part):

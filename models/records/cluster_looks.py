@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from caughtup.models.reassignment_look import BrokerLook, ClusterLook, TopicThrottle
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerLook,
+    ClusterLook,
+    TopicThrottle,
+)
 from caughtup.models.records.decoding import RecordFormat
 from caughtup.models.records.fields import (
     Broker,

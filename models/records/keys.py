@@ -19,7 +19,7 @@ from caughtup.models.records.fields import (
     Partition,
     Process,
 )
-from caughtup.models.task_positions import CopyKey
+from caughtup.models.tasks.positions import CopyKey
 
 #: Bytes of a key, of which the longest group's name may be six times as many as JSON escapes it.
 MOST_KEY_BYTES = 256 << 10

@@ -36,7 +36,7 @@ class MovementRecord(Record):
 
 
 class TaskMovementRecord(MovementRecord):
-    """An event of a task's movement: see ``models/movement_log.py``. The key is the group."""
+    """An event of a task's movement: see ``models/decisions/movements.py``. The key is the group."""
 
     event: Literal["planned", "warming", "promoted", "dropped"]
     group: Group
@@ -53,7 +53,7 @@ class TaskMovementRecord(MovementRecord):
 
 
 class PartitionMovementRecord(Record):
-    """An event of a partition's movement: see ``models/partition_movements.py``."""
+    """An event of a partition's movement: see ``models/reassignments/movements.py``."""
 
     event: Literal["planned", "promoted", "dropped"]
     kind: Literal["partition"]

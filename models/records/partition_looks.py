@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment_look import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
     Broker,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from caughtup.models.assignors.followed_recommendation import MAX_BYTES
+from caughtup.models.assignors.following.recommendation import MAX_BYTES
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.decoding import (

@@ -19,7 +19,7 @@ from caughtup.models.records.fields import (
     no_entries,
 )
 from caughtup.models.records.keys import decode_copy
-from caughtup.models.task_positions import CopyKey, TaskPosition
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
 
 class PositionRecord(Record, omit_defaults=True):

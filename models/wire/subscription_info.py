@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.lag.partition_lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.bounds import task_id
 from caughtup.models.wire.reader import Reader
 
@@ -32,7 +32,7 @@ class SubscriptionInfo:
     """A Kafka Streams member's user data.
 
     ``offset_sums``: per task that the process has state of, the sum of its stores' offsets, each
-    plus one; -2 for a running active task, -3 for unknown (models/lag.py). Before version 7 members
+    plus one; -2 for a running active task, -3 for unknown (models/lag/partition_lag.py). Before version 7 members
     only named their active and their other tasks, which are given -2 and -3 here, as Kafka does.
     ``user_end_point`` is ``application.server``, empty without one (and before version 2).
     ``latest_supported_version`` is -1 before version 3. ``unique_field`` changes with every join,

@@ -9,29 +9,23 @@ import msgspec
 import pytest
 from confluent_kafka import Producer
 
-from caughtup.agents import copy_metrics, lag_topic, metrics, page_state, partition_series
-from caughtup.agents.group_labels import GroupLabels
-from caughtup.agents.health import Health
+from caughtup.agents import lag_topic
 from caughtup.agents.lag_topic import LagTopic
-from caughtup.agents.page_state import page_steps
+from caughtup.agents.process.health import Health
 from caughtup.agents.reassignments import movement_records
 from caughtup.agents.settings import Settings
+from caughtup.agents.web import page_state
+from caughtup.agents.web.metrics import copies, exposition, partition_series
+from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.page_state import page_steps
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import LONG_MAX, EndOffsets
-from caughtup.models.partition_movements import PartitionMovements
-from caughtup.models.state import ClusterState
+from caughtup.models.lag.partition_lag import LONG_MAX, EndOffsets
+from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.state.cluster import ClusterState
 from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
 from tests.support.scraping import scrape, text
 from tests.support.states import assess
-from tests.support.streams import (
-    START_MS,
-    TOLD,
-    WARMING,
-    commit,
-    generation,
-    known_ends,
-    read,
-)
+from tests.support.streams import START_MS, TOLD, WARMING, commit, generation, known_ends, read
 
 BAD, GOOD = "bad", "good"
 NOW_MS = START_MS + 20_000
@@ -43,7 +37,7 @@ class BreaksError(Exception):
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> ClusterState:
-    for module in (metrics, partition_series):
+    for module in (exposition, partition_series):
         monkeypatch.setattr(module, "now_ms", lambda: NOW_MS)
     state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
     known_ends(state)
@@ -121,9 +115,9 @@ def test_an_application_that_cannot_be_counted_costs_itself_alone(
 @pytest.mark.parametrize(
     ("owner", "name", "part"),
     [
-        (metrics, "movement_families", "reassignments"),
-        (copy_metrics, "_plans", "copies"),
-        (metrics, "pipeline_families", "pipeline"),
+        (exposition, "movement_families", "reassignments"),
+        (copies, "_plans", "copies"),
+        (exposition, "pipeline_families", "pipeline"),
     ],
 )
 def test_families_that_break_leave_the_others_be(
@@ -144,7 +138,7 @@ def test_a_movement_that_cannot_be_written_costs_itself_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = reassigning()
-    monkeypatch.setattr(metrics, "now_ms", lambda: SEEN_MS)
+    monkeypatch.setattr(exposition, "now_ms", lambda: SEEN_MS)
     whole = lines(state)
     monkeypatch.setattr(state.reassignments.moving[DEAD], "since_ms", None)
     left = lines(state)

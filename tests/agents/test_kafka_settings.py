@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from caughtup.agents.cli import main
+from caughtup.agents.cli.options import settings_of
 from caughtup.agents.errors import UserError
-from caughtup.agents.options import settings_of
+from caughtup.agents.main import main
 from caughtup.agents.settings import Settings, load_settings
-from caughtup.models.kafka_security import Client
+from caughtup.models.security.kafka import Client
 
 SECRET = "hunter2-correct-horse"
 FILE = """
@@ -192,7 +192,7 @@ def test_each_command_answers_for_the_clients_that_it_uses(
     def reached(*_: object) -> None:
         raise ReachedError
 
-    for module in ("lag_command.read_snapshot", "explain_command.read_snapshot"):
+    for module in ("cli.lag.read_snapshot", "cli.explain.read_snapshot"):
         monkeypatch.setattr(f"caughtup.agents.{module}", reached)
     ran = CliRunner().invoke(
         main, [*command, "-X", "security.protocol=SASL_SSL", "-X", accepted or "ssl.providers=x"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.agents.offset_log import SLICE_MESSAGES, few_collections
+from caughtup.agents.kafka.offset_log import SLICE_MESSAGES, few_collections
 from caughtup.agents.offsets import Found, Restraint, split_generations
 from caughtup.models.wire.batch import Record, decode_batch
 from tests.support.streams import (

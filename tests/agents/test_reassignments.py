@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from caughtup.agents import reassignment_records
-from caughtup.agents.reassignment_ends import KnownMovement
+from caughtup.agents.probes.reassignment_ends import KnownMovement
 from caughtup.agents.reassignment_records import apply_record, take_up
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment_look import (
+from caughtup.models.reassignments.tracking.observation import (
     BrokerLook,
     ClusterLook,
     PartitionLook,

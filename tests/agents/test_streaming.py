@@ -11,11 +11,12 @@ import aiohttp
 import pytest
 from prometheus_client.exposition import choose_encoder
 
-from caughtup.agents import metrics, streaming
-from caughtup.agents.health import Health
+from caughtup.agents import streaming
+from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
-from caughtup.agents.web import WebServer
+from caughtup.agents.web.metrics import exposition as metrics
+from caughtup.agents.web.server import WebServer
 from tests.support.states import NOW_MS, everything
 
 TEXT = [b"line %d\n" % number for number in range(1_000)]

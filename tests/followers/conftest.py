@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from caughtup.demo.jars import classpath
-from caughtup.demo.java import find_java
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import classpath
 from caughtup.followers.kafka_streams.jar import build_jar
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))

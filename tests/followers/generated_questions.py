@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from caughtup.models.assignors import decide
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import parse_scenario
-from tests.oracle.generated_scenarios import LONG_MAX, generate
+from tests.oracle.generated.scenarios import LONG_MAX, generate
 
 GROUP = "orders"
 MAX_AGE_MS = 900_000

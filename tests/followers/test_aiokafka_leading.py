@@ -17,28 +17,29 @@ from caughtup.followers.python.members import Members
 from caughtup.followers.python.seen import see
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.followers.python.waiting import Heard
-from caughtup.models.application_state import (
+from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import read_followed
+from caughtup.models.decisions.exact.follower import recompute_follower
+from caughtup.models.decisions.exact.generation import recompute
+from caughtup.models.decisions.generation import DueGeneration, decide_generation
+from caughtup.models.decisions.inputs.application_state import (
     ApplicationState,
     find_state,
     read_application_state,
 )
-from caughtup.models.assignors.followed_recommendation import read_followed
-from caughtup.models.assignors.follower import FOLLOWED, GIVEN_UP, Patience
-from caughtup.models.assignors.follower_objection import Objection
-from caughtup.models.deciding import DueGeneration, decide_generation
-from caughtup.models.exact import recompute
-from caughtup.models.exact_follower import recompute_follower
-from caughtup.models.groups import FOLLOWERS_PROTOCOL, StreamsGeneration, read_streams_generation
+from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.groups.generation import (
+    FOLLOWERS_PROTOCOL,
+    StreamsGeneration,
+    read_streams_generation,
+)
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.inputs import GenerationInputs
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
-from caughtup.models.wire.user_data_encoding import (
-    encode_assignment_info,
-    encode_subscription_info,
-)
+from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
 from tests.followers.generated_questions import recommend
 from tests.support import wire
 

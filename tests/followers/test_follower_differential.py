@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.followed_recommendation import (
+from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import (
     MAX_BYTES,
     read_followed,
     require_bounded,
 )
-from caughtup.models.assignors.follower import FollowerDecision, Patience, follow
-from caughtup.models.assignors.follower_objection import Objection
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import GROUP, generate_question
 from tests.models.assignors.building import client, described, process
-from tests.models.assignors.test_follower import one_runs_all, record
+from tests.models.assignors.following.test_follower import one_runs_all, record
 from tests.support.sizes import daily
 
 SEEDS = daily(500, 3_000)

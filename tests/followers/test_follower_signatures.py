@@ -12,9 +12,9 @@ import pytest
 
 from caughtup.followers.python.signatures import find_forgery as find_forgery_by_file
 from caughtup.models.errors import CaughtupError
-from caughtup.models.signing import SigningKey, find_forgery, read_keys, sign
+from caughtup.models.security.signing import SigningKey, find_forgery, read_keys, sign
 from tests.followers.conftest import FollowerOracle
-from tests.models.test_signing import KEY, SECRET, VALUE, VECTOR, line
+from tests.models.security.test_signing import KEY, SECRET, VALUE, VECTOR, line
 
 KEYS = line("2025-11")
 

@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from caughtup.followers.python.waiting import Waiting
-from caughtup.models.assignors.follower import FollowerDecision, Patience, follow, later_ms
+from caughtup.models.assignors.following.follower import (
+    FollowerDecision,
+    Patience,
+    follow,
+    later_ms,
+)
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from tests.followers.conftest import FollowerOracle
-from tests.models.assignors.test_follower import one_runs_all, recommended
+from tests.models.assignors.following.test_follower import one_runs_all, recommended
 
 ONE, TWO = ProcessId(0, 1), ProcessId(0, 2)
 ZERO, FIRST = TaskId(0, 0), TaskId(0, 1)

@@ -14,11 +14,11 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from caughtup.followers.python import recommendations as module
 from caughtup.followers.python.recommendations import RecommendationReader
-from caughtup.models.assignors.followed_recommendation import FollowedRecommendation
-from caughtup.models.assignors.follower_objection import Objection
-from caughtup.models.signing import HEADER, sign
-from tests.models.assignors.test_follower import one_runs_all, record
-from tests.models.test_signing import KEY, line
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.security.signing import HEADER, sign
+from tests.models.assignors.following.test_follower import one_runs_all, record
+from tests.models.security.test_signing import KEY, line
 
 TOPIC = "caughtup-recommended-assignments"
 GOOD = json.dumps(record(one_runs_all(), {1: (("0_0", "0_1"), ()), 2: ((), ())})).encode()

@@ -26,11 +26,7 @@ from caughtup.models.wire.streams_group_records import (
     StreamsGroupMemberMetadata,
     StreamsGroupMetadata,
 )
-from caughtup.models.wire.streams_group_topology import (
-    StreamsGroupTopology,
-    Subtopology,
-    TopicInfo,
-)
+from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
 from tests.fuzz.values import CLICKS_ID
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support import wire

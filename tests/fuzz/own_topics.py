@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from caughtup.agents.application_states import apply_record as apply_state
-from caughtup.agents.catch_up_rates import apply_record as apply_rates
 from caughtup.agents.end_offsets import apply_record as apply_ends
-from caughtup.agents.pipeline_progress import apply_record as apply_progress
 from caughtup.agents.reassignments import apply_record as apply_look
-from caughtup.agents.taking_up import take_movement, take_published
-from caughtup.agents.task_positions import apply_record as apply_position
-from caughtup.models.state import ClusterState
+from caughtup.agents.reports.application_states import apply_record as apply_state
+from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
+from caughtup.agents.reports.pipeline_progress import apply_record as apply_progress
+from caughtup.agents.reports.task_positions import apply_record as apply_position
+from caughtup.agents.topics.taking_up import take_movement, take_published
+from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
 from tests.support.own_records import OWN_RECORDS, OwnRecord

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
-from caughtup.models import sum_history
-from caughtup.models.topic_names import TopicNames
+from caughtup.models.groups.topic_names import TopicNames
+from caughtup.models.histories import offset_sums
 from caughtup.models.wire import subscription_info
 from tests.fuzz.applications import Applications
 from tests.fuzz.offset_records import OffsetRecords
@@ -66,7 +66,7 @@ def test_hostile_records_harm_no_group_but_their_own() -> None:
 def test_the_fuzzing_finds_what_brought_the_service_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """An offset sum that fits nowhere, with which one member of one group killed everything."""
     monkeypatch.setattr(subscription_info, "_sum", lambda number: number)
-    monkeypatch.setattr(sum_history, "_in_long", lambda number: number)
+    monkeypatch.setattr(offset_sums, "_in_long", lambda number: number)
     with pytest.raises(FaultsError, match="OverflowError"):
         fuzz(1, 20_000)
 

@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 from prometheus_client.exposition import generate_latest
 
-from caughtup.agents.group_labels import GroupLabels
-from caughtup.agents.health import Health
-from caughtup.agents.lag_lines import lag_lines
-from caughtup.agents.metrics import exposition
 from caughtup.agents.offsets import split_generations
-from caughtup.agents.page_state import page_steps
-from caughtup.models.faults import Fault
-from caughtup.models.forgetting import Forgetting
+from caughtup.agents.process.health import Health
+from caughtup.agents.views.lag_lines import lag_lines
+from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.page_state import page_steps
+from caughtup.models.faults.isolation import Fault
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import EndOffsets
-from caughtup.models.state import ClusterState
+from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.forgetting import Forgetting
 from caughtup.models.wire.batch import Record, decode_batch
 from tests.fuzz import applications
 from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from caughtup.demo.broker_config import Tls
-from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.cluster.broker_config import Tls
+from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.scene import Scene
 from tests.support.service import wait_for
 

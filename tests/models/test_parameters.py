@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.parameters import (
-    DEFAULTS,
-    MINIMUMS,
-    STRATEGY,
-    TAGS,
-    ApplicationParameters,
-)
+from caughtup.models.parameters import DEFAULTS, MINIMUMS, STRATEGY, TAGS, ApplicationParameters
 
 
 def test_a_config_that_was_given_wins_over_kafkas_default() -> None:

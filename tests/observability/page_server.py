@@ -14,7 +14,7 @@ from aiohttp import web
 
 from tests.observability.repository import ROOT
 
-STATIC = ROOT / "agents" / "static"
+STATIC = ROOT / "agents" / "web" / "static"
 
 
 @dataclass

@@ -10,12 +10,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from caughtup.agents.health import Health
-from caughtup.agents.metrics import StateCollector
-from caughtup.agents.partition_series import LABELS
-from caughtup.agents.reassignment_metrics import LABELS as MOVEMENT_LABELS
-from caughtup.agents.task_series import LABELS as TASK_LABELS
-from caughtup.models.state import ClusterState
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics.exposition import StateCollector
+from caughtup.agents.web.metrics.partition_series import LABELS
+from caughtup.agents.web.metrics.reassignments import LABELS as MOVEMENT_LABELS
+from caughtup.agents.web.metrics.task_series import LABELS as TASK_LABELS
+from caughtup.models.state.cluster import ClusterState
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "prometheus" / "caughtup.rules.yml"

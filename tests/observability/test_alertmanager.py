@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.demo.processes import Processes
+from caughtup.demo.processes.children import Processes
 from tests.observability.repository import RULES, read_yaml
 from tests.support.alertmanager import CONFIG, DEADLINE_SECONDS, Alertmanager, Webhook
 

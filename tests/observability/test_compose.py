@@ -13,9 +13,9 @@ import click
 import jsonschema
 import pytest
 
-from caughtup.agents.cli import main
+from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
-from caughtup.agents.web_hosts import AllowedHosts
+from caughtup.agents.web.hosts import AllowedHosts
 from tests.observability.repository import ROOT, read_yaml
 
 COMPOSE: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.agents.health import Health
+from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.web import WebServer
-from caughtup.models.state import ClusterState
+from caughtup.agents.web.server import WebServer
+from caughtup.models.state.cluster import ClusterState
 from tests.observability.browser import TEXT, Page
 from tests.observability.page_server import PageServer, serving
 from tests.observability.page_states import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trustme
 
-from caughtup.demo.processes import Processes
+from caughtup.demo.processes.children import Processes
 from tests.support.prometheus import Prometheus
 from tests.support.site import Site
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors import decide
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import parse_scenario
 from tests.oracle.conftest import AssignorOracle
 from tests.oracle.shrinking import shrink

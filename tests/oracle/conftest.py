@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from caughtup.demo.jars import classpath
-from caughtup.demo.java import find_java
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import classpath
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"

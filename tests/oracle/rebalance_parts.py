@@ -11,7 +11,7 @@ import random
 import uuid
 from typing import Any
 
-from tests.oracle.generated_racks import LONG_MAX
+from tests.oracle.generated.racks import LONG_MAX
 
 Json = dict[str, Any]
 RUNNING, UNKNOWN = -2, -3

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from caughtup.models.assignors.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle
-from tests.oracle.generated_scenarios import generate
-from tests.oracle.generated_sticky import generate_sticky
+from tests.oracle.generated.scenarios import generate
+from tests.oracle.generated.sticky import generate_sticky
 from tests.oracle.shrinking import shrink
 
 

@@ -10,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.errors import ScenarioError
-from caughtup.models.partition_assignor import assign_partitions
+from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.parsing import parse_rebalance
 from caughtup.models.partition_assignor.rebalance import Rebalance
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
-from tests.oracle.generated_rebalances import (
+from tests.oracle.generated.rebalances import (
     follow_up,
     generate_failing_rebalance,
     generate_public_sticky_rebalance,
@@ -26,6 +25,7 @@ from tests.oracle.generated_rebalances import (
 )
 from tests.oracle.rebalance_parts import Json
 from tests.oracle.shrinking_rebalances import shrink_rebalance
+from tests.support.rebalance_parsing import parse_rebalance
 
 #: Where the leader itself fails, because what a client's members own isn't in the topology at all.
 FAILED_LEADER = "java.lang.IllegalStateException: Must initialize prevActiveTasks from"

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.jars import KAFKA_VERSION, ensure_jars, fetch_jars
-from caughtup.demo.java import find_java
-from caughtup.models.controllers import (
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
+from caughtup.models.reassignments.tracking.controllers import (
     ADDED_SUFFICE,
     NEWEST_COMPARED,
     WHOLE_TARGET,
 )
-from caughtup.models.kraft_controller import Release
 from tests.oracle.conftest import QUIET, seeds_of_a_family
-from tests.oracle.generated_reassignments import Asked, generate_walk
+from tests.oracle.generated.reassignments import Asked, generate_walk
+from tests.support.controllers.kraft import Release
 
 #: The last release with the first rule, the last with the second, and the demo's.
 RELEASES = ("3.7.2", "4.2.0", KAFKA_VERSION)

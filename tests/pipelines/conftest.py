@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from caughtup.demo.jars import ensure_spark_jars
-from caughtup.pipelines.session import spark_session
+from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.spark.session import spark_session
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.pipelines.events import (
-    COMMIT,
-    END_OFFSET,
-    Event,
-    Record,
-    Undecodable,
-    decode_events,
-)
+from caughtup.pipelines.events import COMMIT, END_OFFSET, Event, Record, Undecodable, decode_events
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC
 
 ENDS = {

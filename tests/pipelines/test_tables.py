@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caughtup.pipelines.generation_schema import GENERATIONS
-from caughtup.pipelines.own_columns import own_table
-from caughtup.pipelines.own_schema import KINDS
-from caughtup.pipelines.packs import buckets_of, by_bucket
+from caughtup.pipelines.generations.schema import GENERATIONS
+from caughtup.pipelines.history.decoding.packs import buckets_of, by_bucket
+from caughtup.pipelines.history.decoding.topic_columns import own_table
+from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from caughtup.pipelines.schema import BUCKETS, LATEST_MS, OWN_TOPICS, bucket
 from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, timestamps
 

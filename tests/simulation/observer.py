@@ -6,11 +6,11 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from caughtup.models.reassignment import ReassignmentTracker
-from caughtup.models.reassignment_assessment import assess
-from caughtup.models.reassignment_eta import MovementFigures
-from caughtup.models.reassignment_verdict import MovementVerdict
-from caughtup.models.throttle_shares import throttle_shares
+from caughtup.models.reassignments.assessment import assess
+from caughtup.models.reassignments.eta import MovementFigures
+from caughtup.models.reassignments.throttles.shares import throttle_shares
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.reassignments.verdict import MovementVerdict
 from tests.simulation.brokers import TICK_MS, Move
 from tests.simulation.replication import Cluster
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from caughtup.models.controllers import pending
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment_look import (
+from caughtup.models.reassignments.tracking.controllers import pending
+from caughtup.models.reassignments.tracking.observation import (
     BrokerLook,
     ClusterLook,
     PartitionLook,

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Decision
-from caughtup.models.assignors.minimal_copies import Copies
+from caughtup.models.assignors.minimal.copies import Copies
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import Scenario, parse_scenario
-from caughtup.models.simulation import after, end_offsets
-from tests.oracle.generated_racks import generate_racked
-from tests.oracle.generated_scenarios import generate, generate_uneven
-from tests.oracle.generated_tags import generate_tagged, generate_tagged_and_racked
+from caughtup.models.simulation.rounds import after, end_offsets
+from tests.oracle.generated.racks import generate_racked
+from tests.oracle.generated.scenarios import generate, generate_uneven
+from tests.oracle.generated.tags import generate_tagged, generate_tagged_and_racked
 
 FAMILIES = [generate, generate_uneven, generate_tagged, generate_racked, generate_tagged_and_racked]
 #: In the last two, where standbys go lets roles change once more by racks.

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.agents.bench_fewest import fewest_copies
-from caughtup.models.assignors import decide
+from caughtup.bench.movement.fewest import fewest_copies
 from caughtup.models.assignors.catch_up import is_caught_up
 from caughtup.models.assignors.decision import Decision
-from caughtup.models.assignors.minimal_movement import remaining
+from caughtup.models.assignors.minimal.assignor import remaining
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import Client, Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.simulation import after, play, spread
+from caughtup.models.simulation.rounds import after, play, spread
 
 END = 100_000
 ENDS = st.sampled_from([0, 50, END, 3 * END])

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from caughtup.agents import bench_movement
-from caughtup.agents.bench_changes import CHANGES, VARIETIES, Change, Variety, changed_group
-from caughtup.agents.bench_command import bench
-from caughtup.agents.bench_fewest import fewest_copies
-from caughtup.agents.bench_movement import broken_promises, measure_movement
+from caughtup.bench.main import bench
+from caughtup.bench.movement import command
+from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
+from caughtup.bench.movement.command import broken_promises, measure_movement
+from caughtup.bench.movement.fewest import fewest_copies
 from caughtup.models.assignors.scenario import parse_scenario
-from caughtup.models.simulation import Outcome, play
+from caughtup.models.simulation.rounds import Outcome, play
 from tests.models.assignors.building import client, described, scenario
 from tests.support.sizes import daily
 
@@ -92,8 +92,8 @@ def test_a_promise_that_is_not_kept_is_named_and_gives_exit_status_1(
         outcome = play(*arguments, **options)
         return replace(outcome, copies_built=outcome.copies_built * 2, active_spread=1.5)
 
-    monkeypatch.setattr(bench_movement, "play", worse)
-    monkeypatch.setattr(bench_movement, "CHANGES", SMALL[:1])
+    monkeypatch.setattr(command, "play", worse)
+    monkeypatch.setattr(command, "CHANGES", SMALL[:1])
     arguments = ["movement", "--seeds", "1", "--kafka-seeds", "0", "--plain", "--format", "json"]
     result = CliRunner().invoke(bench, arguments)
     assert result.exit_code == 1
@@ -102,7 +102,7 @@ def test_a_promise_that_is_not_kept_is_named_and_gives_exit_status_1(
 
 
 def test_the_table_has_a_row_for_each_kind_of_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_movement, "CHANGES", SMALL[:1])
+    monkeypatch.setattr(command, "CHANGES", SMALL[:1])
     result = CliRunner().invoke(
         bench, ["movement", "--seeds", "1", "--kafka-seeds", "1"], env={"COLUMNS": "160"}
     )

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from caughtup.models.reassignment_verdict import ENDLESS
+from caughtup.models.reassignments.verdict import ENDLESS
 from tests.simulation.brokers import Move
 from tests.simulation.healthy_moves import churn
 from tests.simulation.observer import Observer

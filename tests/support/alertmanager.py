@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from ruamel.yaml import YAML
 
-from caughtup.demo.ports import free_ports
-from caughtup.demo.processes import Process, Processes
+from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.ports import free_ports
 from tests.observability.repository import ROOT, read_yaml
 
 DEADLINE_SECONDS = 60.0

@@ -16,19 +16,22 @@ from typing import Any, NoReturn
 import faust
 from mode import Service
 
-from caughtup.agents import offset_log, own_log, run_command, supervisor
 from caughtup.agents.assessor import Assessor
-from caughtup.agents.cli import main
-from caughtup.agents.election import Election
+from caughtup.agents.cli import run
+from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe
-from caughtup.agents.forgetting import Forgetter
+from caughtup.agents.kafka import offset_log
 from caughtup.agents.lag_topic import LagTopic
+from caughtup.agents.main import main
 from caughtup.agents.offsets import OffsetsReader
-from caughtup.agents.own_records import OwnTopicsReader
-from caughtup.agents.publisher import Publisher
-from caughtup.agents.pulses import PUBLISHER
+from caughtup.agents.process import supervisor
+from caughtup.agents.process.pulses import PUBLISHER
 from caughtup.agents.reassignments import ReassignmentsProbe
-from caughtup.agents.topic_keeper import TopicKeeper
+from caughtup.agents.topics import log
+from caughtup.agents.topics.forgetting import Forgetter
+from caughtup.agents.topics.keeper import TopicKeeper
+from caughtup.agents.topics.publisher import Publisher
+from caughtup.agents.topics.records import OwnTopicsReader
 
 TASKS: dict[str, tuple[type[Service], str]] = {
     "the reader of offsets": (OffsetsReader, "_run"),
@@ -85,10 +88,8 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
     elif part in (READING, HANGING, STANDING):
         _break_polls(part, trigger)
     elif part == OWN_HANGING:
-        poll = own_log.OwnLog.poll
-        own_log.OwnLog.poll = lambda *args: (
-            time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
-        )
+        poll = log.OwnLog.poll
+        log.OwnLog.poll = lambda *args: time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
     elif part == ANSWERING:
         _end_thread(trigger)
     elif part == STOPPING:
@@ -100,9 +101,9 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
         thread = threading.Thread(target=time.sleep, args=(_FOR_EVER,))
         _beside_the_service(trigger, thread.start)
     elif part == PREPARING:
-        run_command.prepare = lambda _: _break(part)
+        run.prepare = lambda _: _break(part)
     elif part == PREPARING_LONG:
-        run_command.prepare = lambda _: print(part, flush=True) or time.sleep(_FOR_EVER)
+        run.prepare = lambda _: print(part, flush=True) or time.sleep(_FOR_EVER)
     else:
         raise SystemExit(f"no such part: {part}")
     if part in (LOOP, HANGING, STANDING, OWN_HANGING, ANSWERING):
@@ -147,7 +148,7 @@ def _replace_agent(part: str, trigger: Path) -> None:
 
 
 def _beside_the_service(trigger: Path, act: Callable[[], object]) -> None:
-    works = run_command.create_app
+    works = run.create_app
 
     async def beside() -> None:
         await _triggered(trigger)
@@ -158,7 +159,7 @@ def _beside_the_service(trigger: Path, act: Callable[[], object]) -> None:
         made.app.add_future(beside())
         return made
 
-    run_command.create_app = wired
+    run.create_app = wired
 
 
 def _end_thread(trigger: Path) -> None:

@@ -13,8 +13,8 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from caughtup.pipelines.commit_columns import COMMIT_COLUMNS, decode_commit_columns
 from caughtup.pipelines.events import Record
+from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS, decode_commit_columns
 from tests.support import wire
 
 LATEST_MS = 253_402_300_799_999  # the end of the year 9999

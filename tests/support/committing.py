@@ -12,7 +12,7 @@ from typing import Any, Self
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 
-from caughtup.demo.cluster import EmbeddedCluster
+from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.pipelines.schema import OFFSETS_TOPIC

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from caughtup.pipelines.compact import Compactions, CompactOptions, compact
+from caughtup.pipelines.compaction.job import Compactions, CompactOptions, compact
 from tests.support.small_files import TODAY, folder, write_file
 
 #: What small_history's one file is called once it is compacted, and the journal of that.

@@ -12,10 +12,10 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from caughtup.demo.closing import ClosedOnExit
-from caughtup.demo.cluster import EmbeddedCluster
-from caughtup.demo.streams_app import StreamsApplication
-from caughtup.models.assignors import decide
+from caughtup.demo.apps.streams import StreamsApplication
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import parse_scenario
 
 TOPICS = ("recommended-assignments", "application-states", "task-positions")

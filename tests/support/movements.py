@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment import ReassignmentTracker, TrackedMovement
-from caughtup.models.reassignment_assessment import assess
-from caughtup.models.reassignment_eta import MovementFigures
-from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook, TopicThrottle
-from caughtup.models.reassignment_verdict import MovementVerdict
+from caughtup.models.reassignments.assessment import assess
+from caughtup.models.reassignments.eta import MovementFigures
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerLook,
+    ClusterLook,
+    PartitionLook,
+    TopicThrottle,
+)
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedMovement
+from caughtup.models.reassignments.verdict import MovementVerdict
 
 PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from caughtup.models.copy_figures import CopyFigures
+from caughtup.models.copies.figures import CopyFigures
+from caughtup.models.copies.probing import Probing, assess_probing
+from caughtup.models.copies.probing_history import ProbingHistory
+from caughtup.models.copies.warmups import CopyAssessment
+from caughtup.models.histories.trend import Eta, Trend
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.probing import Probing, assess_probing
-from caughtup.models.probing_history import ProbingHistory
-from caughtup.models.task_positions import CopyKey
-from caughtup.models.trend import Eta, Trend
-from caughtup.models.warmups import CopyAssessment
+from caughtup.models.tasks.positions import CopyKey
 from tests.support.streams import START_MS
 
 SECOND = 1_000

@@ -13,8 +13,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from caughtup.demo.ports import free_ports
-from caughtup.demo.processes import Process, Processes
+from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.ports import free_ports
 from tests.observability.repository import ROOT, RULES, read_yaml
 
 SCRAPE_SECONDS = 1

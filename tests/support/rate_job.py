@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from caughtup.pipelines.rate_records import Ended, Event, Reported
-from caughtup.pipelines.rate_slots import Output, Slot, SlotState
+from caughtup.pipelines.rates.records import Ended, Event, Reported
+from caughtup.pipelines.rates.slots import Output, Slot, SlotState
 
 START = 1_800_000_000_000
 SECOND = 1_000

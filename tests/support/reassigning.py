@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment_look import (
+from caughtup.models.reassignments.tracking.observation import (
     BrokerLook,
     ClusterLook,
     PartitionLook,
     TopicThrottle,
 )
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import START_MS, cluster_state
 
 FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from caughtup.models.groups import StreamsGeneration
-from caughtup.models.inputs import GenerationInputs
-from caughtup.models.replay_recorded import RecordedGeneration
+from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.replay.recorded import RecordedGeneration
 
 
 def recorded_generation(

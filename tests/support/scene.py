@@ -11,20 +11,20 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.moving import mover
-from caughtup.demo.closing import ClosedOnExit
-from caughtup.demo.load import produce
-from caughtup.demo.offset_commits import offsets_partition
-from caughtup.demo.stage import APPLICATION, PARTITIONS, Stage
-from caughtup.demo.streams_app import StreamsApplication
-from caughtup.demo.throttle import clear_throttle, set_throttle
-from caughtup.demo.topics import create_topics
-from caughtup.models.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
+from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.demo.apps.streams import StreamsApplication
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
+from caughtup.demo.cluster.topics import create_topics
+from caughtup.demo.fleet.offset_commits import offsets_partition
+from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.story.stage import APPLICATION, PARTITIONS, Stage
+from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.progress_records import encode_progress
-from caughtup.pipelines.rate_records import partition_key, rates_value
-from caughtup.pipelines.rate_state import Rates
+from caughtup.pipelines.progress.records import encode_progress
+from caughtup.pipelines.rates.records import partition_key, rates_value
+from caughtup.pipelines.rates.state import Rates
 from tests.support import wire
 from tests.support.prometheus import Prometheus
 from tests.support.service import commit

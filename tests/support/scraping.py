@@ -8,9 +8,9 @@ from typing import Any
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from caughtup.agents.health import Health
-from caughtup.agents.metrics import exposition
-from caughtup.models.state import ClusterState
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.models.state.cluster import ClusterState
 
 Labels = tuple[str, ...]
 #: Labels in the order in which these tests name their values; any others follow.

@@ -16,10 +16,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from caughtup.demo.cluster import EmbeddedCluster
-from caughtup.demo.ports import free_ports
-from caughtup.demo.processes import Process
-from caughtup.demo.stage import caughtup_command
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.processes.children import Process
+from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.story.stage import caughtup_command
 
 SECONDS = 60.0
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from caughtup.models.copy_figures import CatchUpRate, CopyFigures, copy_figures
-from caughtup.models.copy_progress import MEASURED, CopyHistory, Observation
+from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copies.progress import MEASURED, CopyHistory, Observation
+from caughtup.models.copies.warmups import Circumstances, copy_verdict
+from caughtup.models.histories.offset_sums import SumHistory
 from caughtup.models.ids import TaskId
-from caughtup.models.sum_history import SumHistory
-from caughtup.models.task_ends import EndOffsetSum
-from caughtup.models.warmups import Circumstances, copy_verdict
+from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 
 #: The clock starts here, in ms since the epoch.
 START_MS = 1_790_000_000_000

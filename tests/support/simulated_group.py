@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from caughtup.models.end_offsets import EndOffsetTable
-from caughtup.models.group_partitions import GroupPartitions
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import EndOffsets
-from caughtup.models.lag_figures import LagFigures, lag_figures
-from caughtup.models.lag_verdict import Verdict, partition_verdict
+from caughtup.models.lag.figures import LagFigures, lag_figures
+from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.lag.verdict import Verdict, partition_verdict
 from caughtup.models.wire.consumer_offsets import OffsetCommit
 
 GROUP = "billing"

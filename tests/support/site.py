@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 
-from caughtup.agents.health import Health
+from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.web import WebServer
-from caughtup.models.state import ClusterState
+from caughtup.agents.web.server import WebServer
+from caughtup.models.state.cluster import ClusterState
 from tests.support.states import NOW_MS
 from tests.support.streams import cluster_state
 

@@ -10,12 +10,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from caughtup.demo.closing import ClosedOnExit
-from caughtup.demo.ivy import pyspark_jars
-from caughtup.demo.jars import cache_directory
-from caughtup.demo.java import find_java
-from caughtup.demo.ports import free_ports
-from caughtup.demo.processes import Process, Processes
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.ivy import pyspark_jars
+from caughtup.demo.java.jars import cache_directory
+from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.ports import free_ports
 from tests.support.service import wait_for
 
 WORKERS = 2

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag import EndOffsets
-from caughtup.models.reassignment_look import PartitionLook
-from caughtup.models.state import ClusterState
+from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     SOURCE,
     START_MS,

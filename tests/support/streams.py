@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag import EndOffsets
+from caughtup.models.lag.partition_lag import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.state import ClusterState
+from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.assignment_info import AssignmentInfo
 from caughtup.models.wire.batch import Record, decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.application_state import read_application_state
-from caughtup.models.state import ClusterState
+from caughtup.models.decisions.inputs.application_state import read_application_state
+from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import CHANGELOG, GROUP, SOURCE, START_MS, TOLD, Member, process
 
 #: The end offset sum of each task's changelog when the leader decided.

@@ -13,11 +13,11 @@ from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.sql import SparkSession
 
-from caughtup.demo.cluster import EmbeddedCluster
-from caughtup.models.lag import EndOffsets
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.lag.partition_lag import EndOffsets
 from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.pipelines.history import HistoryOptions, history
+from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.schema import OFFSETS_TOPIC
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from caughtup.pipelines.bucket_tables import NEW_FILES
-from caughtup.pipelines.packs import by_bucket
-from caughtup.pipelines.table_files import table_files
-from caughtup.pipelines.table_writer import TableWriter
+from caughtup.pipelines.history.buckets.files import table_files
+from caughtup.pipelines.history.buckets.tables import NEW_FILES
+from caughtup.pipelines.history.decoding.packs import by_bucket
+from caughtup.pipelines.history.table_writer import TableWriter
 from caughtup.pipelines.tables import LAG
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignors import decide
 from caughtup.models.assignors.decision import Kind, Movement, Rule
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import Scenario
 from tests.models.assignors.building import client, process, scenario, task
 

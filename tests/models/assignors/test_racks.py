@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors import decide
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from tests.models.assignors.building import client, described, task

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from caughtup.models.assignors import decide
+from caughtup.models.assignors.registry import decide
 from caughtup.models.assignors.scenario import parse_scenario
 
 RUNNING = -2

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor import assign_partitions
+from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.parsing import parse_rebalance
+from tests.support.rebalance_parsing import parse_rebalance
 
 RUNNING, UNKNOWN = -2, -3
 NOW_MS = 1_000_000

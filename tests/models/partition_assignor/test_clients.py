@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.clients import Client, clients_of
-from caughtup.models.partition_assignor.java_strings import in_hash_map_order
 from caughtup.models.partition_assignor.rebalance import Member
 from tests.models.partition_assignor.building import RUNNING, UNKNOWN, task
 

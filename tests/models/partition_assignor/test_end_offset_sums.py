@@ -9,9 +9,9 @@ import pytest
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from caughtup.models.partition_assignor.end_offset_sums import sum_end_offsets, unknown_sums
-from caughtup.models.partition_assignor.parsing import parse_rebalance
 from caughtup.models.partition_assignor.task_partitions import group_partitions
 from tests.models.partition_assignor.building import member, rebalance, task
+from tests.support.rebalance_parsing import parse_rebalance
 
 LONG_MAX = (1 << 63) - 1
 TWO_STORES = {"0": {"sources": ["in"], "changelogs": ["a", "b"]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from caughtup.agents.lag_lines import partition_lines, task_lines
+from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.lag_lines import Line
 from tests.support.streams import (
     GROUP,

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignment_look import BrokerLook, ClusterLook, PartitionLook, TopicThrottle
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerLook,
+    ClusterLook,
+    PartitionLook,
+    TopicThrottle,
+)
 from caughtup.models.records import cluster_looks, partition_looks
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
 from caughtup.models.records.fields import LATEST_MS

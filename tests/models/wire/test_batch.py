@@ -16,11 +16,7 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from caughtup.models.wire.group_metadata import (
-    GroupMember,
-    GroupMetadata,
-    decode_group_metadata,
-)
+from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey
 from caughtup.models.wire.streams_group_records import StreamsGroupMetadata
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record

@@ -14,13 +14,7 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from tests.models.wire.strategies import (
-    names,
-    offset_commits,
-    offset_keys,
-    thorough,
-    unknown_tags,
-)
+from tests.models.wire.strategies import names, offset_commits, offset_keys, thorough, unknown_tags
 from tests.support import wire
 
 COMMIT = OffsetCommit(1041, 7, "", 1_732_000_000_000, -1, b"0123456789abcdef")

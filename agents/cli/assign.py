@@ -1,0 +1,99 @@
+"""``caughtup assign``: assignment decisions from JSON lines, one a line, without Kafka."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from caughtup.agents.cli.strict_json import decode, nested_too_deeply
+from caughtup.models.assignors.registry import decide
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.errors import CaughtupError
+
+#: A scenario of 1,000 tasks on 1,000 clients is 20 MB.
+LONGEST_LINE = 64 * 1024 * 1024
+_PIECE = 1024 * 1024
+
+
+@click.command("assign")
+@click.option(
+    "--time",
+    "repeats",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Decide each scenario N times and add the milliseconds of each decision.",
+)
+def assign(repeats: int | None) -> None:
+    """Decide assignments: scenarios as JSON lines in, decisions as JSON lines out.
+
+    A scenario that cannot be decided gives an error on its line, as do an empty line and one
+    longer than 64 MiB; the next line is served all the same, and the exit status is then 1.
+    """
+    gc.freeze()  # What was imported is here to stay: no garbage collection has to look through it.
+    failed = False
+    out = click.get_binary_stream("stdout")
+    for line in _lines(click.get_binary_stream("stdin")):
+        answer = _too_long() if line is None else answer_line(line, repeats)
+        failed |= "error" in answer
+        out.write(msgspec.json.encode(answer) + b"\n")
+        out.flush()
+    if failed:
+        raise SystemExit(1)
+
+
+def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
+    """Decide one scenario, ``repeats`` times if given, and answer with the decision or an error."""
+    name = None
+    try:
+        if not line.strip():
+            raise CaughtupError("empty_line", "the line is empty")
+        data, fault = decode(line)
+        if isinstance(data, dict) and isinstance(data.get("name"), str):
+            name = _printable(data["name"])
+        if fault:
+            raise fault
+        milliseconds = []
+        for _ in range(repeats or 1):
+            scenario = parse_scenario(data)
+            start = time.perf_counter_ns()
+            decision = decide(scenario)
+            milliseconds.append((time.perf_counter_ns() - start) / 1e6)
+    except RecursionError:
+        problem = nested_too_deeply()
+    except CaughtupError as refused:
+        problem = refused
+    else:
+        answer = {"name": name, **decision.to_dict()}
+        return answer if repeats is None else {**answer, "ms": milliseconds}
+    return _error(name, problem.code, problem.message)
+
+
+def _error(name: str | None, code: str, message: str) -> dict[str, Any]:
+    return {"name": name, "error": {"code": code, "message": message}}
+
+
+def _too_long() -> dict[str, Any]:
+    return _error(None, "line_too_long", f"the line is longer than {LONGEST_LINE:,} bytes")
+
+
+def _printable(name: str) -> str | None:
+    """Give the name if it can be printed as UTF-8."""
+    return name if name.encode(errors="replace").decode() == name else None
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Give each line; None for one that is too long, which is passed over in small pieces."""
+    while piece := stream.readline(_PIECE):
+        pieces, length = [piece], len(piece)
+        while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):
+            length += len(piece)
+            if length <= LONGEST_LINE:
+                pieces.append(piece)
+            else:
+                pieces.clear()
+        yield b"".join(pieces) if length <= LONGEST_LINE else None

@@ -1,0 +1,161 @@
+"""``caughtup check``: can it connect, what may it do, what can it see."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaError,
+)
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.election.instances import list_instances
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.first_contact import connect
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.checks import check_topics, look_at_topics
+from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
+from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missing, requirements
+
+_TIMEOUT_SECONDS = 10.0
+_UNSEEN = "not to be seen without DESCRIBE and DESCRIBE_CONFIGS on them, which is optional"
+
+
+class Finding(NamedTuple):
+    """One thing that was checked: what, whether it holds, and what to do or know about it."""
+
+    check: str
+    ok: bool
+    detail: str
+
+
+@click.command(short_help="Check connection and permissions.")
+@connection_options
+@format_option
+def check(output: str, **connection: Any) -> None:
+    """Check the connection, the permissions, and what can be seen. Exits 1 if something is missing."""
+    settings = settings_of(connection)
+    findings = list(run_checks(settings))
+    if output == "json":
+        for finding in findings:
+            click.echo(msgspec.json.encode(finding._asdict()).decode())
+    else:
+        # Names and messages are the cluster's: no markup in them, and none of them cut short.
+        table = Table("check", "")
+        table.add_column("detail", overflow="fold")
+        for finding in findings:
+            table.add_row(finding.check, "ok" if finding.ok else "NOT OK", finding.detail)
+        Console(markup=False).print(table)
+    if failed := [finding for finding in findings if not finding.ok]:
+        first = f"{failed[0].check}: {failed[0].detail}"
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        click.echo(f"caughtup: {first}{more}", err=True)
+        sys.exit(1)
+
+
+def run_checks(settings: Settings) -> Iterator[Finding]:
+    """Run every check in turn; those that need a connection only once there is one."""
+    try:
+        admin, cluster = connect(settings)
+    except UserError as error:
+        yield Finding("connect", False, error.message)
+        return
+    yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
+    yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
+    yield _guarded("describe the cluster", lambda: _describe_cluster(admin))
+    yield _guarded("list reassignments", lambda: _list_moves(settings))
+    existing = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+    for wanted in requirements(settings):
+        if wanted == READ_OFFSETS:
+            continue
+        absent = wanted.kind == "topic" and wanted.name not in existing
+        yield _guarded(
+            f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
+        )
+    yield from _topic_problems(admin, settings)
+    yield _guarded("instances", partial(_instances, settings))
+
+
+def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
+    """Tell what is wrong with own topics that are there, or that nobody may tell."""
+    try:
+        look = look_at_topics(admin, settings)
+        found = check_topics(admin, settings, look)
+    except KafkaException as error:
+        yield Finding("own topics", False, error.args[0].str())
+        return
+    for topic, problems in sorted(found.items()):
+        for problem, why in sorted((problems or {}).items()):
+            yield Finding(f"{problem} of {topic}", False, why)
+    if not any(found.values()):
+        unseen = look.hidden or None in found.values()
+        seen = "as they have to be" if found else "not there yet"
+        yield Finding("own topics", True, _UNSEEN if unseen else seen)
+
+
+def _instances(settings: Settings) -> str:
+    try:
+        found = list_instances(settings)
+    except GroupAuthorizationFailedError:
+        return "can't be seen without READ on the group"
+    standby = f"; standby: {', '.join(found.standby)}" if found.standby else ""
+    return f"{found.active or 'none'} is active{standby}"
+
+
+def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
+    _granted(admin, settings, READ_OFFSETS, absent=False)
+    topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+    if CONSUMER_OFFSETS not in topics:
+        return "no group has committed yet: the topic does not exist"
+    partitions = topics[CONSUMER_OFFSETS].partitions
+    spec = {TopicPartition(CONSUMER_OFFSETS, p): OffsetSpec.latest() for p in partitions}
+    futures = admin.list_offsets(spec, request_timeout=_TIMEOUT_SECONDS)
+    total = sum(future.result().offset for future in futures.values())
+    return f"{len(partitions)} partitions, {total} offsets"
+
+
+def _describe_cluster(admin: AdminClient) -> str:
+    described = admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS).result()
+    return f"{len(described.nodes)} brokers"
+
+
+def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent: bool) -> str:
+    if refused := missing(admin, settings, wanted):
+        raise UserError(f"missing: {refused}")
+    operations = " and ".join(operation.name for operation in wanted.operations)
+    if absent:
+        return "not there yet: `caughtup run` creates it (CREATE on the topic or the cluster)"
+    return f"{operations} allowed"
+
+
+def _list_moves(settings: Settings) -> str:
+    async def count() -> int:
+        async with ClusterProtocol(aiokafka_config(settings)) as protocol:
+            return len(await protocol.list_reassignments())
+
+    return f"{asyncio.run(count())} partitions in movement"
+
+
+def _guarded(name: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, True, look())
+    except KafkaException as error:
+        return Finding(name, False, error.args[0].str())
+    except ClusterAuthorizationFailedError:  # its own words hold the broker's whole request
+        return Finding(name, False, "missing: DESCRIBE on the cluster")
+    except (KafkaError, UserError, OSError, TimeoutError) as error:
+        return Finding(name, False, str(error) or type(error).__name__)

@@ -1,0 +1,132 @@
+"""``caughtup demo``: real Kafka, a real Streams application, the service, Spark and the page."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.cli.run import require_free_port
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.settings import Settings
+from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from caughtup.demo.story.facts import Fact
+    from caughtup.demo.story.stage import Stage
+
+
+@click.command(short_help="Watch it all on this machine.")
+@click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
+@click.option(
+    "--web-port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Where the page is; 0 for any free port.",
+)
+@format_option
+def demo(scripted: bool, web_port: int, output: str) -> None:
+    """Watch caughtup at work on an embedded Kafka cluster, on this machine, until Ctrl-C.
+
+    With --scripted exits 0 only if caughtup saw everything that was done.
+    """
+    try:
+        from caughtup.demo.story import show
+        from caughtup.demo.story.stage import Stage
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from None
+    console = Console(stderr=output == "json", highlight=False)
+    _forget_settings()
+    if not scripted:
+        require_free_port(Settings(web_port=web_port))
+    _end_on_signals()
+    try:
+        with Stage(web_port=0 if scripted else web_port) as stage:
+            if scripted:
+                sys.exit(_scripted(stage, console, output))
+            show.run(stage, mover(stage.cluster.bootstrap_servers), console)
+    except CaughtupError as error:
+        raise UserError(error.message) from None
+    except _Ended as ended:
+        console.print("Everything is ended and removed.")
+        if scripted:
+            sys.exit(ended.code)
+
+
+def _scripted(stage: Stage, console: Console, output: str) -> int:
+    from caughtup.demo.story import show
+    from caughtup.demo.story.facts import Facts
+
+    started = time.monotonic()
+
+    def tell(fact: Fact) -> None:
+        if output == "json":
+            click.echo(msgspec.json.encode(fact.line()).decode())
+        else:
+            mark = "[green]ok[/]" if fact.ok else "[red]WRONG[/]"
+            console.print(f"  {mark} {fact.fact}: {fact.seen}", soft_wrap=True)
+
+    facts = Facts(tell)
+    failure = ""
+    try:
+        show.play(stage, facts, mover(stage.cluster.bootstrap_servers), console)
+    except CaughtupError as error:
+        failure = error.message
+        facts.check("the story was played to its end", "yes", failure, False)
+    seconds = time.monotonic() - started
+    if output == "json":
+        click.echo(msgspec.json.encode({"ok": facts.ok, "seconds": round(seconds, 1)}).decode())
+    else:
+        table = Table("fact", "expected", "seen", "", title="What caughtup saw")
+        for fact in facts.checked:
+            table.add_row(fact.fact, fact.expected, fact.seen, "ok" if fact.ok else "WRONG")
+        console.print(table)
+        console.print(
+            f"{'All of it holds' if facts.ok else 'Not all of it holds'}: {seconds:.0f} s"
+        )
+    return 0 if facts.ok else 1
+
+
+def _forget_settings() -> None:
+    """Drop the settings in the environment: they may name a real cluster, to be left alone."""
+    for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
+        # Where jars are kept is no setting of the service's.
+        if name != "CAUGHTUP_CACHE":
+            del os.environ[name]
+
+
+class _Ended(SystemExit):
+    """A signal asked for the end; ``code`` is what a shell would make of it.
+
+    Not a KeyboardInterrupt: py4j catches those, prints a traceback, and fails in its handler.
+    asyncio lets a SystemExit through wherever it is raised.
+    """
+
+
+def _end_on_signals() -> None:
+    """Raise _Ended at the first Ctrl-C, SIGTERM or closing of the terminal."""
+    awaited = [
+        number
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+        # What was ignored from the start, as under nohup, stays so.
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+
+    def end(number: int, frame: object) -> None:
+        # A second Ctrl-C would break off the ending, which takes seconds.
+        for one in awaited:
+            signal.signal(one, signal.SIG_IGN)
+        raise _Ended(128 + number)
+
+    for number in awaited:
+        signal.signal(number, end)

@@ -1,0 +1,160 @@
+"""What ``caughtup explain`` prints: sentences and tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.models.assignors.explanation import says
+from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.decisions.exact.generation import ASSIGNOR
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.durations import duration
+from caughtup.models.ids import TaskId
+
+
+def print_explanation(
+    console: Console, decided: DecidedGeneration, copies: Sequence[TaskCopy], tasks: Sequence[str]
+) -> None:
+    """Print what a generation's leader decided, why, and what is recommended.
+
+    ``copies`` is the application's lag table; ``tasks`` are those asked for, none for all that
+    move.
+    """
+    generation = decided.generation
+    names = {str(process): client.name for process, client in generation.clients.items()}
+    console.print(f"{generation.group}, generation {generation.generation}", style="bold")
+    _print_certainty(console, decided)
+    if tasks:
+        for task in tasks:
+            _print_task(console, decided, names, copies, task)
+        return
+    _print_assignment(console, decided)
+    _print_movements(console, "What the leader planned", leader_movements(decided), names)
+    _print_movements(console, "What caughtup recommends", decided.movements, names)
+    if decided.record is not None:
+        _print_costs(console, decided.record)
+        probing = decided.record["probing_rebalance"]
+        needed = "needed" if probing["needed"] else "not needed"
+        console.print(f"A probing rebalance is {needed}: {probing['reason']}.")
+
+
+def leader_movements(decided: DecidedGeneration) -> Sequence[Mapping[str, Any]]:
+    """Give the leader's own movements, where its decision is known to the last task."""
+    return decided.leader_movements or ()
+
+
+def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
+    exact = decided.exact
+    if exact.assignor != ASSIGNOR:
+        console.print(f"Its leader decides by caughtup's {exact.assignor}.")
+    verdict = {
+        "match": f"The leader decided exactly what {exact.assignor} decides.",
+        "mismatch": f"The leader's decision differs from {exact.assignor}'s: {exact.why}.",
+        "undetermined": f"What the leader decided from is not fully known: {exact.why}.",
+    }
+    console.print(verdict[exact.result])
+    if exact.told:
+        console.print(f"It says: {exact.told}.", markup=False)
+    for line in decided.inputs.inferred:
+        console.print(f"  inferred: {line}", style="dim")
+    for line in decided.inputs.assumed:
+        console.print(f"  assumed: {line} is at Kafka's default", style="dim")
+    for line in decided.inputs.contradicted:
+        console.print(f"  the settings are wrong: {line}", style="yellow")
+
+
+def _print_assignment(console: Console, decided: DecidedGeneration) -> None:
+    table = Table("client", "threads", "active", "standby", title="Assigned", title_justify="left")
+    for client in decided.generation.clients.values():
+        table.add_row(
+            client.name,
+            str(client.capacity),
+            " ".join(str(task) for task in sorted(client.active())),
+            " ".join(str(task) for task in sorted(client.standby())),
+        )
+    console.print(table)
+
+
+def _print_movements(
+    console: Console, title: str, movements: Sequence[Mapping[str, Any]], names: Mapping[str, str]
+) -> None:
+    if not movements:
+        console.print(f"{title}: nothing moves.")
+        return
+    table = Table("task", "kind", "from", "to", "why", title=title, title_justify="left")
+    for movement in movements:
+        table.add_row(
+            movement["task"],
+            movement["kind"],
+            names.get(movement.get("from", ""), ""),
+            names.get(movement["to"], movement["to"]),
+            movement["reason"],
+        )
+    console.print(table)
+
+
+def _print_costs(console: Console, record: Mapping[str, Any]) -> None:
+    """Print what both plans cost until the group is balanced, side by side."""
+    table = Table("until balanced", title="Cost", title_justify="left")
+    table.add_column("Kafka's assignor", justify="right")
+    table.add_column("caughtup", justify="right")
+    costs = (record["kafka_cost"], record["cost"])
+    for label, field in (
+        ("copies of state built", "copies"),
+        ("offsets restored", "offsets"),
+        ("probing rebalances", "rebalances"),
+    ):
+        table.add_row(label, *(_number(cost, field) for cost in costs))
+    table.add_row("time, an interval each", *(duration(cost["seconds"]) for cost in costs))
+    console.print(table)
+
+
+def _number(cost: Mapping[str, Any], field: str) -> str:
+    if field not in cost:
+        return "unknown"
+    return f"{'about ' if cost.get('estimated') else ''}{cost[field]:,}"
+
+
+def _print_task(
+    console: Console,
+    decided: DecidedGeneration,
+    names: Mapping[str, str],
+    copies: Sequence[TaskCopy],
+    task: str,
+) -> None:
+    """Print all there is to say of one task: who has what of it, and what is to become of it."""
+    table = Table("client", "has it as", title=f"Task {task}", title_justify="left")
+    table.add_column("at the rebalance it")
+    table.add_column("lag now", justify="right")
+    table.add_column("known from")
+    held = {copy.process: copy for copy in copies if str(copy.task) == task}
+    stateful = TaskId.parse(task) in decided.inputs.ends
+    scenario = decided.inputs.scenario
+    for process in scenario["clients"]:
+        copy, lag = held.get(process), lag_of(scenario, process, task)
+        table.add_row(
+            names.get(process, process),
+            copy.role if copy else "",
+            says(lag) if stateful and lag is not None else "",
+            f"{copy.lag:,}" if copy and copy.lag is not None else "",
+            copy.provenance if copy else "",
+        )
+    console.print(table)
+    for who, movements in (
+        ("The leader", leader_movements(decided)),
+        ("caughtup", decided.movements),
+    ):
+        own = [movement for movement in movements if movement["task"] == task]
+        if not own:
+            console.print(f"{who} leaves it where it is.")
+        for movement in own:
+            source = names.get(movement.get("from", ""), "nobody")
+            destination = names.get(movement["to"], movement["to"])
+            console.print(
+                f"{who}: {movement['kind']}, from {source} to {destination}: {movement['reason']}."
+            )

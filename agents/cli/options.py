@@ -1,0 +1,84 @@
+"""Options that commands share: how to reach the cluster, and what to print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from caughtup.agents.kafka.config import require_honoured
+from caughtup.agents.settings import Settings, load_settings
+from caughtup.models.security.kafka import SERVICE, Client, exposure
+from caughtup.models.security.kafka_names import is_secret
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+format_option = click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="A table for a person, or one JSON object a line.",
+)
+
+
+def connection_options(command: Command) -> Command:
+    """Add ``--bootstrap-servers``, ``--config`` and ``--kafka`` to a command."""
+    for option in (
+        click.option(
+            "--kafka",
+            "-X",
+            "properties",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A librdkafka property, such as security.protocol=SSL. May be repeated.",
+        ),
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="The settings file. [default: caughtup.toml if there is one]",
+        ),
+        click.option(
+            "--bootstrap-servers",
+            metavar="HOST:PORT,…",
+            help="Where to find the cluster. [default: 127.0.0.1:9092]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def settings_of(
+    connection: dict[str, Any], clients: Iterable[Client] = SERVICE, **more: Any
+) -> Settings:
+    """Make the settings of a command's options; UserError when they don't hold together.
+
+    ``clients`` are those that the command connects with: what one of them can't honour is refused
+    before any of them does. What is set but not safe is said on standard error.
+    """
+    given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}
+    properties = {}
+    for entry in connection["properties"]:
+        name, equals, value = entry.partition("=")
+        if not equals:
+            # What stands there may be a secret whose name was forgotten.
+            raise click.BadParameter("NAME=VALUE is expected", param_hint="--kafka")
+        properties[name] = value
+    settings = load_settings(connection["config"], kafka=properties, **given)
+    require_honoured(settings.kafka, clients)
+    for name in filter(is_secret, properties):
+        variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
+        _warn(
+            f"{name} on the command line is seen by everybody on this machine: "
+            f"put it into the settings file, or into {variable}"
+        )
+    if unsafe := exposure(settings.kafka):
+        _warn(unsafe)
+    return settings
+
+
+def _warn(message: str) -> None:
+    click.echo(f"caughtup: warning: {message}", err=True)

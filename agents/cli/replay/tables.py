@@ -1,0 +1,143 @@
+"""A replay for a person: the columns of its tables, and what has to be said beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+from caughtup.agents.views.reassignments import size
+from caughtup.models.durations import duration
+from caughtup.models.replay.outcome import RECORDED, ReplayRow
+from caughtup.models.replay.settings import Setting
+from caughtup.models.replay.summary import Summary, summarise
+
+
+class Part(NamedTuple):
+    """What is summed up together: one group, or all of them under the name "".
+
+    ``bytes_per_offset`` is what somebody takes an offset of a changelog to weigh, None if nobody.
+    """
+
+    group: str
+    summaries: list[Summary]
+    rows: list[ReplayRow]
+    bytes_per_offset: int | None = None
+
+    def bytes_copied(self, one: Summary) -> int | None:
+        """Estimate the bytes that a setting copies; None where nobody said what offsets weigh."""
+        return self.bytes_per_offset and one.offsets_copied * self.bytes_per_offset
+
+
+#: Heading → what stands below it.
+COLUMNS: dict[str, Callable[[Summary], str]] = {
+    "changes": lambda one: f"{one.changes:,}",
+    "copies built": lambda one: f"{one.copies_built:,}",
+    "offsets copied": lambda one: (
+        f"{'≥ ' * bool(one.offsets_unknown)}{one.offsets_copied:,}" if one.changes else ""
+    ),
+    "rebalances": lambda one: f"{one.rebalances:,}",
+    "until balanced": lambda one: f"{'about ' * one.estimated}{duration(one.seconds)}",
+    "cold hand-overs": lambda one: f"{one.cold_hand_overs:,}",
+    "avoidable": lambda one: f"{one.avoidable_cold_hand_overs:,}",
+    "imbalance": lambda one: f"{one.copy_imbalance:,.1f}",
+    "not balanced": lambda one: f"{one.unbalanced:,}",
+}
+
+
+def columns(part: Part) -> dict[str, Callable[[Summary], str]]:
+    """Give the columns of a part: bytes only where they can be estimated."""
+    found = {}
+    for name, written in COLUMNS.items():
+        found[name] = written
+        if name == "offsets copied" and part.bytes_per_offset is not None:
+            found["bytes copied"] = partial(_bytes_copied, part)
+    return found
+
+
+def _bytes_copied(part: Part, one: Summary) -> str:
+    count = part.bytes_copied(one)
+    if count is None or not one.changes:
+        return ""
+    return f"{'≥ ' * bool(one.offsets_unknown)}about {size(count)}"
+
+
+def parts(
+    rows: Sequence[ReplayRow],
+    settings: Sequence[Setting | None],
+    *,
+    by_group: bool,
+    bytes_per_offset: int | None = None,
+) -> list[Part]:
+    """Sum rows up, settings in the order in which they were asked for."""
+    order = [RECORDED if setting is None else str(setting) for setting in settings]
+    names = sorted({row.group for row in rows}) if by_group else [""]
+    found = []
+    for name in names:
+        own = [row for row in rows if not by_group or row.group == name]
+        summaries = sorted(summarise(own, by_group=False), key=lambda one: order.index(one.setting))
+        found.append(Part(name, summaries, own, bytes_per_offset))
+    return found
+
+
+def table(part: Part) -> Table:
+    """Lay a part out, a setting a line."""
+    groups = len({row.group for row in part.rows})
+    title = part.group or f"{groups:,} groups"
+    found = Table(title=f"Replay of {title}", title_justify="left")
+    found.add_column("setting")
+    shown = columns(part)
+    for name in shown:
+        found.add_column(name, justify="right")
+    for one in part.summaries:
+        found.add_row(one.setting, *(written(one) for written in shown.values()))
+    return found
+
+
+def lines(part: Part) -> Iterator[dict[str, Any]]:
+    """Give the JSON objects of ``--format json``: one for each setting."""
+    for one in part.summaries:
+        line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}
+        if one.offsets_unknown:
+            del line["offsets_copied"]
+        elif part.bytes_per_offset is not None:
+            line["bytes_copied"] = part.bytes_copied(one)
+            line["bytes_per_offset"] = part.bytes_per_offset
+        yield {"group": part.group or None, **line}
+
+
+def notes(part: Part) -> Iterator[str]:
+    """Say what the figures are, and what about them isn't certain."""
+    recorded = [one for one in part.summaries if one.recorded]
+    played = [one for one in part.summaries if not one.recorded]
+    if recorded:
+        yield (
+            "recorded is what happened, until the next change of members; the others are played "
+            "from each change on, until the group is balanced."
+        )
+    if any(one.changes > one.paced for one in played):
+        yield (
+            "Where no pace of copies was seen, every copy is taken to be caught up by the next "
+            "rebalance."
+        )
+    if part.bytes_per_offset is not None:
+        yield (
+            f"Bytes are an estimate: offsets times the {part.bytes_per_offset:,} bytes that each "
+            "was said to weigh."
+        )
+    if doubtful := max((one.doubtful for one in part.summaries), default=0):
+        yield (
+            f"{doubtful:,} of {part.summaries[0].generations:,} generations were decided from "
+            "something that isn't fully known; their scenarios are the nearest to it."
+        )
+    errors = [row for row in part.rows if row.error is not None]
+    if errors:
+        first = errors[0]
+        generation = "" if first.generation is None else f" generation {first.generation}"
+        yield (
+            f"{max(one.undecided for one in part.summaries):,} generations couldn't be decided, "
+            f"such as {first.group}{generation}: {first.error}"
+        )

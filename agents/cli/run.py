@@ -1,0 +1,158 @@
+"""``caughtup run``: the service, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from caughtup.agents.app import Wired, create_app
+from caughtup.agents.cli.options import connection_options, settings_of
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.first_contact import connect, unreachable
+from caughtup.agents.process.fault_log import FaultLog
+from caughtup.agents.process.garbage import collect_seldom
+from caughtup.agents.process.supervisor import Supervisor, describe
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.checks import look_at_topics
+from caughtup.agents.topics.definitions import create_topics
+from caughtup.agents.topics.permissions import missing, requirements
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+
+@click.command(short_help="Run the service.")
+@connection_options
+@click.option("--web-host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
+@click.option("--web-port", type=int, metavar="PORT", help="Which port. [default: 8080]")
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[default: info]"
+)
+@click.option(
+    "--compat-metrics",
+    is_flag=True,
+    default=None,
+    help="Serve lag under kafka_exporter's names, too.",
+)
+def run(
+    web_host: str | None,
+    web_port: int | None,
+    log_level: str | None,
+    compat_metrics: bool | None,
+    **connection: Any,
+) -> None:
+    """Run the service beside a cluster: lag, recommendations, /metrics and the page."""
+    settings = settings_of(
+        connection,
+        web_host=web_host,
+        web_port=web_port,
+        log_level=log_level,
+        compat_metrics=compat_metrics,
+    )
+    set_up_logging(settings.log_level)
+    require_free_port(settings)
+    with Supervisor() as supervisor:
+        try:
+            collect_seldom()
+            asyncio.run(serve(settings, prepare(settings), supervisor))
+        except click.ClickException:
+            raise
+        except Exception as error:
+            log.debug("the service broke", exc_info=error)
+            raise UserError(f"the service broke: {describe(error)}") from None
+
+
+def prepare(settings: Settings) -> ClusterState:
+    """Connect, and create what is missing. Raises UserError."""
+    admin, cluster = connect(settings)
+    try:
+        look = look_at_topics(admin, settings)
+    except KafkaException as error:
+        raise unreachable(settings, error.args[0]) from None
+    create_topics(settings, [*look.gone, *look.hidden])
+    require_permissions(admin, settings)
+    state = ClusterState(cluster, settings.parameters())
+    FaultLog().attach(state)
+    return state
+
+
+def require_permissions(admin: AdminClient, settings: Settings) -> None:
+    """Raise UserError for what is refused: clients would ask for it for ever."""
+    for wanted in requirements(settings):
+        try:
+            refused = missing(admin, settings, wanted)
+        except KafkaException as error:
+            raise UserError(f"cannot ask about {wanted.name}: {error.args[0].str()}") from None
+        except (KafkaError, OSError) as error:
+            raise UserError(f"cannot ask about {wanted.name}: {error!r}") from None
+        if refused is not None:
+            raise UserError(f"missing: {refused}; `caughtup check` names all that is missing")
+
+
+async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor) -> None:
+    """Run the service until it is told to stop, or a part of it breaks for good.
+
+    Raises UserError when one did.
+    """
+    with TemporaryDirectory(prefix="caughtup-") as scratch:
+        wired = create_app(settings, state, Path(scratch))
+        async with supervisor.serving(wired.health) as stop:
+            try:
+                await _until_stopped(wired, stop)
+            except OSError as error:
+                raise UserError(
+                    f"cannot listen on {settings.web_host}:{settings.web_port}: {error}"
+                ) from None
+            finally:
+                if wired.app.crashed:
+                    supervisor.broke(describe(wired.app.crash_reason))
+                supervisor.end(1, "the service ends")
+                await wired.app.stop()
+    if wired.health.broken is not None:
+        raise UserError(f"the service broke: {wired.health.broken}")
+
+
+async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
+    # Starting is raced too.
+    starting = asyncio.ensure_future(wired.app.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    crashing = asyncio.ensure_future(wired.app.wait_until_stopped())
+    await asyncio.wait({starting, stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        starting.result()
+        await asyncio.wait({stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
+    for waiting in (starting, stopping, crashing):
+        waiting.cancel()
+
+
+def require_free_port(settings: Settings) -> None:
+    """Raise UserError when the web port is taken, before anything else is started."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.web_host, settings.web_port))
+        except OSError as error:
+            raise UserError(
+                f"cannot listen on {settings.web_host}:{settings.web_port} ({error.strerror}): "
+                "choose another with --web-port"
+            ) from None
+
+
+def set_up_logging(level: str) -> None:
+    """Log to standard error, one line an event; libraries only from warnings on."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("caughtup").setLevel(level.upper())

@@ -1,0 +1,70 @@
+"""A cluster's state read once, straight from Kafka: for commands that need no service."""
+
+from __future__ import annotations
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.end_offsets import apply_record
+from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
+from caughtup.agents.kafka.first_contact import connect
+from caughtup.agents.kafka.readable_ends import ReadableEnds
+from caughtup.agents.process.fault_log import FaultLog
+from caughtup.agents.progress import Progress
+from caughtup.agents.reports.application_states import apply_record as apply_application_state
+from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
+from caughtup.agents.topics.retained import read_if_allowed, read_topic
+from caughtup.agents.topics.taking_up import take_published
+from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.records.topics import (
+    APPLICATION_STATES,
+    CATCH_UP_RATES,
+    END_OFFSETS,
+    RECOMMENDATIONS,
+)
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.wire.batch import decode_batch
+
+_POLL_RECORDS = 10_000
+
+
+def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
+    """Read groups, commits and end offsets of the cluster as it is now.
+
+    Raises UserError when the cluster can't be reached or read.
+    """
+    admin, cluster = connect(settings)
+    state = ClusterState(cluster, settings.parameters())
+    FaultLog().attach(state)
+    for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
+        take_published(state, key, value)
+    for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
+        apply_application_state(state, key, value, now_ms())
+    for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
+        apply_rates(state, key, value)
+    for key, value in read_if_allowed(settings, END_OFFSETS, progress):
+        apply_record(state, key, value)
+    batch: list[tuple[bytes | None, bytes | None]] = []
+    for record in read_topic(settings, CONSUMER_OFFSETS, progress):
+        batch.append(record)
+        if len(batch) >= _POLL_RECORDS:
+            state.apply_batch(decode_batch(batch), now_ms())
+            batch.clear()
+    state.apply_batch(decode_batch(batch), now_ms())
+    found, _ = list_end_offsets(admin, state.wanted_topics())
+    named = topic_ids(admin, state.unnamed_topics())
+    readable = ReadableEnds(settings, state)
+    readable.read(readable.suspects(found, at_once=True), found)
+    for partition, ends in sorted(readable.complete(found).items()):
+        state.apply_ends(partition, ends, named.get(partition.topic), now_ms())
+    # The service's looks are the past of what is seen now, and no more.
+    for partition in [partition for partition, _ in state.ends if partition not in found]:
+        state.apply_ends(partition, None)
+    state.applications.leave_the_past()
+    # Nobody tells a command more than there is: it waits for nothing.
+    for _ in state.decide(now_ms() + TELLING_MS):
+        pass  # a snapshot publishes nothing; what was decided is in the state
+    for group in state.group_names():
+        for _ in state.assess(group, now_ms()):
+            pass
+    return state

@@ -1,0 +1,233 @@
+"""One instance with the same settings is active; the others stand by until it has gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+from aiokafka.errors import (
+    IllegalGenerationError,
+    InconsistentGroupProtocolError,
+    KafkaError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.election.instance import Instance
+from caughtup.agents.election.instances import (
+    Assignment,
+    Subscription,
+    joining,
+    read_assignment,
+    read_subscriptions,
+)
+from caughtup.agents.election.member import GroupMember
+from caughtup.agents.election.neighbours import Neighbours
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.models.election import elect
+
+log = logging.getLogger(__name__)
+
+PROBE = "group"
+_BEAT_SECONDS = 1.0
+_RETRY_SECONDS = 0.5
+#: A join that takes longer than this waits for other members.
+_WAITS_SECONDS = 0.2
+_LEAVE_SECONDS = 1.0
+_FAILURES = (KafkaError, OSError, TimeoutError)
+
+
+class Election(Service):
+    """Keeps this instance in its group, and knows whether it is the active one.
+
+    ``take_over`` is awaited when this one is elected and before it counts as active; UserError
+    from it is tried again. ``before_leaving`` is awaited when the service stops: what was sent has
+    to be on its topics before another instance reads them back. ``instance``: which process this
+    is, unless it is this one.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self,
+        settings: Settings,
+        health: Health,
+        take_over: Callable[[], Awaitable[None]],
+        before_leaving: Callable[[], Awaitable[None]],
+        clock: Callable[[], float] = time.monotonic,
+        instance: Instance | None = None,
+    ) -> None:
+        super().__init__()
+        self._group = settings.application_id
+        self._health = health
+        self._take_over = take_over
+        self._before_leaving = before_leaving
+        self._clock = clock
+        self._member = GroupMember(aiokafka_config(settings), joining(settings))
+        self._instance = instance or Instance.current()
+        self._neighbours = Neighbours(self._member, self._instance)
+        self._since_ms = now_ms()
+        self._belongs = self._leaving = False
+        #: Elected as far as this instance knows; and whether it ever was.
+        self._elected = self._was_elected = False
+        #: Whether the group knows by now that this instance's tables are read.
+        self._said_caught_up = False
+        self._told: Assignment | None = None
+        #: Until then (by the clock) no other instance can have been elected.
+        self._sure_until = 0.0
+        health.standby = "not elected yet"
+
+    def may_publish(self) -> bool:
+        """Return whether this is the active instance, without a doubt."""
+        return (
+            self._elected
+            and self._health.standby is None
+            and not self._leaving
+            and self._clock() < self._sure_until
+        )
+
+    @Service.task
+    async def _run(self) -> None:
+        while not self.should_stop:
+            pause = 0.0
+            try:
+                if self._belongs:
+                    await self._beat()
+                else:
+                    await self._join()
+                pause = _BEAT_SECONDS if self._belongs else 0.0
+                self._health.recovered(PROBE)
+            except RebalanceInProgressError:
+                self._belongs = False
+            except (UnknownMemberIdError, IllegalGenerationError):
+                self._expelled()
+                pause = _WAITS_SECONDS
+            except _FAILURES as error:
+                self._member.disconnect()
+                self._failed(error)
+                pause = _RETRY_SECONDS
+            self._tell_doubt()
+            await self.sleep(pause)
+
+    async def on_stop(self) -> None:
+        """Publish what is on its way, and nothing more; then let another instance take over."""
+        self._leaving = True
+        await self._before_leaving()
+        with suppress(*_FAILURES):
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                await self._member.leave()
+        self._member.close()
+
+    async def _join(self) -> None:
+        """Join the group and hear who is active."""
+        if not self._member.member_id:
+            await self._neighbours.look()
+        caught_up = self._health.ready
+        said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
+        joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))
+        try:
+            # The dead are removed only now: a group that is empty would wait for more members.
+            while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
+                await self._neighbours.remove_dead()
+                self._tell_doubt()
+            joined = joining_group.result()
+        finally:
+            joining_group.cancel()
+        assignments = {}
+        if joined.leader == joined.member_id:
+            said_by = read_subscriptions(joined.members)
+            self._neighbours.take(said_by)
+            active = elect({member: each.candidate() for member, each in said_by.items()})
+            told = msgspec.json.encode(Assignment(active, said_by[active].instance))
+            assignments = dict.fromkeys(joined.members, told)
+        asked = self._clock()
+        assignment = read_assignment(await self._member.sync(assignments))
+        if assignment is None:
+            raise KafkaError("the leader of the group said nothing that can be read")
+        self._belongs, self._said_caught_up = True, caught_up
+        self._sure_until = asked + self._member.session_seconds
+        self._hear(assignment)
+
+    async def _beat(self) -> None:
+        """Stay in the group, unless there is something to say in it."""
+        asked = self._clock()
+        await self._member.beat()
+        self._sure_until = asked + self._member.session_seconds
+        has_news = self._health.ready and not self._said_caught_up and not self._elected
+        if await self._neighbours.remove_dead() or has_news:
+            self._belongs = False
+
+    def _hear(self, told: Assignment) -> None:
+        """Take the result of an election."""
+        news, self._told = told != self._told, told
+        name = told.instance.name
+        self._neighbours.hear_of(told.member_id, told.instance)
+        if told.member_id == self._member.member_id:
+            if not self._elected:
+                self._elected = self._was_elected = True
+                self.add_future(self._become_active())
+        elif self._was_elected:
+            # What it has in hand was decided as the active one: nothing of that may go out.
+            self._health.broken = f"{name} is active: the group {self._group} went on without us"
+        else:
+            self._health.standby = f"{name} is active"
+            if news:
+                log.info("standby: %s is active", name)
+
+    async def _become_active(self) -> None:
+        while not self.should_stop:
+            self._health.standby = "elected, reading back what was published"
+            try:
+                await self._take_over()
+            except UserError as error:
+                self._health.standby = f"elected, but {error.message}"
+                await self.sleep(_RETRY_SECONDS)
+            else:
+                if self._elected:  # it may have been expelled meanwhile
+                    self._health.standby = None
+                    log.info("active: %s", self._instance.name)
+                return
+
+    def _expelled(self) -> None:
+        """Take it that the group went on without this member: it was silent for too long."""
+        self._member.forget()
+        self._belongs, self._sure_until = False, 0.0
+        if self._elected:
+            log.warning("the group %s took this instance for dead", self._group)
+            self._elected = False
+            self._health.standby = "not elected again yet: it was silent for too long"
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, InconsistentGroupProtocolError):
+            why = "others use it, and not as caughtup does: choose another application_id"
+        else:
+            why = words(error) if isinstance(error, KafkaError) else str(error)
+        if self._health.failed(PROBE) and not self._leaving:
+            log.warning("the group %s: %s; trying again", self._group, why)
+        if self._told is None and not self._elected:
+            self._health.standby = f"not elected yet: the group {self._group}: {why}"
+
+    def _tell_doubt(self) -> None:
+        in_doubt = self._elected and not self._leaving and self._clock() >= self._sure_until
+        self._health.hinder(
+            PROBE,
+            f"its coordinator doesn't answer: another instance of {self._group} may be active"
+            if in_doubt
+            else None,
+        )
+
+
+async def until_active(service: Service, health: Health) -> None:
+    """Return once this instance is the active one, or a service is to stop."""
+    while health.standby is not None and not service.should_stop:
+        await service.sleep(_WAITS_SECONDS)

@@ -1,0 +1,146 @@
+"""A member of a classic group: its requests to the coordinator, which it finds, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka.errors import (
+    InvalidSessionTimeoutError,
+    KafkaConnectionError,
+    MemberIdRequired,
+    RequestTimedOutError,
+)
+
+from caughtup.agents.kafka.protocol import membership
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.connection import BrokerConnection, raise_for
+from caughtup.agents.kafka.protocol.decoding import decode_now
+from caughtup.agents.kafka.protocol.groups import DescribedGroup, describe_group, find_coordinator
+from caughtup.agents.kafka.protocol.membership import Joined, JoiningGroup
+from caughtup.agents.kafka.protocol.requests import Call
+
+#: Far beyond the time that any answer but JoinGroup's takes, and well within a session.
+_ANSWER_SECONDS = 2.0
+#: Brokers let a new group wait for more members, by default 3 s (group.initial.rebalance.delay.ms),
+#: and others join again within 10 s. Beyond that nobody answers: asking again does no harm.
+_JOINING_SECONDS = 15.0
+#: Brokers may want longer sessions (group.min.session.timeout.ms), up to this.
+_MOST_SESSION_MS = 300_000
+
+
+class GroupMember:
+    """Joins a group and stays in it as long as it says so. Not safe for two tasks at once.
+
+    ``config``: aiokafka's properties. All calls raise KafkaError: RebalanceInProgressError when the
+    group has to be joined anew, UnknownMemberIdError and IllegalGenerationError when the group went
+    on without this member. After any other failure ``disconnect``: the next call looks for the
+    coordinator again. ``describe`` and ``remove`` may be called while another call waits.
+    """
+
+    def __init__(self, config: Mapping[str, Any], joining: JoiningGroup) -> None:
+        self._config = {key: config[key] for key in config if key != "bootstrap_servers"}
+        self._cluster = ClusterProtocol(config, _ANSWER_SECONDS)
+        self._joining = joining
+        self._connection: BrokerConnection | None = None
+        self.member_id = ""
+        self.generation = -1
+
+    @property
+    def session_seconds(self) -> float:
+        """How long the coordinator waits for a sign of life before it removes a member."""
+        return self._joining.session_timeout_ms / 1000
+
+    async def join(self, subscription: bytes) -> Joined:
+        """Join, or join again: returns once all others have. The leader then knows what they said."""
+        while True:
+            call = membership.join_group_call(self._joining, self.member_id, subscription)
+            data = await self._ask(call, _JOINING_SECONDS)
+            joined = decode_now(membership.decode_joined, data)
+            try:
+                raise_for(joined.error_code)
+            except MemberIdRequired:
+                self.member_id = joined.member_id
+                continue
+            except InvalidSessionTimeoutError:
+                longer = 2 * self._joining.session_timeout_ms
+                if longer > _MOST_SESSION_MS:
+                    raise
+                self._joining = self._joining._replace(session_timeout_ms=longer)
+                continue
+            self.member_id, self.generation = joined.member_id, joined.generation
+            return joined
+
+    async def sync(self, assignments: Mapping[str, bytes]) -> bytes:
+        """Return what one is assigned; the leader says what everyone is, others nothing."""
+        call = membership.sync_group_call(
+            self._joining.group, self.generation, self.member_id, assignments
+        )
+        code, assignment = decode_now(
+            membership.decode_synced, await self._ask(call, _JOINING_SECONDS)
+        )
+        raise_for(code)
+        return assignment
+
+    async def beat(self) -> None:
+        """Tell the coordinator that this member is still there."""
+        call = membership.heartbeat_call(self._joining.group, self.generation, self.member_id)
+        raise_for(decode_now(membership.decode_heartbeat, await self._ask(call, _ANSWER_SECONDS)))
+
+    async def describe(self) -> DescribedGroup:
+        """Ask who is in the group."""
+        await self._cluster.brokers()
+        return await describe_group(self._cluster.connections, self._joining.group)
+
+    async def remove(self, member_ids: Sequence[str]) -> None:
+        """Remove members from the group at once, as they would by leaving."""
+        await self._cluster.brokers()
+        connections = self._cluster.connections
+        coordinator = await find_coordinator(connections, self._joining.group)
+        call = membership.leave_group_call(self._joining.group, member_ids)
+        raise_for(decode_now(membership.decode_left, await connections.ask(coordinator, call)))
+
+    async def leave(self) -> None:
+        """Leave the group, if this is a member of it."""
+        if self.member_id:
+            await self.remove([self.member_id])
+            self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: the group doesn't know this member any more."""
+        self.member_id, self.generation = "", -1
+
+    def disconnect(self) -> None:
+        """Close the connection to what was the coordinator."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        """Close all connections; the group isn't told."""
+        self.disconnect()
+        self._cluster.connections.close()
+
+    async def _ask(self, call: Call, seconds: float) -> bytes:
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._connect()
+                return await connection.ask(call)
+        except TimeoutError:
+            raise RequestTimedOutError(f"no answer within {seconds:g} s") from None
+
+    async def _connect(self) -> BrokerConnection:
+        if self._connection is not None and self._connection.is_open:
+            return self._connection
+        self.disconnect()
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            await self._cluster.brokers()
+            coordinator = await find_coordinator(self._cluster.connections, self._joining.group)
+            broker = self._cluster.connections.brokers.get(coordinator)
+            if broker is None:
+                raise KafkaConnectionError(f"broker {coordinator} is not registered")
+            self._connection = await BrokerConnection.open(
+                broker.host, broker.port, self._config, _JOINING_SECONDS
+            )
+        return self._connection

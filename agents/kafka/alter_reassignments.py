@@ -1,0 +1,35 @@
+"""Reassignments, started and taken back: for the demo and the benchmarks, never by the service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+
+
+def mover(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None], None]:
+    """Give a function that moves a partition to these brokers, or with None takes that back.
+
+    It blocks, and raises KafkaError.
+    """
+
+    def move(partition: TopicPartition, replicas: list[int] | None) -> None:
+        async def ask() -> None:
+            async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
+                await protocol.alter_reassignments({partition: replicas})
+
+        asyncio.run(ask())
+
+    return move
+
+
+async def quorum_leader(bootstrap_servers: str) -> int:
+    """Ask who the active controller is. Raises KafkaError, or CaughtupError if there is none."""
+    async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
+        leader = (await protocol.describe_quorum()).leader
+    if leader is None:
+        raise CaughtupError("no_controller", "no controller leads")
+    return leader

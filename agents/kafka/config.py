@@ -1,0 +1,130 @@
+"""One set of connection properties, for each of the clients we use.
+
+Operators write librdkafka's names under ``[kafka]``; aiokafka's are derived here, Spark's
+in pipelines/spark/kafka_options.py, so that TLS and SASL are configured once. Who can honour what is
+decided in models/security/kafka.py.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.settings import Settings
+from caughtup.models.errors import CaughtupError
+from caughtup.models.security.kafka import (
+    SERVICE,
+    Client,
+    check_properties,
+    login_of,
+    protocol_of,
+    verifies,
+    verifies_names,
+)
+
+
+def require_honoured(kafka: Mapping[str, Any], clients: Iterable[Client] = SERVICE) -> None:
+    """Raise UserError for a property that one of the clients can't honour."""
+    for name in ("bootstrap.servers", "metadata.broker.list"):
+        if name in kafka:  # it would reach librdkafka alone
+            raise UserError(f"setting kafka.{name}: use bootstrap_servers, outside of [kafka]")
+    with _named():
+        check_properties(kafka, clients)
+
+
+def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
+    """Give the properties for confluent-kafka: the operator's own, then ``extra``."""
+    return {
+        "bootstrap.servers": settings.bootstrap_servers,
+        "client.id": settings.application_id,
+        # librdkafka logs every failed connection attempt; failures are reported by their callers
+        "log_level": 2,
+        # Producers and admin clients would make brokers create a topic by asking for it, with the
+        # brokers' defaults: one of ours that was just deleted, say.
+        "allow.auto.create.topics": False,
+        **settings.kafka,
+        **extra,
+    }
+
+
+def aiokafka_config(settings: Settings) -> dict[str, Any]:
+    """Give the keyword arguments for aiokafka's clients. Raises UserError."""
+    require_honoured(settings.kafka, (Client.AIOKAFKA,))
+    protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
+    config: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "client_id": settings.application_id,
+        "security_protocol": protocol,
+    }
+    if protocol.endswith("SSL"):
+        config["ssl_context"] = _ssl_context(settings.kafka)
+    if login is not None:
+        config["sasl_mechanism"] = login.mechanism
+        config["sasl_plain_username"] = login.username
+        config["sasl_plain_password"] = login.password
+    return config
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    try:
+        yield
+    except CaughtupError as error:
+        raise UserError(f"setting kafka.{error.message}") from None
+
+
+def _ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(
+            **_authority(kafka.get("ssl.ca.location")), cadata=kafka.get("ssl.ca.pem")
+        )
+        if ciphers := kafka.get("ssl.cipher.suites"):
+            context.set_ciphers(ciphers)
+        if revoked := kafka.get("ssl.crl.location"):
+            context.load_verify_locations(cafile=revoked)
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+        with (
+            _pem_file(kafka, "ssl.certificate") as certificate,
+            _pem_file(kafka, "ssl.key") as key,
+        ):
+            if certificate is not None:
+                context.load_cert_chain(certificate, key, kafka.get("ssl.key.password", ""))
+    except (OSError, ValueError) as error:
+        raise UserError(f"setting kafka.ssl.*: {error}") from None
+    if not verifies_names(kafka):
+        context.check_hostname = False
+    if not verifies(kafka):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _authority(location: str | None) -> dict[str, str]:
+    """Say where authorities are as OpenSSL is told; nothing means the system's own."""
+    if location is None or location == "probe":  # librdkafka's word for looking for them
+        return {}
+    return {"capath" if Path(location).is_dir() else "cafile": location}
+
+
+@contextmanager
+def _pem_file(kafka: Mapping[str, Any], name: str) -> Iterator[str | None]:
+    """Give the path of a PEM file while it lasts, None where there is none.
+
+    PEM that is given by value gets a file in memory: ssl reads files only, and a key that was
+    never on a disk stays off it.
+    """
+    text = kafka.get(f"{name}.pem")
+    if text is None:
+        yield kafka.get(f"{name}.location")
+        return
+    descriptor = os.memfd_create("caughtup")
+    try:
+        os.write(descriptor, text.encode())
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)

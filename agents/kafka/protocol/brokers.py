@@ -1,0 +1,242 @@
+"""The brokers of a cluster, asked side by side: one that hangs costs the others nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from enum import Enum
+from types import TracebackType
+from typing import Any, Self
+
+from aiokafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutError
+
+from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker
+from caughtup.agents.kafka.protocol.connection import BrokerConnection, bootstrap_addresses
+from caughtup.agents.kafka.protocol.requests import Call
+
+#: So many brokers are asked at once, each one thing after the other.
+MOST_AT_ONCE = 32
+#: Brokers that are tried for what any of them can answer.
+_TRIES = 3
+#: What is large may take so many times as long.
+_BULK = 10
+#: A broker that gave no answer in time isn't asked again for so long, twice as long each time.
+_PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 5.0, 30.0
+
+
+class Purpose(Enum):
+    """What a connection is for: a broker answers the requests of each in turn."""
+
+    #: What the broker answers by itself, at once.
+    OWN = "own"
+    #: What it hands on to the controller, which may take its time.
+    FORWARDED = "forwarded"
+    #: What is so large that it takes long.
+    BULK = "bulk"
+
+
+@dataclass(slots=True)
+class _Line:
+    """What is known of a connection to a broker."""
+
+    timeout_seconds: float
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    connection: BrokerConnection | None = None
+    address: tuple[str, int] | None = None
+    silences: int = 0
+    not_before: float = 0.0
+
+
+class BrokerConnections:
+    """Connections to brokers, made when they are needed. Use as an async context manager.
+
+    ``config``: aiokafka's properties. ``timeout_seconds``: for a broker to take a connection, and
+    for each answer. Whatever raises here raises KafkaError.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        timeout_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._servers = str(config["bootstrap_servers"])
+        self._config = {key: config[key] for key in config if key != "bootstrap_servers"}
+        self.timeout_seconds = timeout_seconds
+        self._clock = clock
+        self._lines: dict[tuple[int, Purpose], _Line] = {}
+        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
+        self._brokers: dict[int, Broker] = {}
+        self._preferred: int | None = None
+        self.requests = 0
+        self.in_flight = self.most_in_flight = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        """The brokers as last learned, by id."""
+        return self._brokers
+
+    def learn(self, brokers: Iterable[Broker]) -> None:
+        """Take the brokers that are registered now; connections to others are closed."""
+        self._brokers = {broker.id: broker for broker in brokers}
+        for key in [key for key in self._lines if key[0] not in self._brokers]:
+            line = self._lines.pop(key)
+            if line.connection is not None:
+                line.connection.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.learn(())
+
+    async def bootstrap(self) -> BrokerConnection:
+        """Connect to one of the bootstrap servers; the caller closes the connection."""
+        failure: KafkaError = KafkaConnectionError("no bootstrap server")
+        for host, port in bootstrap_addresses(self._servers):
+            try:
+                return await BrokerConnection.open(host, port, self._config, self.timeout_seconds)
+            except KafkaError as error:
+                failure = error
+        raise failure
+
+    async def connection(self, broker: int, *, purpose: Purpose = Purpose.OWN) -> BrokerConnection:
+        """Give the connection to a broker, made anew where there is none."""
+        line = self._line(broker, purpose)
+        async with line.lock:
+            return await self._connect(broker, line)
+
+    async def ask(self, broker: int, call: Call, *, purpose: Purpose = Purpose.OWN) -> bytes:
+        """Ask a broker, once everything that it was asked before for that purpose is answered.
+
+        A broker that let the time pass isn't asked again for a while, and fails at once.
+        """
+        line = self._line(broker, purpose)
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(line.lock)
+            if purpose is Purpose.OWN:  # the others may take long, and keep nobody from anything
+                await held.enter_async_context(self._slots)
+            used = line.connection
+            try:
+                return await self._ask(broker, line, call, purpose)
+            except KafkaConnectionError:
+                # A broker drops connections that it takes for idle, or too old to trust.
+                if used is None or line.connection is not used:
+                    raise
+                return await self._ask(broker, line, call, purpose)
+
+    async def _ask(self, broker: int, line: _Line, call: Call, purpose: Purpose) -> bytes:
+        connection = await self._connect(broker, line)
+        self.requests += 1
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            answer = await connection.ask(call)
+        except RequestTimedOutError:
+            if purpose is Purpose.OWN:
+                self._silent(line)
+            raise
+        finally:
+            self.in_flight -= 1
+        line.silences = 0
+        return answer
+
+    async def ask_any(
+        self, call: Call | Callable[[ApiVersions], Call], *, purpose: Purpose = Purpose.OWN
+    ) -> tuple[Call, bytes]:
+        """Ask brokers until one answers, first the one that did last: their views may differ.
+
+        A function gives the request for what a broker offers. Returns it with the answer.
+        """
+        failure: KafkaError = KafkaConnectionError("no broker is known")
+        for broker in self._candidates()[:_TRIES]:
+            try:
+                connection = await self.connection(broker, purpose=purpose)
+                made = call if isinstance(call, Call) else call(connection.offered)
+                answer = await self.ask(broker, made, purpose=purpose)
+            except KafkaError as error:
+                if purpose is not Purpose.OWN and isinstance(error, RequestTimedOutError):
+                    raise  # it needn't be the broker's fault
+                failure = error
+                continue
+            self._preferred = broker
+            return made, answer
+        raise failure
+
+    async def any_offered(self) -> ApiVersions:
+        """Tell what the broker that any question goes to first offers."""
+        failure: KafkaError = KafkaConnectionError("no broker is known")
+        for broker in self._candidates()[:_TRIES]:
+            try:
+                return (await self.connection(broker)).offered
+            except KafkaError as error:
+                failure = error
+        raise failure
+
+    def all_offered(self) -> list[ApiVersions]:
+        """Tell what each broker offers that is connected."""
+        return [
+            line.connection.offered
+            for (_, purpose), line in self._lines.items()
+            if purpose is Purpose.OWN and line.connection is not None and line.connection.is_open
+        ]
+
+    def _candidates(self) -> list[int]:
+        """Order brokers: the preferred one, those that aren't fenced, those that aren't silent."""
+        now = self._clock()
+
+        def rank(broker: int) -> tuple[bool, bool, bool, int]:
+            return (
+                self._line(broker, Purpose.OWN).not_before > now,
+                bool(self._brokers[broker].fenced),
+                broker != self._preferred,
+                broker,
+            )
+
+        return sorted(self._brokers, key=rank)
+
+    def _line(self, broker: int, purpose: Purpose) -> _Line:
+        line = self._lines.get((broker, purpose))
+        if line is None:
+            seconds = self.timeout_seconds * (_BULK if purpose is Purpose.BULK else 1)
+            line = self._lines[broker, purpose] = _Line(seconds)
+        return line
+
+    async def _connect(self, broker: int, line: _Line) -> BrokerConnection:
+        known = self._brokers.get(broker)
+        if known is None:
+            raise KafkaConnectionError("not registered")
+        address = known.host, known.port
+        if line.connection is not None:
+            if line.connection.is_open and line.address == address:
+                return line.connection
+            line.connection.close()
+            line.connection = None
+        if line.not_before > self._clock():
+            raise RequestTimedOutError("gave no answer in time, and is not asked for a while")
+        try:
+            line.connection = await BrokerConnection.open(
+                *address, self._config, line.timeout_seconds
+            )
+        except RequestTimedOutError:
+            self._silent(line)
+            raise
+        line.address = address
+        return line.connection
+
+    def _silent(self, line: _Line) -> None:
+        pause = min(_PAUSE_SECONDS * 2**line.silences, _MOST_PAUSE_SECONDS)
+        line.silences += 1
+        line.not_before = self._clock() + pause

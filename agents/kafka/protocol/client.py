@@ -1,0 +1,203 @@
+"""What no Python client offers in public: reassignments, and what there is to know of replicas.
+
+Asked over connections of our own (protocol_brokers.py) in requests of our own
+(protocol_requests.py), so that the calls of a round go side by side and nobody lists a large
+cluster's metadata. Large answers are decoded in a thread. Formats: Kafka's protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from aiokafka.errors import KafkaError
+
+from caughtup.agents.kafka.protocol import answers, cluster_answers, requests
+from caughtup.agents.kafka.protocol.answers import Configs, Listed, LogDirectories
+from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
+from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, Shapes
+from caughtup.agents.kafka.protocol.connection import raise_for
+from caughtup.agents.kafka.protocol.decoding import choose_version, decode, decode_now
+from caughtup.agents.kafka.protocol.releases import zookeeper_decides
+from caughtup.agents.kafka.protocol.requests import Call, Key, ResourceType
+from caughtup.agents.kafka.protocol.shapes import ask_shapes, ask_topic_names
+from caughtup.models.ids import TopicPartition
+
+TIMEOUT_SECONDS = 10.0
+
+
+class ListedReassignment(NamedTuple):
+    """A partition in movement as the controller lists it: broker ids."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class ReplicaLogEnds(NamedTuple):
+    """A broker's own log ends, and the error codes of partitions that it has none of."""
+
+    ends: dict[TopicPartition, int]
+    errors: dict[TopicPartition, int]
+
+
+class Quorum(NamedTuple):
+    """Which controller leads, and since which epoch; None where there is none."""
+
+    leader: int | None
+    epoch: int | None
+
+
+class ClusterProtocol:
+    """The calls of this module. Use as an async context manager.
+
+    ``config``: aiokafka's properties. ``timeout_seconds``: for a broker to take a connection, and
+    for each answer. Every call raises KafkaError when it fails, be it that the brokers are too old
+    for it.
+    """
+
+    def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.connections = BrokerConnections(config, timeout_seconds)
+        self._timeout_ms = int(timeout_seconds * 1000)
+        self._controller: int | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.brokers()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.connections.close()
+
+    async def brokers(self) -> tuple[Broker, ...]:
+        """List the registered brokers, fenced ones included where brokers tell (since 4.0)."""
+        try:
+            call, data = await self.connections.ask_any(_cluster_call)
+        except KafkaError:  # perhaps they all have other addresses by now
+            connection = await self.connections.bootstrap()
+            try:
+                call = _cluster_call(connection.offered)
+                data = await connection.ask(call)
+            finally:
+                connection.close()
+        if call.key is Key.METADATA:
+            found, _ = decode_now(cluster_answers.decode_metadata, data)
+        else:
+            found = decode_now(lambda raw: cluster_answers.decode_cluster(raw, call.version), data)
+        raise_for(found.error_code)
+        self._controller = found.controller
+        self.connections.learn(found.brokers)
+        return found.brokers
+
+    async def offered(self, broker: int) -> ApiVersions:
+        """Tell which requests and features a broker offers."""
+        return (await self.connections.connection(broker)).offered
+
+    async def list_reassignments(self) -> dict[TopicPartition, ListedReassignment]:
+        """List every partition in movement, sorted. Needs DESCRIBE on the cluster. Since 2.4."""
+        data = await self._ask_controller(requests.list_reassignments_call(self._timeout_ms))
+        listed, found = await decode(_decode_listed, data)
+        raise_for(listed.error_code, listed.message)
+        return found
+
+    async def alter_reassignments(
+        self, targets: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> None:
+        """Start moving partitions to these brokers; None cancels. Needs ALTER on the cluster."""
+        call = requests.alter_reassignments_call(self._timeout_ms, targets)
+        data = await self._ask_controller(call)
+        for code, message in await decode(answers.decode_altered, data):
+            raise_for(code, message)
+
+    async def describe_quorum(self) -> Quorum:
+        """Tell which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
+        data = await self._ask_controller(requests.describe_quorum_call())
+        code, leader, epoch = decode_now(cluster_answers.decode_quorum, data)
+        raise_for(code)
+        return Quorum(leader, epoch)
+
+    async def replica_log_ends(
+        self, broker: int, partitions: Iterable[TopicPartition]
+    ) -> ReplicaLogEnds:
+        """Ask one broker for its own log end of these partitions. Needs DESCRIBE on the topics."""
+        call = requests.replica_log_ends_call(partitions)
+        data = await self.connections.ask(broker, call)
+        return ReplicaLogEnds(*await decode(answers.decode_log_ends, data))
+
+    async def log_directories(
+        self, broker: int, partitions: Iterable[TopicPartition]
+    ) -> LogDirectories:
+        """Ask one broker for its log directories and the sizes of its logs of these partitions.
+
+        Needs DESCRIBE on the cluster. Since 2.6.
+        """
+        offered = await self.offered(broker)
+        version = choose_version(offered, Key.DESCRIBE_LOG_DIRS, (4, 3, 2))
+        call = requests.describe_log_dirs_call(partitions, version)
+        data = await self.connections.ask(broker, call)
+        found = await decode(lambda raw: answers.decode_log_dirs(raw, version), data)
+        raise_for(found.error_code)
+        return found
+
+    async def broker_configs(self, broker: int, names: Sequence[str]) -> dict[str, str]:
+        """Ask one broker for configs of its own that aren't left to their defaults.
+
+        Needs DESCRIBE_CONFIGS on the cluster.
+        """
+        call = requests.describe_configs_call(ResourceType.BROKER, [str(broker)], names)
+        (found,) = await decode(answers.decode_configs, await self.connections.ask(broker, call))
+        raise_for(found.error_code)
+        return found.configs
+
+    async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> list[Configs]:
+        """Ask for configs of topics; each has its own error code. Needs DESCRIBE_CONFIGS on them."""
+        call = requests.describe_configs_call(ResourceType.TOPIC, topics, names)
+        _, data = await self.connections.ask_any(call)
+        return await decode(answers.decode_configs, data)
+
+    async def shapes(self, partitions: Collection[TopicPartition]) -> Shapes:
+        """Ask for partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
+
+        One that is neither found nor of a topic with an error doesn't exist.
+        """
+        return await ask_shapes(self.connections, partitions)
+
+    async def topic_names(self) -> list[str]:
+        """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on."""
+        return await ask_topic_names(self.connections)
+
+    async def _any_offered(self) -> ApiVersions:
+        return await self.connections.any_offered()
+
+    async def _ask_controller(self, call: Call) -> bytes:
+        """Ask the controller: in KRaft any broker hands it on, else it has to be that broker."""
+        if zookeeper_decides(await self._any_offered()) and self._controller is not None:
+            await self.brokers()
+            return await self.connections.ask(self._controller, call, purpose=Purpose.FORWARDED)
+
+        def make(offered: ApiVersions) -> Call:
+            choose_version(offered, call.key, (call.version,))
+            return call
+
+        _, data = await self.connections.ask_any(make, purpose=Purpose.FORWARDED)
+        return data
+
+
+def _cluster_call(offered: ApiVersions) -> Call:
+    """Ask for the brokers in the way that tells most of them."""
+    if Key.DESCRIBE_CLUSTER in offered.requests:
+        version = choose_version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
+        return requests.describe_cluster_call(version)
+    return requests.metadata_call(())
+
+
+def _decode_listed(data: bytes) -> tuple[Listed, dict[TopicPartition, ListedReassignment]]:
+    """Decode and sort at once, which for thousands of partitions shall be done in a thread."""
+    listed = answers.decode_reassignments(data)
+    moving = sorted(listed.reassignments.items())
+    return listed, {partition: ListedReassignment(*brokers) for partition, brokers in moving}

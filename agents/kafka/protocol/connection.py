@@ -1,0 +1,161 @@
+"""One connection to one broker: the bytes of a request out, the bytes of its answer in.
+
+This is the only file on aiokafka's internals, and what it leans on is small: its connection opens
+the socket, does TLS and SASL and pairs answers with requests. Requests and answers are our own
+(protocol_requests.py, protocol_answers.py), since aiokafka knows few of them, and would decode
+large answers on the event loop. tests/agents/kafka/protocol/test_client.py fails loudly when an upgrade moves
+any of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any, NamedTuple, Self
+
+from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts, create_conn
+from aiokafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutError, for_code
+
+from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, decode_api_versions
+from caughtup.agents.kafka.protocol.requests import Call, api_versions_call
+
+_HEADER = struct.Struct(">hhi")  # API key, version, correlation id
+_LENGTH = struct.Struct(">h")
+_CORRELATION = struct.Struct(">i")
+_NO_TAGS = b"\0"
+
+
+class _Header(NamedTuple):
+    raw: bytes
+
+    def encode(self) -> bytes:
+        return self.raw
+
+
+class _AnswerHeader(NamedTuple):
+    correlation_id: int
+
+
+class _Answer:
+    """The type that aiokafka makes of an answer: its bytes as they are."""
+
+    @staticmethod
+    def decode(answer: BytesIO) -> bytes:
+        return answer.read()
+
+
+class EncodedRequest:
+    """A request as aiokafka's connection takes it, with nothing left for it to encode or decode."""
+
+    RESPONSE_TYPE = _Answer
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __repr__(self) -> str:
+        return f"{self._call.key.request} v{self._call.version}, {len(self._call.body)} bytes"
+
+    def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Self:
+        """Give what is to be sent; its version was chosen before."""
+        del versions
+        return self
+
+    def build_request_header(self, correlation_id: int, client_id: str) -> _Header:
+        """Write the header that goes before the request."""
+        name = client_id.encode()
+        fixed = _HEADER.pack(self._call.key, self._call.version, correlation_id)
+        tags = _NO_TAGS if self._call.flexible else b""
+        return _Header(fixed + _LENGTH.pack(len(name)) + name + tags)
+
+    def encode(self) -> bytes:
+        """Give the request without its header."""
+        return self._call.body
+
+    def parse_response_header(self, answer: BytesIO) -> _AnswerHeader:
+        """Read what stands before an answer: ours have no tags in it that mean anything."""
+        (correlation_id,) = _CORRELATION.unpack(answer.read(_CORRELATION.size))
+        if self._call.has_answer_tags:
+            answer.read(len(_NO_TAGS))
+        return _AnswerHeader(correlation_id)
+
+
+class BrokerConnection:
+    """A connection to a broker, and which requests and features it offers."""
+
+    def __init__(self, connection: AIOKafkaConnection, timeout_seconds: float) -> None:
+        self._connection = connection
+        self._timeout_seconds = timeout_seconds
+        self.offered = ApiVersions({}, {}, {})
+
+    @classmethod
+    async def open(
+        cls, host: str, port: int, config: Mapping[str, Any], timeout_seconds: float
+    ) -> Self:
+        """Connect with aiokafka's properties, bootstrap_servers aside, all within the time given.
+
+        Raises KafkaError: RequestTimedOutError when it takes too long.
+        """
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                connection = cls(
+                    await create_conn(
+                        host, port, request_timeout_ms=int(timeout_seconds * 1000), **config
+                    ),
+                    timeout_seconds,
+                )
+                connection.offered = decode_api_versions(await connection.ask(api_versions_call()))
+        except TimeoutError:
+            raise RequestTimedOutError(f"no answer within {timeout_seconds:g} s") from None
+        except OSError as error:
+            raise KafkaConnectionError(_reason(error)) from None
+        return connection
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used, as far as can be told without asking."""
+        return bool(self._connection.connected())
+
+    async def ask(self, call: Call) -> bytes:
+        """Send a request and give the answer without its header. Raises KafkaError.
+
+        After a failure the connection is closed: what comes late would be taken for the next
+        answer.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return bytes(await self._connection.send(EncodedRequest(call)))
+        except TimeoutError:
+            self.close()
+            raise RequestTimedOutError(f"no answer within {self._timeout_seconds:g} s") from None
+        except OSError as error:
+            self.close()
+            raise KafkaConnectionError(_reason(error)) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close it at once; does nothing the second time."""
+        self._connection.close(reason=CloseReason.SHUTDOWN)
+
+
+def bootstrap_addresses(servers: str) -> list[tuple[str, int]]:
+    """Read ``bootstrap_servers``, in random order."""
+    return [(host, port) for host, port, _ in collect_hosts(servers)]
+
+
+def _reason(error: OSError) -> str:
+    """Give the system's own words: those of asyncio repeat the address instead."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
+
+
+def raise_for(code: int, message: str | None = None) -> None:
+    """Raise the KafkaError of an answer's error code, unless that is 0."""
+    if code:
+        kind: type[KafkaError] = for_code(code)
+        raise kind(message or kind.description)

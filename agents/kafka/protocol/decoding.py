@@ -1,0 +1,56 @@
+"""What the probe's calls share: answers decoded, versions chosen, failures in words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    UnsupportedVersionError,
+)
+
+from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions
+from caughtup.agents.kafka.protocol.requests import Key
+from caughtup.models.errors import DecodeError
+
+#: A large answer takes longer to decode than others shall wait.
+_LARGE_BYTES = 16_384
+
+Decoded = TypeVar("Decoded")
+
+
+def choose_version(offered: ApiVersions, key: Key, wanted: Sequence[int]) -> int:
+    """Choose the first wanted version that a broker offers. Raises UnsupportedVersionError."""
+    least, greatest = offered.requests.get(key, (1, 0))
+    for version in wanted:
+        if least <= version <= greatest:
+            return version
+    raise UnsupportedVersionError(f"the broker doesn't offer {key.request}")
+
+
+def words(error: KafkaError, operation: str = "DESCRIBE") -> str:
+    """Say in a few words why a call failed; ``operation`` is what it needs on the cluster."""
+    if isinstance(error, ClusterAuthorizationFailedError):
+        return f"missing: {operation} on the cluster"
+    if isinstance(error, TopicAuthorizationFailedError):
+        return f"missing: {operation} on the topic"
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+async def decode(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
+    """Decode an answer, a large one in a thread. Raises KafkaError for one that can't be read."""
+    if len(data) < _LARGE_BYTES:
+        return decode_now(decoder, data)
+    return await asyncio.to_thread(decode_now, decoder, data)
+
+
+def decode_now(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
+    """Decode a small answer. Raises KafkaError for one that can't be read."""
+    try:
+        return decoder(data)
+    except DecodeError as error:
+        raise KafkaError(f"an answer that can't be read: {error}") from None

@@ -1,0 +1,117 @@
+"""A group as its coordinator tells of it: who is in it, and what we may do with it.
+
+Not by librdkafka: while there is no coordinator yet, its way to ask can end the whole process
+(librdkafka's issue 4605, an assertion of its own). aiokafka leaves the answer's last field out.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from aiokafka.errors import GroupAuthorizationFailedError
+
+from caughtup.agents.kafka.protocol import requests
+from caughtup.agents.kafka.protocol.brokers import BrokerConnections
+from caughtup.agents.kafka.protocol.connection import raise_for
+from caughtup.agents.kafka.protocol.decoding import decode_now
+from caughtup.models.wire.reader import Reader
+
+_INT32 = struct.Struct(">i")
+#: What a broker answers that doesn't tell.
+_NOT_TOLD = -(1 << 31)
+
+
+class Coordinator(NamedTuple):
+    """The answer to FindCoordinator."""
+
+    error_code: int
+    message: str | None
+    broker: int
+
+
+class DescribedMember(NamedTuple):
+    """A member of a group: what it said when it joined, and what it was given.
+
+    Both are empty unless the group is stable.
+    """
+
+    member_id: str
+    subscription: bytes
+    assignment: bytes
+
+
+class DescribedGroup(NamedTuple):
+    """The answer to DescribeGroups about one group: operations as Kafka's bits."""
+
+    error_code: int
+    protocol_type: str
+    members: tuple[DescribedMember, ...]
+    operations: int
+
+
+async def find_coordinator(connections: BrokerConnections, group: str) -> int:
+    """Ask which broker coordinates a group.
+
+    Raises KafkaError: CoordinatorNotAvailableError while a new cluster has nobody for groups.
+    """
+    _, data = await connections.ask_any(lambda _: requests.find_coordinator_call(group))
+    found = decode_now(decode_coordinator, data)
+    raise_for(found.error_code, found.message)
+    return found.broker
+
+
+async def describe_group(connections: BrokerConnections, group: str) -> DescribedGroup:
+    """Ask a group's coordinator for it; one that isn't there has no members. Raises KafkaError."""
+    coordinator = await find_coordinator(connections, group)
+    data = await connections.ask(coordinator, requests.describe_group_call(group))
+    described = decode_now(decode_described_group, data)
+    raise_for(described.error_code)
+    return described
+
+
+async def group_operations(connections: BrokerConnections, group: str) -> frozenset[int] | None:
+    """Tell which operations on a group we are allowed, by Kafka's numbers; the group needn't be.
+
+    Empty where we may not even describe it, None where the broker doesn't tell. Raises KafkaError,
+    CoordinatorNotAvailableError while a new cluster has nobody for groups.
+    """
+    try:
+        described = await describe_group(connections, group)
+    except GroupAuthorizationFailedError:
+        return frozenset()
+    if described.operations == _NOT_TOLD:
+        return None
+    return frozenset(number for number in range(31) if described.operations >> number & 1)
+
+
+def decode_coordinator(data: bytes) -> Coordinator:
+    """Read the answer to FindCoordinator v2. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code, message, broker = reader.int16(), reader.nullable_string(), reader.int32()
+    reader.string()  # host
+    reader.int32()  # port
+    reader.expect_end()
+    return Coordinator(code, message, broker)
+
+
+def decode_described_group(data: bytes) -> DescribedGroup:
+    """Read the answer to DescribeGroups v3 about one group. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    reader.array_length(1)
+    code = reader.int16()
+    for _ in ("group", "state"):
+        reader.string()
+    protocol_type = reader.string()
+    reader.string()  # protocol
+    members = []
+    for _ in range(reader.array_length(1)):
+        member_id = reader.string()
+        for _ in ("client id", "client host"):
+            reader.string()
+        members.append(DescribedMember(member_id, reader.byte_string(), reader.byte_string()))
+    operations = reader.int32()
+    reader.expect_end()
+    return DescribedGroup(code, protocol_type, tuple(members), operations)

@@ -1,0 +1,126 @@
+"""What a member says to its group's coordinator, and the answers. Formats: Kafka's protocol.
+
+No Python client lets its caller be a member of a group that isn't one of consumers. The versions
+are those of Kafka 2.3 and 2.4, which brokers up to 4.x take.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from caughtup.agents.kafka.protocol.requests import Call, Key, classic_array, classic_string
+from caughtup.models.wire.reader import Reader
+
+_INT32 = struct.Struct(">i")
+_NO_INSTANCE = struct.pack(">h", -1)  # static membership is for who never has a second
+
+
+class Joined(NamedTuple):
+    """The answer to JoinGroup. ``members`` are, for the leader only, what each said by its id."""
+
+    error_code: int
+    generation: int
+    leader: str
+    member_id: str
+    members: Mapping[str, bytes]
+
+
+class JoiningGroup(NamedTuple):
+    """What every member of a group has to agree about, and its timeouts in ms."""
+
+    group: str
+    protocol_type: str
+    protocol: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+
+
+def join_group_call(joining: JoiningGroup, member_id: str, subscription: bytes) -> Call:
+    """Ask to join; an empty ``member_id`` asks for one first. Since 2.3."""
+    timeouts = _INT32.pack(joining.session_timeout_ms) + _INT32.pack(joining.rebalance_timeout_ms)
+    protocols = classic_array([classic_string(joining.protocol) + _byte_string(subscription)])
+    head = classic_string(joining.group) + timeouts + classic_string(member_id) + _NO_INSTANCE
+    body = head + classic_string(joining.protocol_type) + protocols
+    return Call(Key.JOIN_GROUP, 5, False, body)
+
+
+def sync_group_call(
+    group: str, generation: int, member_id: str, assignments: Mapping[str, bytes]
+) -> Call:
+    """Ask for what one is given; the leader says what everyone is. Since 2.3."""
+    given = [classic_string(one) + _byte_string(raw) for one, raw in sorted(assignments.items())]
+    body = _identity(group, generation, member_id) + classic_array(given)
+    return Call(Key.SYNC_GROUP, 3, False, body)
+
+
+def heartbeat_call(group: str, generation: int, member_id: str) -> Call:
+    """Say that one is still there. Since 2.3."""
+    return Call(Key.HEARTBEAT, 3, False, _identity(group, generation, member_id))
+
+
+def leave_group_call(group: str, member_ids: Iterable[str]) -> Call:
+    """Have members leave at once. Since 2.4."""
+    members = [classic_string(member_id) + _NO_INSTANCE for member_id in member_ids]
+    return Call(Key.LEAVE_GROUP, 3, False, classic_string(group) + classic_array(members))
+
+
+def decode_joined(data: bytes) -> Joined:
+    """Read the answer to JoinGroup v5. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code, generation = reader.int16(), reader.int32()
+    reader.string()  # protocol
+    leader, member_id = reader.string(), reader.string()
+    members = {}
+    for _ in range(reader.array_length(1)):
+        member = reader.string()
+        reader.nullable_string()  # group instance id
+        members[member] = reader.byte_string()
+    reader.expect_end()
+    return Joined(code, generation, leader, member_id, members)
+
+
+def decode_synced(data: bytes) -> tuple[int, bytes]:
+    """Read the answer to SyncGroup v3: the error code, the assignment. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code, assignment = reader.int16(), reader.byte_string()
+    reader.expect_end()
+    return code, assignment
+
+
+def decode_heartbeat(data: bytes) -> int:
+    """Read the error code of the answer to Heartbeat v3. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code = reader.int16()
+    reader.expect_end()
+    return code
+
+
+def decode_left(data: bytes) -> int:
+    """Read the error code of the answer to LeaveGroup v3. Raises DecodeError.
+
+    A member that isn't in the group has left already: the members' own codes don't matter.
+    """
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code = reader.int16()
+    for _ in range(reader.array_length(1)):
+        reader.string()
+        reader.nullable_string()
+        reader.int16()
+    reader.expect_end()
+    return code
+
+
+def _identity(group: str, generation: int, member_id: str) -> bytes:
+    return (
+        classic_string(group) + _INT32.pack(generation) + classic_string(member_id) + _NO_INSTANCE
+    )
+
+
+def _byte_string(raw: bytes) -> bytes:
+    return _INT32.pack(len(raw)) + raw

@@ -1,0 +1,59 @@
+"""How long to wait between two rounds of looks at reassignments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import PartitionLook, offsets_remaining
+
+#: A round takes this part of the time at most, unless it only waits for brokers: with so many
+#: partitions a second, at most, a pause is long enough however long the round took.
+_SHARE = 10
+_PARTITIONS_A_SECOND = 150
+#: What ends that soon is looked at as often as the setting allows.
+_NEAR_SECONDS = 60.0
+#: So much longer is the pause while nothing is near its end, and while nothing moves at all.
+_FAR, _IDLE = 2.0, 2.5
+
+
+class Pace:
+    """Tells after each round how long to wait. ``floor_seconds``: the shortest pause."""
+
+    def __init__(self, floor_seconds: float) -> None:
+        self._floor = floor_seconds
+        self._before: Mapping[TopicPartition, tuple[int, int]] = {}
+
+    def pause_seconds(self, moving: Sequence[PartitionLook], round_seconds: float) -> float:
+        """Give the pause after a round that saw these looks and took so long."""
+        remaining = {
+            look.partition: (look.as_of_ms, left)
+            for look in moving
+            if (left := offsets_remaining(look)) is not None
+        }
+        soonest = min(
+            (
+                _seconds_left(self._before[partition], now)
+                for partition, now in remaining.items()
+                if partition in self._before
+            ),
+            default=0.0,
+        )
+        self._before = remaining
+        factor = 1.0
+        if not moving:
+            factor = _IDLE
+        elif soonest > _NEAR_SECONDS:
+            factor = _FAR
+        rest = min(round_seconds * (_SHARE - 1), len(moving) / _PARTITIONS_A_SECOND)
+        return max(self._floor * factor, rest)
+
+
+def _seconds_left(before: tuple[int, int], now: tuple[int, int]) -> float:
+    """Tell when the copy would end if it went on as between two looks: (ms, offsets to go)."""
+    if now[1] == 0:
+        return 0.0
+    copied = before[1] - now[1]
+    if copied <= 0:
+        return float("inf")
+    return now[1] * (now[0] - before[0]) / 1000 / copied

@@ -1,0 +1,207 @@
+"""One round of questions about partitions in movement: a ClusterLook and their PartitionLooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.kafka.protocol.answers import LogDirectory
+from caughtup.agents.kafka.protocol.client import ClusterProtocol, ListedReassignment, Quorum
+from caughtup.agents.kafka.protocol.cluster_answers import Broker, Shape, Shapes
+from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
+from caughtup.agents.probes.replicas import BrokerReplicas, look_at_replicas
+from caughtup.agents.probes.throttles import Rates, ThrottleLooks
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerLook,
+    ClusterLook,
+    PartitionLook,
+)
+
+#: A round waits so long for any one answer.
+TIMEOUT_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round saw.
+
+    ``listed``: whether the controller told what is in movement; if not, nothing is known of that.
+    ``moving``: a look at each partition in movement, sorted; one of which no metadata could be had
+    has no leader epoch, and neither ISR nor leader. ``shapes``: of the partitions that were asked
+    for in addition, None for one that is gone; absent where it couldn't be had.
+    """
+
+    cluster: ClusterLook
+    listed: bool
+    moving: tuple[PartitionLook, ...]
+    shapes: Mapping[TopicPartition, Shape | None] = field(default_factory=dict)
+
+
+class ReassignmentLooks:
+    """Looks at partitions in movement again and again. Use as an async context manager.
+
+    ``config``: aiokafka's properties. Entering connects, and raises KafkaError where no broker
+    can be reached.
+    """
+
+    def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.protocol = ClusterProtocol(config, timeout_seconds)
+        self._throttles = ThrottleLooks(self.protocol)
+
+    async def __aenter__(self) -> Self:
+        await self.protocol.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._throttles.stop()
+        await self.protocol.__aexit__(kind, error, traceback)
+
+    async def look(self, also: Collection[TopicPartition] = ()) -> Round:
+        """Look once; ``also`` are partitions whose shapes are wanted, in movement or not.
+
+        What couldn't be had is named in ``cluster.missing``, in words. Raises KafkaError only
+        where no broker can be reached.
+        """
+        missing: set[str] = set()
+        brokers = await self.protocol.brokers()
+        listing, quorum = await asyncio.gather(self._list(missing), self._quorum(missing))
+        listed = listing or {}
+        replicas = {partition: moving.replicas for partition, moving in listed.items()}
+        hosts = {broker for brokers_of in replicas.values() for broker in brokers_of}
+        as_of_ms = now_ms()
+        shapes, told, throttles = await asyncio.gather(
+            # Sorted once, in a thread: to sort it again is then quick.
+            self._shapes([*replicas, *sorted(set(also) - replicas.keys())], missing),
+            look_at_replicas(self.protocol, replicas, missing),
+            self._throttles.look({partition.topic for partition in listed}, hosts, missing),
+        )
+        offered = self.protocol.connections.all_offered()
+        by_zookeeper = any(map(zookeeper_decides, offered))
+        cluster = ClusterLook(
+            as_of_ms=as_of_ms,
+            brokers={
+                broker.id: _broker_look(broker, told.get(broker.id), throttles.rates)
+                for broker in brokers
+            },
+            quorum_leader=quorum.leader,
+            quorum_epoch=quorum.epoch,
+            software=None if by_zookeeper else oldest_release(offered),
+            zookeeper=by_zookeeper,
+            throttles=throttles.topics,
+            missing=tuple(sorted(missing)),
+        )
+        looks = await asyncio.to_thread(
+            _partition_looks, listed, shapes.found if shapes else {}, told, as_of_ms
+        )
+        return Round(cluster, listing is not None, looks, _asked_shapes(also, shapes))
+
+    async def _list(self, missing: set[str]) -> dict[TopicPartition, ListedReassignment] | None:
+        try:
+            return await self.protocol.list_reassignments()
+        except KafkaError as error:
+            missing.add(f"partitions in movement: {words(error)}")
+            return None
+
+    async def _quorum(self, missing: set[str]) -> Quorum:
+        try:
+            return await self.protocol.describe_quorum()
+        except KafkaError as error:
+            missing.add(f"the controllers' quorum: {words(error)}")
+            return Quorum(None, None)
+
+    async def _shapes(self, wanted: Collection[TopicPartition], missing: set[str]) -> Shapes | None:
+        try:
+            shapes = await self.protocol.shapes(wanted)
+        except KafkaError as error:
+            missing.add(f"replicas, ISR and leaders: {words(error)}")
+            return None
+        for topic, code in sorted(shapes.errors.items()):
+            if code != UnknownTopicOrPartitionError.errno:
+                missing.add(f"replicas, ISR and leaders: {words(for_code(code)())} {topic}")
+        return shapes
+
+
+def _broker_look(
+    broker: Broker, told: BrokerReplicas | None, rates: Mapping[int, Rates]
+) -> BrokerLook:
+    directories = told.directories if told is not None and told.directories is not None else ()
+    fullest = min(
+        (d for d in directories if d.usable_bytes is not None and d.total_bytes),
+        key=_usable_part,
+        default=LogDirectory("", 0, None, None),
+    )
+    rate = rates.get(broker.id, Rates())
+    return BrokerLook(
+        fenced=broker.fenced,
+        leader_rate=rate.leader,
+        follower_rate=rate.follower,
+        usable_bytes=fullest.usable_bytes,
+        total_bytes=fullest.total_bytes,
+        offline_directories=tuple(sorted(d.path for d in directories if d.error_code)),
+    )
+
+
+def _usable_part(directory: LogDirectory) -> float:
+    return (directory.usable_bytes or 0) / (directory.total_bytes or 1)
+
+
+def _partition_looks(
+    listed: Mapping[TopicPartition, ListedReassignment],
+    shapes: Mapping[TopicPartition, Shape],
+    told: Mapping[int, BrokerReplicas],
+    as_of_ms: int,
+) -> tuple[PartitionLook, ...]:
+    """Put together what the controller, the metadata and each replica's broker told."""
+    looks = []
+    for partition, (replicas, adding, removing) in sorted(listed.items()):
+        shape = shapes.get(partition)
+        hosts = [(broker, told[broker]) for broker in dict.fromkeys(replicas)]
+        looks.append(
+            PartitionLook(
+                partition=partition,
+                replicas=replicas,
+                adding=adding,
+                removing=removing,
+                isr=() if shape is None else shape.isr,
+                leader=None if shape is None else shape.leader,
+                as_of_ms=as_of_ms,
+                leader_epoch=None if shape is None else shape.leader_epoch,
+                offline=() if shape is None else shape.offline,
+                log_ends={b: host.ends[partition] for b, host in hosts if partition in host.ends},
+                sizes={b: host.sizes[partition] for b, host in hosts if partition in host.sizes},
+                not_hosted=tuple(b for b, host in hosts if partition in host.not_hosted),
+                unanswered=tuple(
+                    b
+                    for b, host in hosts
+                    if partition not in host.ends and partition not in host.not_hosted
+                ),
+            )
+        )
+    return tuple(looks)
+
+
+def _asked_shapes(
+    asked: Collection[TopicPartition], shapes: Shapes | None
+) -> dict[TopicPartition, Shape | None]:
+    """Give the shapes that were asked for in addition; None says that the partition is gone."""
+    if shapes is None:
+        return {}
+    gone = UnknownTopicOrPartitionError.errno
+    return {
+        partition: shapes.found.get(partition)
+        for partition in sorted(asked)
+        if shapes.errors.get(partition.topic, gone) == gone
+    }

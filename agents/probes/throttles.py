@@ -1,0 +1,156 @@
+"""Replication throttles: of what is in movement each time, and of everything now and then.
+
+A throttle that was left behind is one where nothing moves, so all topics and brokers are looked
+at, too, at a slower pace and beside the rounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from aiokafka.errors import KafkaError, for_code
+
+from caughtup.agents.kafka.protocol.answers import Configs
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.models.reassignments.tracking.observation import TopicThrottle
+
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+#: Kafka's own default: no throttle.
+_NO_RATE = 2**63 - 1
+_UNKNOWN_TOPIC = 3
+
+_BATCH = 500
+_SWEEP_SECONDS = 60.0
+#: Looking at everything takes this part of the time at most.
+_SWEEP_SHARE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """A broker's replication throttles in bytes a second; None where there is none."""
+
+    leader: int | None = None
+    follower: int | None = None
+
+
+@dataclass(slots=True)
+class Throttles:
+    """Throttles by topic and rates by broker, and in words what of them couldn't be had."""
+
+    topics: dict[str, TopicThrottle] = field(default_factory=dict)
+    rates: dict[int, Rates] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+
+
+class ThrottleLooks:
+    """Remembers the throttles of everything, and looks at some of them anew each time."""
+
+    def __init__(
+        self, protocol: ClusterProtocol, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._protocol = protocol
+        self._clock = clock
+        self._known = Throttles()
+        self._sweep: asyncio.Task[None] | None = None
+        self._due = float("-inf")
+
+    async def look(
+        self, topics: Collection[str], brokers: Collection[int], missing: set[str]
+    ) -> Throttles:
+        """Look at the throttles of these topics and brokers, and give all that are known.
+
+        The first time everything is looked at before; later that goes on beside the rounds. What
+        couldn't be had is added to ``missing``.
+        """
+        if self._sweep is None and self._clock() >= self._due:
+            is_first = self._due == float("-inf")
+            self._due = float("inf")
+            self._sweep = asyncio.create_task(self._look_at_everything())
+            if is_first:
+                await asyncio.shield(self._sweep)
+                topics, brokers = (), ()
+        fresh = Throttles()
+        await asyncio.gather(self._topics(sorted(topics), fresh), self._brokers(brokers, fresh))
+        for topic in topics:
+            self._known.topics.pop(topic, None)
+        self._known.topics |= fresh.topics
+        self._known.rates |= fresh.rates
+        missing |= self._known.missing | fresh.missing
+        return Throttles(dict(self._known.topics), dict(self._known.rates))
+
+    async def stop(self) -> None:
+        """End what goes on beside the rounds."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sweep
+
+    async def _look_at_everything(self) -> None:
+        began = self._clock()
+        try:
+            everything = Throttles()
+            brokers = list(self._protocol.connections.brokers)
+            topics: list[str] = []
+            try:
+                topics = await self._protocol.topic_names()
+            except KafkaError as error:
+                everything.missing.add(f"the names of topics: {words(error, 'DESCRIBE_CONFIGS')}")
+            await asyncio.gather(
+                self._brokers(brokers, everything), self._topics(topics, everything)
+            )
+            self._known = everything
+        finally:
+            self._due = self._clock() + max(_SWEEP_SECONDS, _SWEEP_SHARE * (self._clock() - began))
+            self._sweep = None
+
+    async def _topics(self, topics: Sequence[str], into: Throttles) -> None:
+        for start in range(0, len(topics), _BATCH):
+            batch = topics[start : start + _BATCH]
+            try:
+                found = await self._protocol.topic_configs(
+                    batch, (LEADER_REPLICAS, FOLLOWER_REPLICAS)
+                )
+            except KafkaError as error:
+                into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
+                continue
+            _take(found, into)
+
+    async def _brokers(self, brokers: Iterable[int], into: Throttles) -> None:
+        await asyncio.gather(*(self._broker(broker, into) for broker in sorted(brokers)))
+
+    async def _broker(self, broker: int, into: Throttles) -> None:
+        try:
+            configs = await self._protocol.broker_configs(broker, (LEADER_RATE, FOLLOWER_RATE))
+        except KafkaError as error:
+            into.missing.add(f"throttles of broker {broker}: {words(error, 'DESCRIBE_CONFIGS')}")
+            return
+        into.rates[broker] = Rates(
+            _rate(configs.get(LEADER_RATE)), _rate(configs.get(FOLLOWER_RATE))
+        )
+
+
+def _take(found: Iterable[Configs], into: Throttles) -> None:
+    for topic in found:
+        if topic.error_code == _UNKNOWN_TOPIC:
+            continue
+        if topic.error_code:
+            error = for_code(topic.error_code)()
+            into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
+        throttle = TopicThrottle(
+            topic.configs.get(LEADER_REPLICAS, ""), topic.configs.get(FOLLOWER_REPLICAS, "")
+        )
+        if throttle != TopicThrottle():
+            into.topics[topic.name] = throttle
+
+
+def _rate(value: str | None) -> int | None:
+    rate = int(value) if value is not None and value.isdecimal() else _NO_RATE
+    return None if rate == _NO_RATE else rate

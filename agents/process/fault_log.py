@@ -1,0 +1,73 @@
+"""Logs failures, refused records and those set aside: each kind once a minute, however many there are."""
+
+from __future__ import annotations
+
+import logging
+
+from caughtup.agents.clock import now_ms
+from caughtup.models.faults.isolation import Fault
+from caughtup.models.faults.refused_records import Refusal
+from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+_MINUTE_MS = 60_000
+
+
+class FaultLog:
+    """Logs the first of each kind in a minute, and how many there were since the one before."""
+
+    def __init__(self) -> None:
+        #: By kind, when it was last logged (ms) and how many weren't since.
+        self._logged: dict[tuple[str, str, str], tuple[int, int]] = {}
+
+    def attach(self, state: ClusterState) -> None:
+        """Log what fails and is refused from now on."""
+        state.faults.on_fault = self.fault
+        state.refused.on_refusal = self.refusal
+        state.set_aside.on_set_aside = self.set_aside
+
+    def fault(self, fault: Fault, error: Exception) -> None:
+        """Log a failure with its traceback: it is a bug of ours, and everything else goes on."""
+        more = self._due("fault", fault.part, fault.cause)
+        if more is not None:
+            log.error(
+                "%s of %r failed%s; going on", fault.part, fault.subject, more, exc_info=error
+            )
+
+    def refusal(self, refusal: Refusal) -> None:
+        """Log a record that was refused."""
+        more = self._due("refusal", refusal.topic, refusal.reason)
+        if more is not None:
+            log.warning(
+                "refused a record of %s, key %r: %s: %s%s",
+                refusal.topic,
+                refusal.key,
+                refusal.reason,
+                refusal.message,
+                more,
+            )
+
+    def set_aside(self, aside: SetAside) -> None:
+        """Log a record of ours that no broker takes."""
+        more = self._due("set aside", aside.topic, aside.reason)
+        if more is not None:
+            log.warning(
+                "set aside a record for %s, key %r: %s: %s%s",
+                aside.topic,
+                aside.key,
+                aside.reason,
+                aside.message,
+                more,
+            )
+
+    def _due(self, *kind: str) -> str | None:
+        """Return what to add about those that were not logged; None if it isn't time yet."""
+        now = now_ms()
+        last_ms, unlogged = self._logged.get(kind, (0, 0))
+        if 0 <= now - last_ms < _MINUTE_MS:
+            self._logged[kind] = (last_ms, unlogged + 1)
+            return None
+        self._logged[kind] = (now, 0)
+        return f" ({unlogged} more like it since the last line)" if unlogged else ""

@@ -1,0 +1,167 @@
+"""Ends the process: when it is told to, when a part of it breaks, and by force if it must be.
+
+A service that is half dead is worse than a dead one: whoever would start it again doesn't know, and
+its figures stand still and look well. So what breaks beyond repair is said on ``/ready`` and
+``/healthz``, and some seconds later the process is gone, whatever state it is in. A thread of its
+own sees to that: it gets the signals, and neither a busy event loop nor a call that never returns
+holds it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import NoReturn, Self
+
+from mode.supervisors import OneForOneSupervisor
+from mode.types import ServiceT
+
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, OWN_TOPICS, PUBLISHER
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_TICK_SECONDS = 0.25
+#: What a process has for ending by itself, before it is ended.
+END_SECONDS = 8.0
+#: How long a part may stand still before it is taken for broken. A call of a reader's to its
+#: brokers takes up to ten seconds, and it makes some of them in a row.
+PATIENCE_SECONDS: Mapping[str, float] = {
+    EVENT_LOOP: 30.0,
+    OFFSETS: 120.0,
+    OWN_TOPICS: 120.0,
+    PUBLISHER: 30.0,
+}
+
+
+class Supervisor:
+    """Watches over one run of the service, from before its start until the process is gone.
+
+    A context manager. A first signal is passed on to the service; before there is one, and the
+    second time, it ends the process at once.
+    """
+
+    def __init__(self, patience_seconds: Mapping[str, float] = PATIENCE_SECONDS) -> None:
+        self._patience = patience_seconds
+        self._health = Health()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        self._done = threading.Event()
+        #: What a process that has to be ended is ended with, from when on (monotonic), and why.
+        self._code = 1
+        self._deadline: float | None = None
+        self._why = ""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        # Blocked in every thread from here on, signals wait for the one that asks for them.
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        threading.Thread(target=self._watch, name="supervisor", daemon=True).start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        # What is to end is watched on: a thread that never returns keeps Python from exiting.
+        self._done.set()
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    @asynccontextmanager
+    async def serving(self, health: Health) -> AsyncIterator[asyncio.Event]:
+        """Watch over a service within; give the event that is set when it is to stop."""
+        self._health, self._loop = health, asyncio.get_running_loop()
+        beating = asyncio.create_task(self._beat(health))
+        try:
+            yield self._stop
+        finally:
+            beating.cancel()
+            health.pulses.rest(EVENT_LOOP)
+
+    def broke(self, why: str) -> None:
+        """Take note that a part broke beyond repair, and have the process end."""
+        if self._health.broken is None:
+            self._health.broken = why
+        self.end(1, f"the service broke: {why}")
+
+    def end(self, code: int, why: str) -> None:
+        """Have the service stop; if the process isn't gone in time, end it with this exit code."""
+        with self._lock:
+            if self._deadline is None:
+                self._code, self._why = code, why
+                self._deadline = time.monotonic() + END_SECONDS
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def _beat(self, health: Health) -> None:
+        while True:
+            health.pulses.beat(EVENT_LOOP)
+            await asyncio.sleep(_TICK_SECONDS)
+
+    def _watch(self) -> None:
+        while not self._done.is_set() or self._deadline is not None:
+            received = signal.sigtimedwait(_SIGNALS, _TICK_SECONDS)
+            # After a SIGCONT Python gives numbers that are no signal's, or of none that was sent.
+            if received is not None and received.si_signo in _SIGNALS:
+                self._signalled(signal.Signals(received.si_signo))
+            if self._health.broken is not None:
+                self.end(1, f"the service broke: {self._health.broken}")
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                self._force(f"{self._why}; it did not end within {END_SECONDS:.0f} s")
+            self._look_for_stuck_parts()
+
+    def _signalled(self, received: signal.Signals) -> None:
+        code = 128 + received
+        if self._loop is None or self._deadline is not None:
+            os._exit(code)
+        self.end(code, f"told to stop by {received.name}")
+
+    def _look_for_stuck_parts(self) -> None:
+        for part, ticks in self._health.pulses.tick().items():
+            still_seconds = ticks * _TICK_SECONDS
+            if still_seconds < self._patience[part]:
+                continue
+            why = f"the {part} has stood still for {still_seconds:.0f} s"
+            if part == EVENT_LOOP:
+                faulthandler.dump_traceback(sys.__stderr__ or 2)
+                self._force(f"the service broke: {why}")
+            self._health.pulses.rest(part)
+            self.broke(why)
+
+    def _force(self, why: str) -> NoReturn:
+        sys.stderr.write(f"caughtup: {why}\n")
+        sys.stderr.flush()
+        os._exit(self._code)
+
+
+class AgentSupervisor(OneForOneSupervisor):
+    """Starts an agent anew that a rebalance cancelled. One that fails takes the service with it.
+
+    Faust would start it anew, too: without what it was at work on, again and again.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    async def restart_service(self, service: ServiceT) -> None:
+        """Start an agent anew, or crash the app with what it failed with."""
+        reason = service.crash_reason
+        if reason is None or isinstance(reason, asyncio.CancelledError):
+            await super().restart_service(service)
+        else:
+            await self.crash(reason)
+
+
+def describe(error: BaseException | None) -> str:
+    """Say in one line what an error is, and where it was raised."""
+    if error is None:
+        return "for a reason that isn't known"
+    said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    frames = traceback.extract_tb(error.__traceback__)
+    return (
+        f"{said} ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else said
+    )

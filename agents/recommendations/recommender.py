@@ -1,0 +1,134 @@
+"""Decides generations, and writes recommendations and what becomes of movements."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.recommendations.records import encode
+from caughtup.agents.recommendations.signing import Signer
+from caughtup.agents.streaming import done_in_turns
+from caughtup.agents.topics.outbox import Outbox
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.undecided import (
+    UndecidedGeneration,
+    WaitingGeneration,
+    decide_if_due,
+)
+from caughtup.models.errors import CaughtupError
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+#: A recommendation's bytes, or why they can't be had.
+Written = bytes | CaughtupError
+
+
+class Decided(NamedTuple):
+    """A decision, and its record written down; None where there is nothing to publish."""
+
+    generation: DecidedGeneration | WaitingGeneration
+    written: Written | None
+
+
+class Recommender:
+    """Decides what is due. For one agent, and every start of it."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        recommendations: OwnTopicWriter,
+        movements: OwnTopicWriter,
+        signer: Signer,
+    ) -> None:
+        self._state = state
+        self._recommendations = recommendations
+        self._movements = movements
+        self._signer = signer
+        self._outbox = Outbox(state.set_aside)
+
+    async def decide(self) -> None:
+        """Decide all that is due, and return once what follows from it is written.
+
+        A large group takes seconds: a thread does it, and others have their turn meanwhile.
+        """
+        state = self._state
+        for undecided in state.due(now_ms()):
+            generation, at_ms, news = undecided.generation, now_ms(), False
+            group = generation.group
+            with state.applications.deciding(group, at_ms, generation):
+                decided = await asyncio.to_thread(_decide, state.cluster, undecided, at_ms)
+                record = None if decided is None else state.applications.settle(decided.generation)
+                if decided is not None and decided.written is not None and record is not None:
+                    count = partial(state.applications.count_published, group)
+                    self._publish(group, decided.written, count)
+                    log.info("%s", summary(record))
+                    news = True
+            if news:
+                # On the topic before anything that follows from it: at a restart, what was
+                # decided is read back, and what is missing of its movements is written then.
+                await self._outbox.flush()
+                await self._tell_movements()
+        await self._tell_movements()
+
+    async def publish_again(self) -> None:
+        """Write the newest recommendation of each group: their topic was made anew."""
+        for group, record in self._state.applications.newest_published():
+            self._publish(group, await asyncio.to_thread(_write, record))
+        await self._outbox.flush()
+
+    def _publish(
+        self, group: str, written: Written, on_written: Callable[[], None] | None = None
+    ) -> None:
+        topic, key = self._recommendations, group.encode()
+        if isinstance(written, CaughtupError):
+            self._state.set_aside.add(topic.name, key, written.code, written.message, now_ms())
+            return
+        headers = self._signer.headers(group, written)
+        self._outbox.put(topic, key, written, headers=headers, on_written=on_written)
+
+    async def _tell_movements(self) -> None:
+        await done_in_turns(self._put_movements())
+        await self._outbox.flush()
+
+    def _put_movements(self) -> Generator[None, None, None]:
+        now = now_ms()
+        for event in self._state.applications.movement_events(now):
+            with self._state.faults.isolated("movements", event["group"], now):
+                value = msgspec.json.encode(event)
+                self._outbox.put(self._movements, event["group"].encode(), value)
+            yield
+
+
+def _decide(cluster: str, undecided: UndecidedGeneration, now_ms: int) -> Decided | None:
+    """Decide a generation if it is due, and write the record down."""
+    decided = decide_if_due(cluster, undecided, now_ms)
+    if decided is None:
+        return None
+    if isinstance(decided, WaitingGeneration) or decided.record is None or decided.read_back:
+        return Decided(decided, None)
+    return Decided(decided, _write(decided.record))
+
+
+def _write(record: Mapping[str, Any]) -> Written:
+    try:
+        return encode(record)
+    except CaughtupError as error:
+        return error
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """Say in one line what was decided."""
+    leader = record["leader"]
+    why = f" ({leader['why']})" if leader["why"] else ""
+    return (
+        f"{record['group']} generation {record['generation']}: "
+        f"{len(record['movements'])} movements, leader {leader['result']}{why}"
+    )

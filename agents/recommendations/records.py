@@ -1,0 +1,27 @@
+"""Recommendations as bytes, never larger than their readers take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from caughtup.models.assignors.following.recommendation import MAX_BYTES as MOST_READ
+from caughtup.models.decisions.lighter_recommendation import lighter_recommendations
+from caughtup.models.errors import CaughtupError
+
+MAX_BYTES = MOST_READ // 2
+
+
+def encode(record: Mapping[str, Any], most_bytes: int = MAX_BYTES) -> bytes:
+    """Write a record, without its heaviest parts if it were too large.
+
+    Raises CaughtupError ``too_large`` if it is even then.
+    """
+    value = b""
+    for lighter in lighter_recommendations(record):
+        value = msgspec.json.encode(lighter)
+        if len(value) <= most_bytes:
+            return value
+    raise CaughtupError("too_large", f"{len(value)} bytes, of {most_bytes} at most")

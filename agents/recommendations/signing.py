@@ -1,0 +1,58 @@
+"""Signs recommendations with a key that followers have, too."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from caughtup.agents.errors import UserError
+from caughtup.models.errors import CaughtupError
+from caughtup.models.security.signing import HEADER, SigningKey, read_keys, sign
+
+log = logging.getLogger(__name__)
+
+Headers = dict[str, bytes]
+
+
+class Signer:
+    """Signs for one cluster with the first key of a file; without a file, nothing."""
+
+    def __init__(self, file: Path | None, cluster: str) -> None:
+        """Read the file. Raises UserError when it has no keys."""
+        self._file = file
+        self._cluster = cluster
+        self._key: SigningKey | None = None
+        self._failing = False
+        if file is not None:
+            try:
+                self._key = _first_key(file)
+            except CaughtupError as error:
+                raise UserError(f"setting signing_key_file: {file}: {error.message}") from None
+
+    def headers(self, group: str, value: bytes) -> Headers | None:
+        """Return the headers of a recommendation's record, None where it isn't signed.
+
+        The file is read again for each: a key that was exchanged is used from the next one on. One
+        that can't be read leaves the former key in use.
+        """
+        if self._file is not None:
+            try:
+                self._key = _first_key(self._file)
+                self._failing = False
+            except CaughtupError as error:
+                if not self._failing:
+                    log.warning("%s: %s; the former key is used", self._file, error.message)
+                self._failing = True
+        if self._key is None:
+            return None
+        return {HEADER: sign(self._key, self._cluster, group, value)}
+
+
+def _first_key(file: Path) -> SigningKey:
+    """Read it. Raises CaughtupError, whose message has nothing that is in the file."""
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = f"it cannot be read: {type(error).__name__}"
+        raise CaughtupError("bad_key_file", reason) from None
+    return read_keys(text)[0]

@@ -1,0 +1,141 @@
+"""Every topic that the service reads and writes: its name, key, value, cleanup, and who makes it.
+
+| topic                       | key              | read by                | written by           |
+|-----------------------------|------------------|------------------------|----------------------|
+| __consumer_offsets          | Kafka's          | offsets                | the brokers          |
+| …end-offsets                | topic-partition  | end_offsets, pipelines | the end-offset probe |
+| …reassignments              | topic-partition  | reassignments          | the reassignment probe |
+| …recommended-assignments    | group            | recommend (at start)   | recommend            |
+| …movements                  | group, topic-partition | people           | recommend, reassignments |
+| …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
+| …application-states         | group            | application_states     | applications         |
+| …catch-up-rates             | group, process, task, or topic, partition | catch_up_rates | pipelines |
+| …task-positions             | group, process, task | task_positions     | applications         |
+| …pipeline-progress          | stream           | pipeline_progress      | the jobs on Spark    |
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.settings import Settings
+from caughtup.models.records.topics import (
+    APPLICATION_STATES,
+    CATCH_UP_RATES,
+    END_OFFSETS,
+    LAG,
+    MOVEMENTS,
+    PIPELINE_PROGRESS,
+    REASSIGNMENTS,
+    RECOMMENDATIONS,
+    TASK_POSITIONS,
+)
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+
+_METADATA_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+
+
+class OwnTopic(NamedTuple):
+    """A topic that the service creates. One partition each keeps a probe's round in order."""
+
+    name: str
+    cleanup: str
+    config: Mapping[str, str] = {}
+    #: Whether the service writes it, too, and not only applications and jobs do.
+    written: bool = True
+    #: How the brokers keep it. Uncompressed, ``max.message.bytes`` bounds what readers get, too.
+    compression: str = "uncompressed"
+
+
+#: A restarted service takes up the recent past from the topic: compaction leaves it alone for
+#: so long, and begins soon after.
+_HISTORY_MS = str(15 * 60_000)
+#: A large group's scenario has a lag for each task on each client.
+MAX_RECORD_BYTES = 64 << 20
+#: The clocks of applications may be wrong.
+_BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
+OWN_TOPICS = (
+    OwnTopic(
+        END_OFFSETS,
+        "compact",
+        {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
+    ),
+    OwnTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
+    OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
+    OwnTopic(MOVEMENTS, "delete"),
+    # The one that is large: nobody has to read much of it at once.
+    OwnTopic(LAG, "compact", compression="lz4"),
+    OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
+    OwnTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
+    OwnTopic(
+        APPLICATION_STATES,
+        "compact",
+        {**_BROKERS_CLOCK, "max.message.bytes": str(MAX_RECORD_BYTES)},
+        written=False,
+    ),
+    OwnTopic(PIPELINE_PROGRESS, "compact", _BROKERS_CLOCK, written=False),
+)
+
+
+def topic_name(settings: Settings, name: str) -> str:
+    """Give the full name of one of the service's own topics."""
+    return settings.topic_prefix + name
+
+
+def create_topics(settings: Settings, names: Collection[str], timeout: float = 15.0) -> list[str]:
+    """Create those of the service's topics, by full name, and return those that were missing.
+
+    Raises UserError when a topic can't be created. Without CREATE brokers say so of a topic that
+    exists, too: ask for those that are missing.
+    """
+    admin = AdminClient(rdkafka_config(settings))
+    wanted = [
+        NewTopic(
+            topic_name(settings, topic.name),
+            num_partitions=1,
+            replication_factor=settings.topic_replication_factor,
+            config={
+                "cleanup.policy": topic.cleanup,
+                "compression.type": topic.compression,
+                **topic.config,
+            },
+        )
+        for topic in OWN_TOPICS
+        if topic_name(settings, topic.name) in names
+    ]
+    if not wanted:
+        return []
+    created = []
+    for name, future in admin.create_topics(wanted, request_timeout=timeout).items():
+        try:
+            future.result()
+            created.append(name)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            raise UserError(
+                f"cannot create the topic {name} ({error.args[0].str()}): allow CREATE on it, or "
+                "create it yourself; `caughtup check` names all that is missing"
+            ) from None
+    if created:
+        _wait_for_leaders(admin, created, time.monotonic() + timeout)
+    return created
+
+
+def _wait_for_leaders(admin: AdminClient, names: list[str], deadline: float) -> None:
+    """Wait until brokers know the new topics: whoever asks too early waits for longer than this."""
+    while time.monotonic() < deadline:
+        known = admin.list_topics(timeout=_METADATA_SECONDS).topics
+        partitions = [p for name in names if name in known for p in known[name].partitions.values()]
+        if len(partitions) == len(names) and all(p.leader >= 0 for p in partitions):
+            return
+        time.sleep(_POLL_SECONDS)

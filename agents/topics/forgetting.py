@@ -1,0 +1,56 @@
+"""Withdraws recommendations of groups that are gone, and forgets what else is told of them."""
+
+from __future__ import annotations
+
+import logging
+
+from confluent_kafka import KafkaException
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.process.health import Health
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.models.records.keys import encode_group
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.forgetting import Forgetting
+
+log = logging.getLogger(__name__)
+
+_INTERVAL_SECONDS = 30.0
+
+
+class Forgetter(Service):
+    """Looks every half minute, from the moment the log of groups was read to its end."""
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self, state: ClusterState, health: Health, recommendations: OwnTopicWriter
+    ) -> None:
+        super().__init__()
+        self._state = state
+        self._health = health
+        self._topic = recommendations
+        self._forgetting = Forgetting(state)
+        #: Groups whose recommendation is still on the topic.
+        self._to_withdraw: set[str] = set()
+
+    @Service.task
+    async def _run(self) -> None:
+        while not self.should_stop:
+            await self.sleep(_INTERVAL_SECONDS)
+            if self._health.is_alive:
+                await self.look(now_ms())
+
+    async def look(self, at_ms: int) -> None:
+        """Forget what is gone by a moment (ms), and withdraw what was recommended for it."""
+        with self._state.faults.isolated("forgetting", "a round", at_ms):
+            self._to_withdraw.update(self._forgetting.forget(at_ms))
+        # One that came back has a recommendation of its own by now, which is to stay.
+        self._to_withdraw -= self._state.applications.told_of()
+        try:
+            for group in sorted(self._to_withdraw):
+                await (await self._topic.send(key=encode_group(group), value=None))
+                self._to_withdraw.discard(group)
+        except KafkaException as error:
+            log.warning("withdrawing recommendations: %s; trying again", error)

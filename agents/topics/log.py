@@ -1,0 +1,190 @@
+"""The service's own topics as logs to be read from their start and then on: what a thread does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+
+from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.unreadable_batches import Skipping
+
+_CONSUMER: dict[str, Any] = {
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "earliest",
+    "enable.partition.eof": True,
+    "fetch.wait.max.ms": 200,
+    "queued.max.messages.kbytes": 16 << 10,
+    # By default the fetching stops for a whole second whenever the queue is full.
+    "fetch.queue.backoff.ms": 1,
+    "reconnect.backoff.max.ms": 1_000,
+}
+_POLL_RECORDS = 5_000
+_TIMEOUT_SECONDS = 3.0
+
+
+class OwnRecord(NamedTuple):
+    """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``."""
+
+    key: bytes | None
+    value: bytes | None
+    at_ms: int
+    by_broker: bool = True
+
+
+class Unreadable(NamedTuple):
+    """A batch that can't be decompressed: its topic, its first offset, and why."""
+
+    topic: str
+    offset: int
+    why: str
+
+
+class Poll(NamedTuple):
+    """Records by topic, each in its order; what was passed over; errors, after which it goes on."""
+
+    records: dict[str, list[OwnRecord]]
+    errors: list[KafkaError]
+    unreadable: list[Unreadable]
+
+
+class OwnLog:
+    """A consumer of several topics, read_committed, without a group.
+
+    Every call blocks and none is safe beside another: meant for one thread. Calls raise
+    KafkaException. ``unread`` are the partitions whose end, as it was when they were opened, has
+    not been reached.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        # The group is only a name that a consumer has to have: nothing is kept of it.
+        config = {**_CONSUMER, "group.id": settings.application_id}
+        self._consumer = Consumer(rdkafka_config(settings, **config))
+        self._admin = AdminClient(rdkafka_config(settings))
+        #: Where each partition is to be read next.
+        self._next: dict[tuple[str, int], int] = {}
+        self._ends: dict[tuple[str, int], int] = {}
+        self._held: set[str] = set()
+        self._skipping = Skipping()
+        self.unread: set[tuple[str, int]] = set()
+
+    def open(self, topics: Mapping[str, bool]) -> dict[str, KafkaError]:
+        """Read topics from their start, or from their end where True; again if they were read.
+
+        One that doesn't exist is left out. Returns what failed, by topic.
+        """
+        failed: dict[str, KafkaError] = {}
+        for topic, at_end in sorted(topics.items()):
+            try:
+                starts, ends = self._bounds(topic)
+            except KafkaException as error:
+                failed[topic] = error.args[0]
+                continue
+            self._forget(topic)
+            for number, end in ends.items():
+                key = topic, number
+                self._next[key] = end if at_end else OFFSET_BEGINNING
+                self._ends[key] = end
+                if not at_end and starts[number] < end:
+                    self.unread.add(key)
+        self._consumer.assign([TopicPartition(*key, at) for key, at in sorted(self._next.items())])
+        self._held.clear()
+        return failed
+
+    def _bounds(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
+        """List a topic's start offsets and last stable offsets; none of one that isn't there."""
+        known = self._admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
+        if known.error is not None:
+            if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return {}, {}
+            raise KafkaException(known.error)
+        # The consumer's own way to ask takes it half a second once it reads something.
+        partitions = [TopicPartition(topic, number) for number in known.partitions]
+        starts, ends = (
+            self._admin.list_offsets(
+                dict.fromkeys(partitions, spec),
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=_TIMEOUT_SECONDS,
+            )
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        )
+        return _offsets(starts), _offsets(ends)
+
+    def poll(self, seconds: float) -> Poll:
+        """Wait so long for a first message, then take what is there."""
+        poll = Poll({}, [], [])
+        messages = self._consumer.consume(1, seconds)
+        if messages:
+            messages += self._consumer.consume(_POLL_RECORDS, 0)
+        for message in messages:
+            self._take(message, poll)
+        return poll
+
+    def _take(self, message: Message, poll: Poll) -> None:
+        error, topic, number = message.error(), message.topic(), message.partition()
+        if topic is None or number is None or (topic, number) not in self._next:
+            return
+        if error is None:
+            self._skipping.read(message)
+            kind, at_ms = message.timestamp()
+            by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
+            record = OwnRecord(message.key(), message.value(), at_ms, by_broker)
+            poll.records.setdefault(topic, []).append(record)
+            at = self._next[topic, number] = (message.offset() or 0) + 1
+            if at >= self._ends[topic, number]:
+                self.unread.discard((topic, number))
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self.unread.discard((topic, number))
+        elif error.code() == KafkaError._BAD_COMPRESSION:
+            place = self._skipping.behind(message, self._log_end(topic, number))
+            if place is not None:
+                poll.unreadable.append(Unreadable(topic, message.offset() or 0, error.str()))
+                self._consumer.seek(place)
+        else:
+            poll.errors.append(error)
+
+    def _log_end(self, topic: str, number: int) -> int:
+        """Return where a partition's log ends, as the brokers last told."""
+        partition = TopicPartition(topic, number)
+        _, end = self._consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_SECONDS)
+        return end
+
+    def hold(self, topics: Collection[str]) -> None:
+        """Read nothing of these topics until they are no longer among them."""
+        wanted = set(topics)
+        for change, those in (
+            (self._consumer.pause, wanted - self._held),
+            (self._consumer.resume, self._held - wanted),
+        ):
+            partitions = [TopicPartition(*key) for key in self._next if key[0] in those]
+            if partitions:
+                change(partitions)
+        self._held = wanted
+
+    def _forget(self, topic: str) -> None:
+        for known in (self._next, self._ends):
+            for key in [key for key in known if key[0] == topic]:
+                del known[key]
+        self.unread = {key for key in self.unread if key[0] != topic}
+
+    def close(self) -> None:
+        """Leave the cluster; nothing of it is left there."""
+        self._consumer.close()
+
+
+def _offsets(asked: Mapping[TopicPartition, Future[ListOffsetsResultInfo]]) -> dict[int, int]:
+    return {partition.partition: future.result().offset for partition, future in asked.items()}

@@ -1,0 +1,154 @@
+"""Records that have to get to Kafka, in their order, however often that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.models.faults.set_aside import SetAsideRecords
+
+log = logging.getLogger(__name__)
+
+_RETRY_SECONDS = 1.0
+#: Records on their way at once.
+_AT_ONCE = 100
+#: What the record itself is to blame for, before it is sent.
+_UNSENDABLE = (TypeError, ValueError)
+#: What no broker takes however often it is sent: beyond a limit, the producer's or the topic's.
+_REFUSALS = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "too_large",
+    KafkaError.RECORD_LIST_TOO_LARGE: "too_large",
+    KafkaError.INVALID_TIMESTAMP: "invalid_timestamp",
+    KafkaError.INVALID_RECORD: "invalid_record",
+}
+#: What may be one: Kafka has one code for a bad record and for bytes that were damaged on their
+#: way, and one for whatever a broker did not expect.
+_DOUBTFUL = {KafkaError.UNKNOWN: "unknown_error", KafkaError.INVALID_MSG: "corrupt_record"}
+_DOUBTFUL_TRIES = 5
+
+
+class Outgoing(NamedTuple):
+    """A record to be sent; ``on_written`` is called once its brokers have it."""
+
+    topic: OwnTopicWriter
+    key: bytes
+    value: bytes
+    headers: Mapping[str, bytes] | None = None
+    on_written: Callable[[], None] | None = None
+
+
+class Outbox:
+    """Keeps records until their brokers have them. For one agent, and every start of it.
+
+    ``set_aside`` is told of those that are refused for what they are.
+    """
+
+    def __init__(self, set_aside: SetAsideRecords) -> None:
+        self._set_aside = set_aside
+        self._waiting: deque[Outgoing] = deque()
+        self._failing = False
+        self._tries = 0
+        #: So many go one by one: one of them was refused, and with it the batch that it was in.
+        self._singly = 0
+
+    def put(
+        self,
+        topic: OwnTopicWriter,
+        key: bytes,
+        value: bytes,
+        *,
+        headers: Mapping[str, bytes] | None = None,
+        on_written: Callable[[], None] | None = None,
+    ) -> None:
+        """Add a record behind those that wait."""
+        self._waiting.append(Outgoing(topic, key, value, headers, on_written))
+
+    async def flush(self) -> None:
+        """Return once all of them are on their topics, or set aside; other failures are retried.
+
+        A record whose acknowledgement is lost, not the record, is there twice.
+        """
+        while self._waiting:
+            try:
+                await self._send_some()
+                self._failing = False
+            except (KafkaException, *_UNSENDABLE) as error:
+                self._tries += 1
+                reason = self._refusal(error)
+                if reason is not None:
+                    self._put_aside(reason, error)
+                    continue
+                if not self._failing:
+                    name = self._waiting[0].topic.name
+                    log.warning("writing to %s: %s; trying again", name, _words(error))
+                self._failing = True
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _send_some(self) -> None:
+        """Send the first ones, and drop those that are acknowledged, up to the first that isn't.
+
+        Raises what befell that one.
+        """
+        first = self._waiting[0].topic
+        sent: list[Awaitable[object]] = []
+        unsent: Exception | None = None
+        for one in tuple(islice(self._waiting, 1 if self._singly else _AT_ONCE)):
+            if one.topic is not first:
+                break  # what follows from a decision is written after it
+            try:
+                sent.append(await one.topic.send(key=one.key, value=one.value, headers=one.headers))
+            except (KafkaException, *_UNSENDABLE) as error:
+                unsent = error
+                break
+        for place, acknowledged in enumerate(sent):
+            try:
+                await acknowledged
+            except KafkaException as error:
+                await asyncio.gather(*sent[place + 1 :], return_exceptions=True)
+                company = len(sent) - place
+                if company > 1 and _code(error) in _REFUSALS | _DOUBTFUL:
+                    self._singly = company
+                    return
+                raise
+            done = self._drop_first()
+            self._set_aside.written(done.topic.name, done.key)
+            if done.on_written is not None:
+                done.on_written()
+        if unsent is not None:
+            raise unsent
+
+    def _refusal(self, error: Exception) -> str | None:
+        """Return the reason why the first record can never be sent; None if it may yet be."""
+        if not isinstance(error, KafkaException):
+            return "unsendable"
+        code = _code(error)
+        if code in _DOUBTFUL and self._tries >= _DOUBTFUL_TRIES:
+            return _DOUBTFUL[code]
+        return _REFUSALS.get(code)
+
+    def _put_aside(self, reason: str, error: Exception) -> None:
+        refused = self._drop_first()
+        message = f"{len(refused.value)} bytes: {_words(error)}"
+        self._set_aside.add(refused.topic.name, refused.key, reason, message, now_ms())
+
+    def _drop_first(self) -> Outgoing:
+        self._tries = 0
+        self._singly = max(0, self._singly - 1)
+        return self._waiting.popleft()
+
+
+def _code(error: KafkaException) -> int:
+    code: int = error.args[0].code()
+    return code
+
+
+def _words(error: Exception) -> str:
+    return error.args[0].str() if isinstance(error, KafkaException) else str(error)

@@ -1,0 +1,139 @@
+"""What the service writes to its own topics: one producer, and only while this instance may."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from threading import Event, Thread
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from mode import Service
+
+from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.pulses import PUBLISHER
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.definitions import MAX_RECORD_BYTES, topic_name
+
+log = logging.getLogger(__name__)
+
+PROBE = "publish"
+_CONFIG: dict[str, Any] = {
+    "message.max.bytes": MAX_RECORD_BYTES,
+    "compression.type": "gzip",
+    # In their order, over failures, without the state that an idempotent producer may lose.
+    "max.in.flight.requests.per.connection": 1,
+    "linger.ms": 5,
+    # Less than a session: whoever sent it says it again, if it is still to be said.
+    "message.timeout.ms": 5_000,
+}
+_POLL_SECONDS = 0.2
+_PAUSE_SECONDS = 0.05
+FLUSH_SECONDS = 2.0
+
+Acknowledged = asyncio.Future[None]
+Headers = Mapping[str, bytes] | None
+
+
+class Publisher(Service):
+    """Sends records; each call returns a future that is done when the brokers have the record.
+
+    ``may_publish``: asked before a record is sent; until it may be, the caller waits.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(self, settings: Settings, health: Health, may_publish: Callable[[], bool]) -> None:
+        super().__init__()
+        self._settings = settings
+        self._health = health
+        self._may_publish = may_publish
+        self._producer = Producer(rdkafka_config(settings, **_CONFIG))
+        self._stopped_polling = Event()
+        self._thread = Thread(target=self._poll, name="publisher", daemon=True)
+
+    def topic(self, name: str) -> OwnTopicWriter:
+        """Return what writes to one of the service's own topics."""
+        return OwnTopicWriter(self, topic_name(self._settings, name))
+
+    async def on_start(self) -> None:
+        """Begin to take the brokers' answers."""
+        self._thread.start()
+
+    async def on_stop(self) -> None:
+        """Give up what is on its way still: whoever wants it sent has waited for it."""
+        self._producer.purge()
+        self._stopped_polling.set()
+        await asyncio.to_thread(self._thread.join)
+
+    async def flush(self) -> None:
+        """Return once the brokers have everything, or a few seconds have passed."""
+        await asyncio.to_thread(self._producer.flush, FLUSH_SECONDS)
+
+    async def send(
+        self, topic: str, key: bytes, value: bytes | None, headers: Headers = None
+    ) -> Acknowledged:
+        """Send a record. The future raises KafkaException where brokers don't take it."""
+        loop = asyncio.get_running_loop()
+        acknowledged = loop.create_future()
+        acknowledged.add_done_callback(_is_noted)
+
+        def answered(error: KafkaError | None, message: Message) -> None:
+            loop.call_soon_threadsafe(partial(self._answered, topic, acknowledged, error))
+
+        while True:
+            if self._may_publish():
+                try:
+                    self._producer.produce(
+                        topic,
+                        value,
+                        key,
+                        on_delivery=answered,
+                        headers=None if headers is None else dict(headers),
+                    )
+                except BufferError:
+                    pass  # the brokers are slower than we are
+                else:
+                    return acknowledged
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _answered(self, topic: str, acknowledged: Acknowledged, error: KafkaError | None) -> None:
+        if error is not None and self._health.failed(PROBE):
+            log.warning("writing to %s: %s", topic, error.str())
+        if error is None:
+            self._health.recovered(PROBE)
+        if acknowledged.done():
+            return
+        if error is None:
+            acknowledged.set_result(None)
+        else:
+            acknowledged.set_exception(KafkaException(error))
+
+    def _poll(self) -> None:
+        while not self._stopped_polling.is_set():
+            self._producer.poll(_POLL_SECONDS)
+            self._health.pulses.beat(PUBLISHER)
+        self._health.pulses.rest(PUBLISHER)
+
+
+class OwnTopicWriter:
+    """Writes to one topic."""
+
+    def __init__(self, publisher: Publisher, name: str) -> None:
+        self._publisher = publisher
+        self.name = name
+
+    async def send(
+        self, *, key: bytes, value: bytes | None, headers: Headers = None
+    ) -> Acknowledged:
+        """Send a record, as ``Publisher.send``."""
+        return await self._publisher.send(self.name, key, value, headers)
+
+
+def _is_noted(acknowledged: Acknowledged) -> None:
+    """Nobody has to ask for what became of a record: it was counted."""
+    if not acknowledged.cancelled():
+        acknowledged.exception()

@@ -1,0 +1,126 @@
+"""Own topics → channels: every instance reads all of them, whoever else does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.pulses import OWN_TOPICS
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.definitions import topic_name
+from caughtup.agents.topics.log import OwnLog, OwnRecord, Poll
+from caughtup.models.records.decoding import BAD_COMPRESSION
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+PROBE = "topics"
+#: Records that an agent takes in one go: it holds up the event loop for some 10 ms.
+_SLICE_RECORDS = 500
+#: Slices that may wait for a topic's agent before the topic has to wait, too.
+_MOST_WAITING = 20
+_POLL_SECONDS = 0.2
+_RETRY_SECONDS = 1.0
+
+Slice = list[OwnRecord]
+
+
+class OwnTopicsReader(Service):
+    """Reads own topics, each from its start, and puts slices of their records on its channel.
+
+    ``channels`` are by topic, ``from_end`` the topics that are read from their end. A topic whose
+    agent falls behind waits, and keeps no other from being read. ``caught_up`` is set once all
+    that was there at the start is on the channels.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self,
+        settings: Settings,
+        health: Health,
+        state: ClusterState,
+        channels: Mapping[str, KeptChannel],
+        from_end: frozenset[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._health = health
+        self._refused = state.refused
+        self._channels = {topic_name(settings, name): each for name, each in channels.items()}
+        #: Topics yet to be opened, and whether at their end.
+        self._to_open = {topic_name(settings, name): name in from_end for name in channels}
+        self._clock = clock
+        self._open_at = 0.0
+        self.caught_up = asyncio.Event()
+
+    def read_again(self, topic: str) -> None:
+        """Read a topic, named without prefix, from its start: it was made anew."""
+        if (full := topic_name(self._settings, topic)) in self._channels:
+            self._to_open[full] = False
+            self._open_at = 0.0
+
+    @Service.task
+    async def _run(self) -> None:
+        thread = ThreadPoolExecutor(1, "own-topics")
+        in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
+        own_log: OwnLog = await in_thread(OwnLog, self._settings)
+        try:
+            while not self.should_stop:
+                await self._open(own_log, in_thread)
+                await self._take(await in_thread(own_log.poll, _POLL_SECONDS))
+                if not self._to_open and not own_log.unread:
+                    self.caught_up.set()
+                await in_thread(own_log.hold, self._full())
+                self._health.pulses.beat(OWN_TOPICS)
+        finally:
+            self._health.pulses.rest(OWN_TOPICS)
+            await in_thread(own_log.close)
+            thread.shutdown(wait=False)
+
+    async def _open(self, own_log: OwnLog, in_thread: Callable[..., Awaitable[Any]]) -> None:
+        """Open what is to be opened; what fails is tried again, and keeps no other waiting."""
+        if not self._to_open or self._clock() < self._open_at:
+            return
+        self._open_at = self._clock() + _RETRY_SECONDS
+        opening, self._to_open = self._to_open, {}
+        for topic, error in (await in_thread(own_log.open, opening)).items():
+            self._failed(f"{topic}: {error.str()}")
+            self._to_open.setdefault(topic, opening[topic])
+
+    async def _take(self, poll: Poll) -> None:
+        for topic, records in poll.records.items():
+            rest = iter(records)
+            while some := list(islice(rest, _SLICE_RECORDS)):
+                await self._channels[topic].put(some)
+                await asyncio.sleep(0)  # its agent takes it before there is more
+        for topic, offset, why in poll.unreadable:
+            name = topic.removeprefix(self._settings.topic_prefix)
+            self._refused.refuse(name, None, BAD_COMPRESSION, f"offset {offset}: {why}", now_ms())
+        if poll.errors:
+            self._failed(poll.errors[0].str())
+        elif poll.records:
+            self._health.recovered(PROBE)
+
+    def _full(self) -> list[str]:
+        return [
+            topic
+            for topic, channel in self._channels.items()
+            if channel.queue.qsize() >= _MOST_WAITING
+        ]
+
+    def _failed(self, why: str) -> None:
+        if self._health.failed(PROBE):
+            log.warning("reading own topics: %s; going on", why)

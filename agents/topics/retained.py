@@ -1,0 +1,201 @@
+"""A topic read from its beginning to its end as it is now: for commands, and at the start."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.first_contact import bad_property, unreachable
+from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.definitions import topic_name
+from caughtup.agents.topics.unreadable_batches import Skipping
+from caughtup.models.records.decoding import BAD_COMPRESSION
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+Records = Iterator[tuple[bytes | None, bytes | None]]
+
+_POLL_RECORDS = 10_000
+_POLL_SECONDS = 1.0
+_TIMEOUT_SECONDS = 10.0
+_RETRY_SECONDS = 0.1
+_LEADER_MOVES = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+)
+
+
+class _NotAllowedError(UserError):
+    """The cluster doesn't let us read a topic."""
+
+
+def read_if_allowed(
+    settings: Settings, name: str, progress: Progress, since_ms: int | None = None
+) -> Records:
+    """Give the records of a topic of the service's; none if it is missing, or not for us to read.
+
+    The service adds the past to what a command sees by itself, ``since_ms`` only what was written
+    since then.
+    """
+    topic = topic_name(settings, name)
+
+    def skip(offset: int, why: str) -> None:
+        log.warning("skipped records of %s from offset %d on: %s", topic, offset, why)
+
+    try:
+        yield from read_topic(settings, topic, progress, since_ms, skip)
+    except _NotAllowedError as error:
+        log.debug("%s", error)
+
+
+def read_own(settings: Settings, state: ClusterState, name: str, progress: Progress) -> Records:
+    """Give the records of a topic of the service's; what can't be decompressed is refused.
+
+    Raises UserError when it can't be read.
+    """
+
+    def refuse(offset: int, why: str) -> None:
+        state.refused.refuse(name, None, BAD_COMPRESSION, f"offset {offset}: {why}", now_ms())
+
+    yield from read_topic(settings, topic_name(settings, name), progress, unreadable=refuse)
+
+
+def read_topic(
+    settings: Settings,
+    topic: str,
+    progress: Progress,
+    since_ms: int | None = None,
+    unreadable: Callable[[int, str], None] | None = None,
+) -> Records:
+    """Give the records of a topic, up to its end as it is now; none if there is no such topic.
+
+    read_committed. ``since_ms``: from the first record of that time on, not from the start.
+    ``unreadable`` is told the offset of a batch that can't be decompressed, and why; reading goes
+    on behind it. Raises UserError when it can't be read.
+    """
+    consumer = _consumer(settings)
+    skipping = Skipping()
+    try:
+        metadata = consumer.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
+        if metadata.error is not None and metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return
+        if metadata.error is not None:
+            raise _refused(topic, metadata.error)
+        partitions = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in metadata.partitions]
+        starts, ends = _bounds(settings, partitions)
+        if since_ms is not None:
+            asked = [TopicPartition(topic, p, since_ms) for p in metadata.partitions]
+            partitions = consumer.offsets_for_times(asked, timeout=_TIMEOUT_SECONDS)
+            # Below 0: there is no such record.
+            starts = {
+                p.partition: p.offset if p.offset >= 0 else ends[p.partition] for p in partitions
+            }
+        consumer.assign(partitions)
+        unfinished = {p for p in ends if starts[p] < ends[p]}
+        # Compaction leaves fewer records than the offsets say.
+        total = sum(ends.values()) - sum(starts.values())
+        with progress.task(f"reading {topic}", total) as advance:
+            while unfinished:
+                messages = consumer.consume(_POLL_RECORDS, timeout=_POLL_SECONDS)
+                advance(len(messages))
+                for message in messages:
+                    error = message.error()
+                    if error is None:
+                        skipping.read(message)
+                        yield message.key(), message.value()
+                        # Waiting for the end of the partition instead would never end where
+                        # commits keep coming: each fetch then brings another one.
+                        if message.offset() + 1 >= ends[message.partition()]:
+                            unfinished.discard(message.partition())
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        unfinished.discard(message.partition())
+                    elif error.code() == KafkaError._BAD_COMPRESSION and unreadable is not None:
+                        place = skipping.behind(message, ends[message.partition()])
+                        if place is not None:
+                            unreadable(message.offset(), error.str())
+                            consumer.seek(place)
+                    elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                        raise _refused(topic, error)
+    except KafkaException as error:
+        reason = error.args[0]
+        # Codes below 0 are librdkafka's own; the others are a broker's answer.
+        if reason.code() < 0:
+            raise unreachable(settings, reason) from None
+        raise _refused(topic, reason) from None
+    finally:
+        consumer.close()
+
+
+def _consumer(settings: Settings) -> Consumer:
+    """Make a consumer that nothing is kept of: its group is only a name that it has to have."""
+    config = rdkafka_config(
+        settings,
+        **{
+            "group.id": f"{settings.application_id}-snapshot",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            # By default the fetching stops for a whole second whenever the queue is full.
+            "fetch.queue.backoff.ms": 1,
+            "auto.offset.reset": "earliest",
+        },
+    )
+    try:
+        return Consumer(config)
+    except (KafkaException, TypeError, ValueError) as error:
+        raise bad_property(error) from None
+
+
+def _refused(topic: str, error: KafkaError) -> _NotAllowedError:
+    advice = ""
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        advice = ": allow READ on the topic; `caughtup check` names all that is missing"
+    return _NotAllowedError(f"cannot read {topic} ({error.str()}){advice}")
+
+
+def _bounds(
+    settings: Settings, partitions: list[TopicPartition]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """List the start offsets and the last stable offsets of a topic's partitions, as now."""
+    admin = AdminClient(rdkafka_config(settings))
+    # One that has asked for nothing yet takes 3 s for offsets, one time in sixty.
+    admin.list_topics(partitions[0].topic, timeout=_TIMEOUT_SECONDS)
+    starts, ends = (
+        _list(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+    )
+    return starts, ends
+
+
+def _list(admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+    """List offsets, again while a leader is on the move: a new topic's always is."""
+    wanted = {TopicPartition(p.topic, p.partition): spec for p in partitions}
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        futures = admin.list_offsets(
+            wanted,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_TIMEOUT_SECONDS,
+        )
+        try:
+            return {p.partition: future.result().offset for p, future in futures.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in _LEADER_MOVES or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)

@@ -1,0 +1,53 @@
+"""Copies of tasks as JSON, for the page and the lag table. Unknown figures are absent."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+from caughtup.models.copies.catch_up_rates import SOURCES, TOLD_AS
+from caughtup.models.copies.watch import CopyWatch
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.tasks.positions import CopyKey
+
+
+def present(**fields: Any) -> dict[str, Any]:
+    """Make an object of the fields that are known."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def finite(seconds: float) -> float | None:
+    """Give a time as JSON can tell it: it has no word for never."""
+    return seconds if isfinite(seconds) else None
+
+
+def copy_fields(copy: TaskCopy, watch: CopyWatch | None) -> dict[str, Any]:
+    """Say of a copy of a task what the page and the lag table both say; ``watch`` judged it.
+
+    ``rates``: who measured its pace, ``spark`` or the service from its ``own`` positions.
+    """
+    assessed = None if watch is None else watch.copies.get(CopyKey(copy.process, copy.task))
+    eta = assessed.figures.eta if assessed else None
+    pace = assessed.figures.pace if assessed else None
+    return present(
+        process=copy.process,
+        role=copy.role,
+        lag=copy.lag,
+        provenance=copy.provenance,
+        as_of_ms=copy.as_of_ms,
+        eta_seconds=finite(eta.seconds) if eta else None,
+        rates=TOLD_AS[pace] if pace else None,
+        verdict=assessed.verdict if assessed else None,
+        why=assessed.reason if assessed else None,
+    )
+
+
+def rates_view(state: ClusterState, watch: CopyWatch | None, now_ms: int) -> dict[str, Any]:
+    """Tell by whom the pace of how many copies was measured, and since when Spark is silent."""
+    counts = {} if watch is None else watch.rate_sources()
+    silent = state.rates.live(now_ms) is False
+    return present(
+        **{source: counts[source] for source in SOURCES if source in counts},
+        silent_since_ms=state.rates.newest_ms if silent else None,
+    )

@@ -1,0 +1,86 @@
+"""The lag table as JSON objects, a line each: for ``caughtup lag`` and caughtup-lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from caughtup.agents.views.copies import copy_fields, present
+from caughtup.models.state.cluster import ClusterState
+
+
+def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    """Give the lines of one group: its partitions, its members, its tasks' copies."""
+    yield from partition_lines(state, group)
+    yield from _member_lines(state, group)
+    yield from task_lines(state, group)
+
+
+def partition_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    """Give a line for each partition that a group committed or was assigned."""
+    kind = state.group_type(group)
+    for row in state.partition_rows(group):
+        assessed = state.assessments.find(group, row.partition)
+        yield present(
+            kind="partition",
+            group=group,
+            group_type=kind,
+            topic=row.partition.topic,
+            partition=row.partition.partition,
+            committed=row.committed,
+            has_commit=row.committed is not None,
+            end_offset=row.ends.end_offset if row.ends else None,
+            last_stable_offset=row.ends.last_stable_offset if row.ends else None,
+            start_offset=row.ends.start_offset if row.ends else None,
+            lag=row.lag.lag if row.lag else None,
+            lag_committed_view=row.lag.lag_committed_view if row.lag else None,
+            lag_seconds=assessed.lag_seconds if assessed and row.ends else None,
+            lag_seconds_method=assessed.method if assessed and row.ends else None,
+            verdict=assessed.verdict if assessed and row.ends else None,
+            why=assessed.reason if assessed and row.ends else None,
+            member=row.member.member_id if row.member else None,
+            client_id=row.member.client_id if row.member else None,
+        )
+
+
+def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    """Give a JSON line for each copy of each task of a Streams application."""
+    watch = state.watches.get(group)
+    for copy in state.task_rows(group):
+        yield {
+            "kind": "task",
+            "group": group,
+            "generation": copy.generation,
+            "client_id": copy.client_id,
+            "task": str(copy.task),
+            **copy_fields(copy, watch),
+            **present(
+                offset_sum=copy.offset_sum,
+                end_offset_sum=copy.end_offset_sum,
+                changelogs=copy.changelogs or None,
+            ),
+        }
+
+
+def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    membership = state.groups.membership(group)
+    if membership is None:
+        return
+    owned: dict[str, list[tuple[str, int]]] = {}
+    for partition, member in sorted(membership.owners.items()):
+        owned.setdefault(member.member_id, []).append(tuple(partition))
+    application = state.applications.get(group)
+    processes = (
+        {m.member_id: str(m.process) for m in application.newest.members()} if application else {}
+    )
+    for member in membership.members:
+        yield present(
+            kind="member",
+            group=group,
+            group_type=membership.group_type,
+            member=member.member_id,
+            client_id=member.client_id,
+            host=member.host,
+            process=member.process or processes.get(member.member_id),
+            assigned=owned.get(member.member_id, []),
+        )

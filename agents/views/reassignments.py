@@ -1,0 +1,219 @@
+"""What the page, ``caughtup reassignments`` and its JSON say of partitions in movement.
+
+Unknown figures are absent; so is a time that never comes, for which JSON has no word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import isfinite, isinf
+from typing import Any, NamedTuple
+
+from caughtup.models.durations import duration
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.causes.cause import MEASURING
+from caughtup.models.reassignments.throttles.limits import OrphanedThrottle
+from caughtup.models.reassignments.tracking import controllers
+from caughtup.models.reassignments.tracking.tracker import (
+    EndedMovement,
+    ReassignmentTracker,
+    TrackedMovement,
+)
+from caughtup.models.reassignments.verdict import VERDICTS
+from caughtup.models.reassignments.watch import AssessedMovement, ReassignmentWatch
+
+_SEVERITY = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
+#: Evidence that stands elsewhere, or that nobody but a machine needs.
+_TOLD_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
+_YES_OR_NO = {"answers": ("answers", "doesn't answer")}
+_BROKERS = frozenset(("replica", "leader", "quorum_leader", "throttled_broker"))
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+class Movement(NamedTuple):
+    """A partition in movement, and what was last worked out of it (None: nothing yet)."""
+
+    partition: TopicPartition
+    tracked: TrackedMovement
+    assessed: AssessedMovement | None
+
+
+def movement_line(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> dict[str, Any]:
+    """Describe a partition in movement as a line of ``caughtup reassignments --format json``."""
+    partition, tracked, assessed = movement
+    look = tracked.latest
+    known: dict[str, Any] = {"verdict": MEASURING}
+    if assessed is not None:
+        verdict, figures = assessed.verdict, assessed.figures
+        known = {
+            "verdict": verdict.verdict,
+            "cause": verdict.cause,
+            "evidence": dict(verdict.evidence) or None,
+            "advice": verdict.advice,
+            "bytes_remaining": figures.bytes_remaining,
+            "offsets_remaining": figures.offsets_remaining,
+            "rate_bytes_per_second": figures.rate_bytes,
+            "rate_offsets_per_second": figures.rate_offsets,
+            "eta_seconds": figures.eta.seconds
+            if figures.eta is not None and isfinite(figures.eta.seconds)
+            else None,
+        }
+    line = {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "phase": tracked.phase(tracker.cluster),
+        "replicas": look.replicas,
+        "original": tracked.original,
+        "target": controllers.target(look),
+        "adding": look.adding,
+        "removing": look.removing,
+        "isr": look.isr,
+        "leader": look.leader,
+        "leader_epoch": look.leader_epoch,
+        **known,
+        "age_seconds": max(0, now_ms - tracked.since_ms) / 1000,
+        "idle_seconds": max(0, now_ms - tracked.progressed_ms) / 1000,
+    }
+    return {name: value for name, value in line.items() if value is not None}
+
+
+def page_row(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> dict[str, Any]:
+    """Describe a partition in movement for the page: its line, words, and a bar for each copy."""
+    row = movement_line(tracker, movement, now_ms)
+    _, tracked, assessed = movement
+    if assessed is not None:
+        row["why"] = in_words(assessed.verdict.evidence)
+        eta = assessed.figures.eta
+        row["never"] = eta is not None and isinf(eta.seconds)
+    row["copies"] = list(_copies(tracked))
+    return row
+
+
+def worst_first(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> list[Movement]:
+    """Give the partitions in movement, those that need somebody first, then the slowest ones."""
+
+    def rank(movement: Movement) -> tuple[float, float, TopicPartition]:
+        partition, _, assessed = movement
+        if assessed is None:
+            return (-_SEVERITY[MEASURING], 0.0, partition)
+        eta = assessed.figures.eta
+        severity = _SEVERITY.get(assessed.verdict.verdict, len(_SEVERITY))
+        return (-severity, -(eta.seconds if eta is not None else 0.0), partition)
+
+    found = [Movement(p, tracked, watch.find(p, tracked)) for p, tracked in tracker.moving.items()]
+    return sorted(found, key=rank)
+
+
+def verdict_counts(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> dict[str, int]:
+    """Count the partitions in movement by verdict, the worst first."""
+    counts: Counter[str] = Counter()
+    for partition, tracked in tracker.moving.items():
+        assessed = watch.find(partition, tracked)
+        counts[MEASURING if assessed is None else assessed.verdict.verdict] += 1
+    worst = sorted(counts, key=lambda verdict: -_SEVERITY.get(verdict, len(_SEVERITY)))
+    return {verdict: counts[verdict] for verdict in worst}
+
+
+def ended_row(ended: EndedMovement) -> dict[str, Any]:
+    """Describe a movement that is over."""
+    row = {
+        "topic": ended.partition.topic,
+        "partition": ended.partition.partition,
+        "outcome": ended.outcome,
+        "at_ms": ended.at_ms,
+        "original": ended.original,
+        "target": ended.target,
+        "replicas": ended.replicas,
+        "seconds": max(0, ended.at_ms - ended.since_ms) / 1000,
+    }
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def throttle_row(throttle: OrphanedThrottle) -> dict[str, Any]:
+    """Describe a throttle that is left over."""
+    return throttle._asdict()
+
+
+def in_words(evidence: Mapping[str, Any]) -> str:
+    """Write evidence as a person reads it: ``offsets behind 1,200, stood 64 s``."""
+    told = {name: value for name, value in evidence.items() if name not in _TOLD_ELSEWHERE}
+    if told.get("waits_for") == [told.get("replica")]:
+        del told["waits_for"]
+    return ", ".join(_words(name, value) for name, value in told.items())
+
+
+def _words(name: str, value: Any) -> str:
+    words = name.replace("_", " ")
+    match value:
+        case bool():
+            yes, no = _YES_OR_NO.get(name, (words, f"not {words}"))
+            return yes if value else no
+        case int() | float() if name.endswith("_seconds"):
+            return f"{words.removesuffix(' seconds')} {duration(value)}"
+        case int() | float() if name.endswith("bytes_per_second"):
+            return f"{words.removesuffix('bytes per second')}{size(value)}/s"
+        case int() | float() if name.endswith("_per_second"):
+            return f"{words.removesuffix(' per second')} {value:,.0f}/s"
+        case int() | float() if name.startswith("bytes_") or name.endswith("_bytes"):
+            return f"{words.removesuffix(' bytes').removeprefix('bytes ')} {size(value)}"
+        case int() if name in _BROKERS:
+            return f"{words} {value}"
+        case int():
+            return f"{words} {value:,}"
+        case float():
+            return f"{words} {value:,.1f}"
+        case list():
+            return f"{words} {', '.join(map(str, value))}"
+    return f"{words} {value}"
+
+
+def size(value: float) -> str:
+    """Write bytes with two or three digits and a unit of thousands: ``1.2 GB``."""
+    scaled, unit = float(value), 0
+    while abs(scaled) >= 999.5 and unit < len(_UNITS) - 1:
+        scaled, unit = scaled / 1000, unit + 1
+    return (
+        f"{scaled:.1f} {_UNITS[unit]}" if unit and scaled < 9.95 else f"{scaled:.0f} {_UNITS[unit]}"
+    )
+
+
+def _copies(tracked: TrackedMovement) -> Iterator[dict[str, Any]]:
+    """Give each replica's own state: those to come first, in the order that they will have."""
+    look = tracked.latest
+    target = controllers.target(look)
+    for broker in dict.fromkeys((*target, *look.replicas)):
+        in_sync = broker in look.isr
+        copy = {
+            "broker": broker,
+            "role": "added"
+            if broker in look.adding
+            else ("removed" if broker not in target else "stays"),
+            "in_sync": in_sync,
+            "away": broker in look.offline or None,
+            "missing": broker in look.not_hosted or None,
+            "unanswered": broker in look.unanswered or None,
+            "log_end": look.log_ends.get(broker),
+            "share": 1.0 if in_sync else _share(tracked, broker),
+        }
+        yield {name: value for name, value in copy.items() if value is not None}
+
+
+def _share(tracked: TrackedMovement, broker: int) -> float | None:
+    """Tell how much of its leader's log a copy has: by bytes, else by offsets since it was seen."""
+    look = tracked.latest
+    if look.leader is None:
+        return None
+    whole, part = look.sizes.get(look.leader), look.sizes.get(broker)
+    if whole and part is not None:
+        return min(1.0, part / whole)
+    end, own = look.log_ends.get(look.leader), look.log_ends.get(broker)
+    if end is None or own is None:
+        return None
+    began = _first_log_end(tracked, broker, own)
+    return 1.0 if own >= end else (own - began) / (end - began)
+
+
+def _first_log_end(tracked: TrackedMovement, broker: int, own: int) -> int:
+    first = tracked.first.log_ends.get(broker, 0)
+    return min(first, own)

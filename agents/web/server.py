@@ -1,0 +1,230 @@
+"""The web side: the page, its state, ``/metrics``, ``/ready``, ``/healthz``. Reads the state only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from importlib.resources import files
+from pathlib import PurePath
+
+import msgspec
+from aiohttp import web
+from mode import Service
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.registry import Collector
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.process.garbage import Settling
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
+from caughtup.agents.web.answer import send_whole
+from caughtup.agents.web.hosts import AllowedHosts, is_loopback
+from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
+from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.tls import web_tls
+from caughtup.agents.web.token import Token
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_PUSH_SECONDS = 1.0
+#: Who listens gets a state that is not older than this: it is made once for all of them.
+_SHARED_SECONDS = 0.5
+_STREAMS = 50
+_SCRAPES = 8
+#: Asked by orchestrators, which have no token, and in need of an answer above all.
+_PROBES = frozenset({"/ready", "/healthz"})
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class WebServer(Service):
+    """Serves the page and the metrics on ``web_host:web_port``."""
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: ClusterState,
+        health: Health,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._state = state
+        self._health = health
+        self._clock = clock
+        self._labels = GroupLabels()
+        self._settling = Settling()
+        self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
+        self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
+        self._sharing = asyncio.Lock()
+        self._shared, self._shared_until = b"", 0.0
+        self._tls = web_tls(settings)
+        self._token = settings.web_token_file and Token(settings.web_token_file, _PROBES)
+        self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
+        #: The port that is really listened on, which matters where 0 was asked for.
+        self.port = settings.web_port
+
+    async def on_start(self) -> None:
+        """Listen. Raises OSError when the port is taken."""
+        settings = self._settings
+        hosts = AllowedHosts(settings.web_host, settings.web_allowed_hosts)
+        connections = Connections(_PROBES)
+        checks = [connections.check, hosts.check]
+        if self._token is not None:
+            checks.append(self._token.check)
+        self._runner = web.AppRunner(
+            self._application(checks),
+            access_log=None,
+            shutdown_timeout=1.0,
+            keepalive_timeout=IDLE_SECONDS,
+        )
+        await self._runner.setup()
+        connections.server = self._runner.server
+        self._listener = await asyncio.get_running_loop().create_server(
+            connections,
+            settings.web_host,
+            settings.web_port,
+            ssl=self._tls,
+            ssl_handshake_timeout=self._tls and HEADER_SECONDS,
+        )
+        self.port = self._listener.sockets[0].getsockname()[1]
+        scheme = "http" if self._tls is None else "https"
+        log.info("the page: %s://%s:%d/", scheme, settings.web_host, self.port)
+        if lacking := self._lacking():
+            log.warning(
+                "whoever reaches %s:%d %s: set %s",
+                settings.web_host,
+                self.port,
+                "reads all that is known of groups and hosts",
+                " and ".join(lacking),
+            )
+
+    async def on_stop(self) -> None:
+        """Close the listener and what is connected to it."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    def _application(self, checks: Sequence[Middleware]) -> web.Application:
+        app = web.Application(middlewares=checks)
+        for name, body, kind in static_files():
+            path = "/" if name == "index.html" else f"/{name}"
+            app.router.add_get(path, _serve(body, kind))
+        app.router.add_get("/api/state", self._state_json)
+        # Without a body to write, nobody would notice that the reader has left.
+        app.router.add_get("/api/events", self._events, allow_head=False)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/ready", self._ready)
+        app.router.add_get("/healthz", self._healthz)
+        app.on_response_prepare.append(_add_headers)
+        return app
+
+    def _lacking(self) -> list[str]:
+        """List the settings without which a network isn't a place to listen on."""
+        if is_loopback(self._settings.web_host):
+            return []
+        settings = {"web_tls_certificate": self._tls, "web_token_file": self._token}
+        return [name for name, set_ in settings.items() if set_ is None]
+
+    async def _encoded(self) -> bytes:
+        steps = page_steps(self._state, self._health, self._clock())
+        return msgspec.json.encode(await done_in_turns(steps))
+
+    async def _state_json(self, request: web.Request) -> web.Response:
+        return web.Response(body=await self._encoded(), content_type="application/json")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Push the state as server-sent events, at most once a second."""
+        with self._streams.taken():
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            try:
+                while not self.should_stop:
+                    await response.write(await self._event())
+                    await self.sleep(_PUSH_SECONDS)  # or until the server stops
+            except (ConnectionError, asyncio.CancelledError):
+                pass  # the reader went away, or the server stops
+            return response
+
+    async def _event(self) -> bytes:
+        """Return the state as an event, the same for all who ask at about the same time."""
+        async with self._sharing:
+            if time.monotonic() > self._shared_until:
+                self._shared = b"event: state\ndata: " + await self._encoded() + b"\n\n"
+                self._shared_until = time.monotonic() + _SHARED_SECONDS
+            return self._shared
+
+    async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        """Write the metrics as they are made, letting others have their turn in between."""
+        with self._scrapes.taken():
+            encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+            headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
+            chunks = self._exposed(encode)
+            if gzip_accepted(request.headers.get("Accept-Encoding", "")):
+                headers["Content-Encoding"] = "gzip"
+                chunks = gzipped(chunks)
+            async with aclosing(chunks):
+                return await send_whole(request, headers, chunks, self._failed_scrape)
+
+    async def _exposed(self, encode: Callable[[Collector], bytes]) -> AsyncGenerator[bytes, None]:
+        pieces = exposition(
+            self._state,
+            self._health,
+            encode,
+            self._labels,
+            compatible=self._settings.compat_metrics,
+        )
+        async for chunk in in_turns(pieces):
+            yield chunk
+            self._settling.reached(len(self._labels))
+
+    def _failed_scrape(self, error: Exception) -> None:
+        self._state.faults.note("metrics", "/metrics", error, self._clock())
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        reasons = self._health.unready()
+        status, lines = (503, reasons) if reasons else (200, ["ready"])
+        said = "".join(f"{line}\n" for line in (*lines, *self._health.notices()))
+        return web.Response(status=status, text=said)
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        """Answer whether the process is worth keeping: one that only catches up is."""
+        if self._health.broken is None:
+            return web.Response(text="ok\n")
+        return web.Response(status=503, text=f"broken: {self._health.broken}\n")
+
+
+def static_files() -> Iterator[tuple[str, bytes, str]]:
+    """Give the page's files: name, content, content type."""
+    for file in sorted(files("caughtup.agents.web").joinpath("static").iterdir(), key=str):
+        kind = _KINDS.get(PurePath(file.name).suffix)
+        if kind is not None:
+            yield file.name, file.read_bytes(), kind
+
+
+def _serve(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def serve(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8")
+
+    return serve
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)

@@ -1,0 +1,133 @@
+"""``caughtup bench assign``: our decisions beside those of Kafka's own assignors, and their times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.errors import UserError
+from caughtup.bench.assign.growth import growth_table, measure_growth
+from caughtup.bench.assign.pairs import measure_pairs, pairs_table
+from caughtup.bench.assign.plot import plot
+from caughtup.bench.assign.shapes import SHAPES, Shape
+from caughtup.models.errors import CaughtupError
+
+
+class _ShapeType(click.ParamType):
+    name = "shape"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Shape:
+        try:
+            return value if isinstance(value, Shape) else Shape.parse(value)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
+
+
+@click.command(short_help="Decisions beside the published jar's.")
+@click.option(
+    "--assignor",
+    type=click.Choice(sorted(SHAPES)),
+    default="high_availability",
+    show_default=True,
+    help="Which task assignor.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    type=_ShapeType(),
+    multiple=True,
+    metavar="PxCxTxS",
+    help="Partitions, clients, threads of each, standbys. May be repeated. "
+    "[default: those of Kafka's scale test]",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="How often each decides a scenario, taking turns.",
+)
+@click.option(
+    "--warm-up",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the JVM decides a scenario, twice at least, before it is timed.",
+)
+@click.option(
+    "--growth",
+    is_flag=True,
+    help="Instead, measure our time and memory alone, for 1,000 to 1,000,000 tasks × clients.",
+)
+@click.option(
+    "--plot",
+    "picture",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="With --growth, draw the figures into this SVG file.",
+)
+@format_option
+def assign(
+    assignor: str,
+    shapes: tuple[Shape, ...],
+    repeats: int,
+    warm_up: float,
+    growth: bool,
+    picture: Path | None,
+    output: str,
+) -> None:
+    """Time decisions beside those of Kafka's published assignors, in a JVM that is warm.
+
+    Each shape is a group that starts, and then the same group when that was carried out. Only
+    the decision is timed, on both sides; the exit status is 1 if any differs from Kafka's.
+    minimal_movement, which Kafka hasn't got, is timed beside HighAvailabilityTaskAssignor.
+    """
+    if picture is not None and not growth:
+        raise click.UsageError("--plot goes with --growth")
+    if shapes and growth:
+        raise click.UsageError("--shape doesn't go with --growth, which has its own")
+    try:
+        if growth:
+            figures = _show(measure_growth(assignor, repeats), output, growth_table)
+        else:
+            pairs = measure_pairs(assignor, shapes or SHAPES[assignor], repeats, warm_up)
+            figures = _show(pairs, output, pairs_table)
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    if picture is not None:
+        _write(picture, plot(figures))
+    if any(figure.get("same") is False for figure in figures):
+        raise SystemExit(1)
+
+
+def _show(
+    figures: Iterable[dict[str, Any]],
+    output: str,
+    table: Callable[[Sequence[dict[str, Any]]], Table],
+) -> list[dict[str, Any]]:
+    """Print figures: each as soon as it is there, as JSON, or all of them in a table."""
+    shown = []
+    for figure in figures:
+        shown.append(figure)
+        if output == "json":
+            click.echo(msgspec.json.encode(figure).decode())
+    if output == "table":
+        Console().print(table(shown))
+    return shown
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as problem:
+        raise UserError(f"cannot write {path}: {problem.strerror}") from problem

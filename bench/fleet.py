@@ -1,0 +1,250 @@
+"""``caughtup bench fleet``: the history of a generated fleet, on an embedded broker or in files."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.errors import UserError
+from caughtup.agents.progress import Progress
+from caughtup.models.errors import CaughtupError
+from caughtup.models.wire.batch import decode_columns
+from caughtup.models.wire.record_keys import RecordType
+
+if TYPE_CHECKING:
+    from caughtup.demo.cluster.cluster import EmbeddedCluster
+    from caughtup.demo.fleet.offset_commits import RawRecord
+    from caughtup.demo.fleet.raw_records import RawRecordFiles
+    from caughtup.demo.fleet.timeline import FleetShape
+
+#: Kafka's own default.
+_OFFSETS_PARTITIONS = 50
+#: A member's connection each, and each waits for the others: more takes hours.
+_MOST_BY_PROTOCOL = 1_000
+_ENCODED_AT_ONCE = 10_000
+_COUNTED = ("records", "bytes", "commits", "group_records", "tombstones", "others", "errors")
+_POSITIVE = click.IntRange(min=1)
+_PERCENT = click.IntRange(0, 100)
+
+
+@click.command(short_help="A generated fleet's history.")
+@click.option("--groups", type=_POSITIVE, default=1_000, show_default=True, help="How many.")
+@click.option(
+    "--partitions", type=_POSITIVE, default=100, show_default=True, help="That each group reads."
+)
+@click.option(
+    "--minutes", type=_POSITIVE, default=60, show_default=True, help="Of simulated time, in all."
+)
+@click.option(
+    "--interval", type=_POSITIVE, default=60, show_default=True, help="Seconds between commits."
+)
+@click.option(
+    "--changes",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="How often a member of a group joins or leaves.",
+)
+@click.option(
+    "--streams", type=_PERCENT, default=30, show_default=True, help="Percent that are Streams'."
+)
+@click.option(
+    "--deleted", type=_PERCENT, default=5, show_default=True, help="Percent that are deleted."
+)
+@click.option(
+    "--makes",
+    type=_POSITIVE,
+    default=50,
+    show_default=True,
+    help="How many different groups there are among them; the others repeat those.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The same gives the same.")
+@click.option(
+    "--by",
+    "way",
+    type=click.Choice(["codecs", "protocol"]),
+    default="codecs",
+    show_default=True,
+    help="Who writes: our encoders, or the broker, of members that speak the group protocol.",
+)
+@click.option(
+    "--output",
+    "directory",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the raw records here as Parquet; by codecs no broker is started then.",
+)
+@click.option(
+    "--looks",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seconds between looks at end offsets, which a broker gets by codecs; 0 for none.",
+)
+@click.option("--hold", is_flag=True, help="Keep the broker until Ctrl-C, and say where it is.")
+@format_option
+def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: int) -> None:
+    """Generate the history of a fleet of consumer groups: commits, generations, deletions.
+
+    Everything in it is called generated. What a broker has is read back and decoded, and the
+    figures are of that; of files they are of what was written.
+    """
+    try:
+        from caughtup.demo.fleet.timeline import FleetShape
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+    shape = FleetShape(
+        groups=options["groups"],
+        partitions=options["partitions"],
+        interval_ms=options["interval"] * 1000,
+        span_ms=options["minutes"] * 60_000,
+        changes=options["changes"],
+        streams_percent=options["streams"],
+        deleted_percent=options["deleted"],
+        makes=options["makes"],
+        seed=options["seed"],
+    )
+    if shape.interval_ms > shape.span_ms:
+        raise UserError("--interval is longer than all of --minutes: nothing would be committed")
+    if way == "protocol" and shape.groups > _MOST_BY_PROTOCOL:
+        raise UserError(f"--by protocol plays {_MOST_BY_PROTOCOL:,} groups at most")
+    if options["looks"] and (way == "protocol" or directory is not None):
+        raise UserError("--looks: only a broker that is written to by codecs gets them")
+    if hold and way == "codecs" and directory is not None:
+        raise UserError("--hold: there is no broker with --output by codecs")
+    try:
+        figures = _figures(shape, way, directory, hold, options["looks"] * 1000)
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    if output == "json":
+        click.echo(msgspec.json.encode(figures).decode())
+    else:
+        Console().print(fleet_table(figures))
+
+
+def fleet_table(figures: dict[str, Any]) -> Table:
+    """Lay the figures out for a person."""
+    table = Table(title=f"A generated fleet by {figures['by']}", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, value in figures.items():
+        if not isinstance(value, str):
+            table.add_row(name.replace("_", " "), f"{round(value, 1):,}")
+    return table
+
+
+def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
+    """Count what raw records are, by what their bytes say; each batch is decoded at once."""
+    found: Counter[str] = Counter(dict.fromkeys(_COUNTED, 0))
+    for batch in batches:
+        rows = list(batch)
+        keys, values = [row.key for row in rows], [row.value for row in rows]
+        decoded = decode_columns(keys, values)
+        found["records"] += len(rows)
+        found["bytes"] += sum(len(raw) for raw in chain(keys, values) if raw is not None)
+        found["commits"] += decoded.records.get(RecordType.OFFSET_COMMIT, 0)
+        found["group_records"] += decoded.records.get(RecordType.GROUP_METADATA, 0)
+        found["tombstones"] += values.count(None)
+        found["errors"] += sum(decoded.errors.values())
+    found["others"] = found["records"] - found["commits"] - found["group_records"]
+    return dict(found)
+
+
+def _figures(
+    shape: FleetShape, way: str, directory: Path | None, hold: bool, looks_ms: int
+) -> dict[str, Any]:
+    from caughtup.demo.cluster.cluster import EmbeddedCluster
+    from caughtup.demo.fleet.raw_records import RawRecordFiles, read_back
+
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        cluster = None
+        if way == "protocol" or directory is None:
+            properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
+            cluster = stack.enter_context(EmbeddedCluster(broker_properties=properties))
+            began = time.perf_counter()
+            _write(cluster, shape, way, looks_ms)
+        written = time.perf_counter() - began
+        batches = _encoded(shape) if cluster is None else read_back(cluster)
+        if directory is None:
+            counted = count_records(batches)
+        else:
+            with RawRecordFiles(directory) as files:
+                counted = count_records(_kept(files, batches))
+        if cluster is None:
+            written = time.perf_counter() - began
+        figures = {
+            "by": way,
+            "groups": shape.groups,
+            "group_partitions": shape.groups * shape.partitions,
+            **counted,
+            "seconds": written,
+            "records_per_second": counted["records"] / written,
+            "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        if hold and cluster is not None:
+            _hold(cluster)
+    return figures
+
+
+def _kept(files: RawRecordFiles, batches: Iterable[list[RawRecord]]) -> Iterator[list[RawRecord]]:
+    for batch in batches:
+        files.add(batch)
+        yield batch
+
+
+def _write(cluster: EmbeddedCluster, shape: FleetShape, way: str, looks_ms: int) -> None:
+    from caughtup.demo.cluster.topics import create_topics
+    from caughtup.demo.fleet.end_offsets import write_looks
+    from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
+    from caughtup.demo.fleet.protocol import play_fleet
+    from caughtup.demo.fleet.timeline import fleet_events, fleet_topics
+
+    create_topics(cluster, fleet_topics(shape))
+    if way == "protocol":
+        with Progress().task("playing the fleet", shape.commits) as advance:
+            play_fleet(cluster, fleet_events(shape), advance)
+        return
+    make_offsets_topic(cluster)
+    write_records(cluster, chain.from_iterable(_encoded(shape)))
+    if looks_ms:
+        write_looks(cluster, shape, looks_ms)
+
+
+def _encoded(shape: FleetShape) -> Iterator[list[RawRecord]]:
+    """Encode the fleet, with a bar that shows how far it is."""
+    from caughtup.demo.fleet.records import fleet_records
+    from caughtup.demo.fleet.timeline import fleet_events
+
+    batch: list[RawRecord] = []
+    with Progress().task("encoding the fleet", shape.commits) as advance:
+        for records in fleet_records(fleet_events(shape), _OFFSETS_PARTITIONS):
+            advance(len(records))
+            batch += records
+            if len(batch) >= _ENCODED_AT_ONCE:
+                yield batch
+                batch = []
+        yield batch
+
+
+def _hold(cluster: EmbeddedCluster) -> None:
+    click.echo(f"brokers: {cluster.bootstrap_servers}; Ctrl-C ends them", err=True)
+    try:
+        while True:
+            time.sleep(3_600)
+    except KeyboardInterrupt:
+        return

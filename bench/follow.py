@@ -1,0 +1,191 @@
+"""``caughtup bench follow``: an application that grows, with the follower and without."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.errors import UserError
+from caughtup.agents.progress import Progress
+from caughtup.models.errors import CaughtupError
+
+_LEAST_TASKS = 8
+#: How long the load is watched before anything changes.
+_CALM_SECONDS = 15.0
+_FOLLOWER = "the follower"
+_KAFKA = "Kafka's own assignor"
+#: Until Kafka's own assignor is done, at two copies and a minute a probing rebalance.
+_SECONDS_PER_TASK = 120.0
+
+
+def _even(_context: click.Context, _option: click.Parameter, tasks: int) -> int:
+    if tasks % 2:
+        raise click.BadParameter(f"{tasks} is odd: each of two subtopologies has as many tasks.")
+    return tasks
+
+
+@click.command(short_help="An application grows, with the follower and without.")
+@click.option(
+    "--tasks",
+    type=click.IntRange(min=_LEAST_TASKS),
+    default=24,
+    show_default=True,
+    callback=_even,
+    help="Tasks with state, an even number.",
+)
+@click.option(
+    "--records",
+    type=click.IntRange(min=1),
+    default=50_000,
+    show_default=True,
+    help="State of each task, in records.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=1),
+    default=500,
+    show_default=True,
+    help="Records a second that are produced meanwhile.",
+)
+@format_option
+def follow(tasks: int, records: int, rate: float, output: str) -> None:
+    """Start a fourth instance of an application under load, and wait until it has its share.
+
+    Twice, each time a real application of three instances with state, on an embedded cluster of
+    two brokers with the service beside it: once it follows the service's recommendations, once
+    Kafka's own assignor decides. max.warmup.replicas is 2, probing.rebalance.interval.ms its least,
+    a minute.
+    The exit status is 1 if the application that follows builds more copies than were recommended
+    when the fourth instance joined, hands a task over cold, or did what exact mode can't account
+    for.
+    """
+    figures = []
+    try:
+        for figure in measure_follow(tasks, records, rate):
+            figures.append(figure)
+            if output == "json":
+                click.echo(msgspec.json.encode(figure).decode())
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    if output == "table":
+        Console().print(follow_table(figures))
+    if any(figure["broken"] for figure in figures):
+        raise SystemExit(1)
+
+
+def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, Any]]:
+    """Measure the one that follows, then the other; ``broken`` is what it promises and didn't keep.
+
+    Raises CaughtupError when something of it doesn't come about.
+    """
+    from caughtup.demo.story.growing import FOLLOWING
+    from caughtup.followers.kafka_streams.jar import NAME, build_jar
+
+    with tempfile.TemporaryDirectory(prefix="caughtup-bench-") as directory:
+        jar = build_jar(Path(directory, NAME))
+        for by, properties, class_path in (
+            (_FOLLOWER, FOLLOWING, [jar]),
+            (_KAFKA, {}, []),
+        ):
+            figure = {"by": by, **_grow(by, tasks, records, rate, properties, class_path)}
+            yield {**figure, "broken": list(broken_promises(figure)) if by == _FOLLOWER else []}
+
+
+def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
+    """Name what is promised of an application that follows, and doesn't hold."""
+    if figure["copies_built"] > figure["copies_recommended"]:
+        yield "copies"
+    if figure["cold_hand_overs"]:
+        yield "no cold hand-over"
+    if figure["uncommitted"]:
+        yield "every task goes on"
+    if figure["exact"]["mismatch"]:
+        yield "no mismatch"
+
+
+def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
+    """Lay the figures out side by side for a person."""
+    tasks = figures[0]["tasks"]
+    table = Table("", title=f"From three instances to four, {tasks} tasks with state")
+    for figure in figures:
+        table.add_column(figure["by"], justify="right")
+    for name, tell in _ROWS:
+        table.add_row(name, *(tell(figure) for figure in figures))
+    return table
+
+
+def _seconds(figure: Mapping[str, Any]) -> str:
+    return f"{figure['seconds']:,.0f}"
+
+
+def _waits(figure: Mapping[str, Any]) -> str:
+    waits = figure["interval_waits"]
+    return f"{waits} × {figure['interval_seconds']} = {waits * figure['interval_seconds']}"
+
+
+def _copy_seconds(figure: Mapping[str, Any]) -> str:
+    seconds = figure["copy_seconds"]
+    return "" if seconds is None else f"{seconds:.1f}"
+
+
+def _exact(figure: Mapping[str, Any]) -> str:
+    return " / ".join(
+        str(figure["exact"][result]) for result in ("match", "mismatch", "undetermined")
+    )
+
+
+_ROWS = (
+    ("seconds until all have their share", _seconds),
+    ("of these waited for probing.rebalance.interval.ms", _waits),
+    ("generations until then", lambda figure: str(figure["generations"])),
+    ("copies built", lambda figure: str(figure["copies_built"])),
+    ("copies recommended at the join", lambda figure: str(figure["copies_recommended"])),
+    ("copies by Kafka's own, foretold at the join", lambda figure: str(figure["copies_kafka"])),
+    ("seconds that a copy takes, median", _copy_seconds),
+    ("tasks handed over cold", lambda figure: str(figure["cold_hand_overs"])),
+    (
+        "longest time without a commit of a partition (s)",
+        lambda figure: f"{figure['longest_pause_seconds']:.1f}",
+    ),
+    ("the same before the join (s)", lambda figure: f"{figure['calm_pause_seconds']:.1f}"),
+    ("exact mode: match / mismatch / undetermined", _exact),
+    ("promises", lambda figure: ", ".join(figure["broken"]) or "kept"),
+)
+
+
+def _grow(
+    by: str,
+    tasks: int,
+    records: int,
+    rate: float,
+    properties: Mapping[str, str],
+    class_path: Sequence[Path],
+) -> dict[str, Any]:
+    from caughtup.demo.story.growing import Growing, now_ms
+    from caughtup.demo.story.growth import measure_growth
+
+    console = Console(stderr=True, highlight=False)
+    with Growing(tasks=tasks, properties=properties, class_path=class_path) as stage:
+        console.print(f"{by}: starting three instances, {records:,} records of state a task")
+        stage.set_up(records)
+        with stage.load(rate):
+            console.print(f"{by}: {rate:,.0f} records a second from now on")
+            calm_ms = now_ms()
+            time.sleep(_CALM_SECONDS)
+            console.print(f"{by}: starting a fourth instance")
+            with Progress().task("Tasks of the fourth instance", tasks // 4) as advance:
+                started_ms, balanced_ms = stage.grow(_SECONDS_PER_TASK * tasks, advance)
+            figure = measure_growth(stage, calm_ms, started_ms, balanced_ms)
+        console.print(f"{by}: shared out after {figure['seconds']:,.0f} s")
+    return figure

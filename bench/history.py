@@ -1,0 +1,194 @@
+"""``caughtup bench history``: the rate of the history job beside Spark's own read of the log."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from confluent_kafka import Producer
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.cli.pipeline.spark import start_spark
+from caughtup.agents.errors import UserError
+from caughtup.agents.progress import Progress
+from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
+from caughtup.bench.options import groups_option, partitions_option, threads_option
+from caughtup.bench.usage import PeakMemory, cpu_seconds
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from caughtup.demo.story.stage import Stage
+
+_ENDS_TOPIC = "generated-end-offsets"
+#: Records of a batch by which the job becomes warm.
+_WARMING = 500_000
+_MEGABYTE = 1 << 20
+
+
+@click.command(short_help="The rate of the history job on Spark.")
+@click.option(
+    "--records",
+    type=click.IntRange(min=1),
+    multiple=True,
+    default=(1_000_000, 4_000_000),
+    show_default=True,
+    help="How many commits. May be repeated.",
+)
+@groups_option
+@partitions_option
+@threads_option
+@format_option
+def history(
+    records: tuple[int, ...], groups: int, partitions: int, threads: tuple[int, ...], output: str
+) -> None:
+    """Measure how many commits a second the history takes, from a log to its tables.
+
+    Writes generated offset commits to an embedded broker. Spark reads them, with its Kafka source
+    and to nowhere; then the history job takes them from a new checkpoint, with every commit in
+    two tables, commits and lag. Both ran for a while before, so that Java has compiled them; the
+    load before is told beside them.
+    """
+    try:
+        from caughtup.demo.story.stage import Stage
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+    figures: list[dict[str, Any]] = []
+    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
+    try:
+        for count in records:
+            with Stage(nodes=1, broker_properties=properties) as stage:
+                stage.start_cluster()
+                written = _write(stage, count, groups, partitions)
+                for number in threads:
+                    figures.append(_measure(stage, number, written, groups * partitions))
+                    if output == "json":
+                        click.echo(msgspec.json.encode(figures[-1]).decode())
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    if output == "table":
+        Console().print(history_table(figures))
+
+
+def history_table(figures: Sequence[dict[str, Any]]) -> Table:
+    """Lay the figures out for a person."""
+    table = Table(
+        title="The history job, and Spark reading the same records to nowhere",
+        caption="Generated commits. CPU: seconds for a million records. MB: resident at most, of "
+        "the JVM and of Python's workers. Load: runnable processes just before.",
+    )
+    for name in ("records", "threads", "a second", "raw", "ratio", "CPU", "JVM MB", "Python MB"):
+        table.add_column(name, justify="right")
+    table.add_column("load", justify="right")
+    for one in figures:
+        python = sum(resident for name, resident in one["peak_bytes"].items() if name != "java")
+        table.add_row(
+            f"{one['records']:,}",
+            f"{one['threads']}",
+            f"{one['records_per_second']:,.0f}",
+            f"{one['raw_records_per_second']:,.0f}",
+            f"{one['ratio']:.2f}",
+            f"{one['cpu_seconds_per_million']:,.1f}",
+            f"{one['peak_bytes'].get('java', 0) / _MEGABYTE:,.0f}",
+            f"{python / _MEGABYTE:,.0f}",
+            f"{one['load']:.1f}",
+        )
+    return table
+
+
+def _write(stage: Stage, count: int, groups: int, partitions: int) -> int:
+    from caughtup.demo.cluster.topics import create_topics
+    from caughtup.demo.fleet.offset_commits import TOPIC, write_commits
+
+    with Progress().task("writing commits", count) as advance:
+        written = write_commits(
+            stage.cluster,
+            count,
+            groups=groups,
+            partitions=partitions,
+            offsets_partitions=OFFSETS_PARTITIONS,
+            advance=advance,
+        )
+    create_topics(stage.cluster, {_ENDS_TOPIC: 1}, {"cleanup.policy": "compact"})
+    producer = Producer(stage.cluster.client_config())
+    for partition in range(partitions):
+        ends = EndOffsets(0, count, count, 1)
+        look = EndOffsetsRecord.from_ends(TopicPartition(TOPIC, partition), ends)
+        producer.produce(_ENDS_TOPIC, FORMAT.encode(look), look.key)
+    producer.flush()
+    return written
+
+
+def _measure(stage: Stage, threads: int, records: int, group_partitions: int) -> dict[str, Any]:
+    spark = start_spark("caughtup bench history", f"local[{threads}]")
+    from caughtup.pipelines.history.stream import HistoryOptions
+    from caughtup.pipelines.history.stream import history as write_history
+
+    directory = stage.processes.directory / f"history-{threads}"
+    broker = stage.cluster.pids
+    warming, options = (
+        HistoryOptions(
+            stage.cluster.bootstrap_servers,
+            str(directory / name / "tables"),
+            str(directory / name / "checkpoint"),
+            None,
+            topics={"end_offsets": _ENDS_TOPIC},
+        )
+        for name in ("warming", "measured")
+    )
+    try:
+        raw = _raw(spark, stage.cluster.bootstrap_servers)
+        raw.count()
+        few = replace(warming, records_per_batch=_WARMING)
+        write_history(spark, few, Path(warming.output, "commits").exists)
+        load = os.getloadavg()[0]
+        raw_cpu, began = cpu_seconds(broker), time.perf_counter()
+        raw.write.format("noop").mode("overwrite").save()
+        raw_seconds, raw_cpu = time.perf_counter() - began, cpu_seconds(broker) - raw_cpu
+        with PeakMemory(broker) as memory:
+            cpu, began = cpu_seconds(broker), time.perf_counter()
+            write_history(spark, options, lambda: False)
+            seconds, cpu = time.perf_counter() - began, cpu_seconds(broker) - cpu
+        rows = {
+            name: spark.read.parquet(f"{options.output}/{name}").count()
+            for name in ("commits", "lag")
+        }
+    finally:
+        spark.stop()
+    files = [path for path in Path(options.output).rglob("*.parquet") if path.is_file()]
+    return {
+        "records": records,
+        "group_partitions": group_partitions,
+        "threads": threads,
+        "seconds": seconds,
+        "records_per_second": records / seconds,
+        "raw_records_per_second": records / raw_seconds,
+        "ratio": raw_seconds / seconds,
+        "cpu_seconds_per_million": cpu / records * 1e6,
+        "raw_cpu_seconds_per_million": raw_cpu / records * 1e6,
+        "peak_bytes": memory.peaks,
+        "rows": rows,
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+        "load": load,
+    }
+
+
+def _raw(spark: SparkSession, servers: str) -> DataFrame:
+    from caughtup.pipelines.generations.job import read_topic
+    from caughtup.pipelines.schema import OFFSETS_TOPIC
+    from caughtup.pipelines.spark.kafka_options import source_options
+
+    return read_topic(spark, OFFSETS_TOPIC, source_options(servers, {}))

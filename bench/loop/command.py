@@ -1,0 +1,250 @@
+"""``caughtup bench loop``: what a large group costs the event loop, on an embedded cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from confluent_kafka import Producer
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.app import create_app
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.cli.run import prepare
+from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
+from caughtup.agents.process.garbage import collect_seldom
+from caughtup.agents.recommendations.records import encode
+from caughtup.agents.settings import Settings
+from caughtup.bench.loop.turns import LoopTurns
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation import recommendation
+from caughtup.models.errors import CaughtupError
+from caughtup.models.state.cluster import ClusterState
+
+if TYPE_CHECKING:
+    from caughtup.demo.cluster.cluster import EmbeddedCluster
+    from caughtup.demo.fleet.large_group import LargeGroup
+
+#: Of these, the generated group is not on the one of the service's own group: brokers reload a
+#: partition of __consumer_offsets that somebody else writes to.
+_OFFSETS_PARTITIONS = 3
+_WAIT_SECONDS = 300.0
+_LOOK_SECONDS = 0.05
+#: How long everything else goes on after each event: assessments, and lag on its topic.
+_GO_ON_SECONDS = 6.0
+_MOST_JOIN = 10
+
+Figure = dict[str, Any]
+
+
+@click.command(short_help="What a large group costs the event loop.")
+@click.option("--processes", type=click.IntRange(2), default=1_000, show_default=True)
+@click.option("--tasks", type=click.IntRange(1), default=1_000, show_default=True)
+@click.option("--standbys", type=click.IntRange(0), default=1, show_default=True)
+@format_option
+def loop(processes: int, tasks: int, standbys: int, output: str) -> None:
+    """Measure the longest turn of the service's event loop with a large group.
+
+    A generated Kafka Streams group starts and grows, in records of __consumer_offsets of an
+    embedded broker; its changelogs are real. The service runs in this process. A turn is one
+    callback of the loop, in CPU time of the loop's own thread.
+    """
+    try:
+        from caughtup.demo.cluster.cluster import EmbeddedCluster
+        from caughtup.demo.fleet.large_group import LargeGroup
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+    group = LargeGroup(processes, tasks, standbys)
+    properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
+    try:
+        with EmbeddedCluster(1, broker_properties=properties) as cluster:
+            _fill(cluster, group)
+            collect_seldom()
+            figures = asyncio.run(_measure(cluster, group))
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    title = f"{processes:,} processes × {tasks:,} tasks, {standbys} standbys"
+    _show(figures, title, output)
+
+
+def _show(figures: list[Figure], title: str, output: str) -> None:
+    if output == "json":
+        for figure in figures:
+            click.echo(msgspec.json.encode(figure).decode())
+        return
+    table = Table("", title=f"The event loop's turns: {title}")
+    for column in ("longest turn, ms", "all turns, ms", "seconds", "record, bytes", "made in, ms"):
+        table.add_column(column, justify="right")
+    for figure in figures:
+        table.add_row(
+            figure["what"],
+            f"{1000 * figure['longest_seconds']:.1f}",
+            f"{1000 * figure['loop_seconds']:,.0f}",
+            f"{figure['seconds']:.1f}",
+            *_record(figure),
+        )
+    Console().print(table)
+
+
+def _record(figure: Figure) -> tuple[str, ...]:
+    if "record_bytes" not in figure:
+        return ()
+    made, encoded = (1000 * figure[f"{name}_seconds"] for name in ("build", "encode"))
+    return f"{figure['record_bytes']:,}", f"{made:,.0f} + {encoded:.1f}"
+
+
+def _fill(cluster: EmbeddedCluster, group: LargeGroup) -> None:
+    """Make the group's topics, with as many records as it takes."""
+    from caughtup.demo.cluster.topics import create_topics
+    from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, SOURCE
+    from caughtup.demo.fleet.offset_commits import make_offsets_topic
+
+    create_topics(cluster, {SOURCE: group.tasks, CHANGELOG: group.tasks})
+    make_offsets_topic(cluster)
+    producer = Producer({**cluster.client_config(), "queue.buffering.max.messages": 1_000_000})
+    for topic, partition in group.partitions():
+        for _ in range(END_OFFSET):
+            producer.produce(topic, b"", partition=partition)
+    if left := producer.flush(_WAIT_SECONDS):
+        raise CaughtupError("produce_failed", f"{left} records were not delivered")
+
+
+async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
+    from caughtup.demo.fleet.large_group import CHANGELOG, GROUP
+
+    settings = Settings(
+        bootstrap_servers=cluster.bootstrap_servers,
+        web_port=0,
+        applications={GROUP: {**group.config, "changelogs": {0: [CHANGELOG]}}},
+    )
+    figures: list[Figure] = []
+    with LoopTurns() as turns, TemporaryDirectory() as scratch:
+        for run in ("", "after a restart: "):
+            state = await asyncio.to_thread(prepare, settings)
+            measured = _Measured(turns, figures, state)
+            wired = create_app(settings, state, Path(scratch))
+            await asyncio.sleep(0)
+            with measured.phase(f"{run}starting up"):
+                await wired.app.start()
+                await _until(partial(getattr, wired.health, "ready"), "the service is ready")
+            try:
+                if run:
+                    await measured.decided("a decision read back", 2)
+                else:
+                    await _rebalance(cluster, group, measured, 1)
+                    group.join(min(_MOST_JOIN, len(str(group.tasks)) ** 2))
+                    await _rebalance(cluster, group, measured, 2)
+                with measured.phase(f"{run}assessed, and told on caughtup-lag"):
+                    await asyncio.sleep(_GO_ON_SECONDS)
+                for path in ("metrics", "api/state"):
+                    with measured.phase(f"{run}GET /{path}, three times"):
+                        for _ in range(3):
+                            await asyncio.to_thread(_get, wired.web.port, path)
+            finally:
+                await wired.app.stop()
+    return figures
+
+
+class _Measured:
+    """Writes down the turns of one thing after the other."""
+
+    def __init__(self, turns: LoopTurns, figures: list[Figure], state: ClusterState) -> None:
+        self._turns = turns
+        self._figures = figures
+        self._state = state
+
+    @contextmanager
+    def phase(self, what: str) -> Iterator[Figure]:
+        """Write down the turns of what is done within."""
+        figure: Figure = {"what": what}
+        began = time.monotonic()
+        self._turns.reset()
+        yield figure
+        figure |= {
+            "longest_seconds": self._turns.longest.seconds,
+            "of": self._turns.longest.what,
+            "loop_seconds": self._turns.seconds,
+            "seconds": time.monotonic() - began,
+        }
+        self._figures.append(figure)
+
+    async def decided(self, what: str, generation: int) -> None:
+        """Wait until a generation is decided, and what follows from it is written."""
+        from caughtup.demo.fleet.large_group import GROUP
+
+        def is_done() -> bool:
+            known = self._state.applications.get(GROUP)
+            return (
+                known is not None
+                and known.decided is not None
+                and known.decided.generation.generation == generation
+                and not known.untold
+            )
+
+        with self.phase(what) as figure:
+            await _until(is_done, what)
+            await asyncio.sleep(1)
+        decided = self._state.applications[GROUP].decided
+        assert decided is not None
+        figure["result"] = decided.exact.result
+        figure |= await asyncio.to_thread(_written_again, self._state.cluster, decided)
+
+
+def _written_again(cluster: str, decided: DecidedGeneration) -> Figure:
+    """Make a decision's record once more, and time that: deciding it and its costs, and JSON."""
+    began = time.thread_time()
+    record = recommendation(
+        cluster, decided.generation, decided.inputs, decided.exact, now_ms(), None
+    )
+    assert record is not None
+    built = time.thread_time()
+    value = encode(record)
+    encoded = time.thread_time()
+    return {
+        "record_bytes": len(value),
+        "build_seconds": built - began,
+        "encode_seconds": encoded - built,
+    }
+
+
+async def _rebalance(
+    cluster: EmbeddedCluster, group: LargeGroup, measured: _Measured, number: int
+) -> None:
+    """Let the group complete a generation, and wait for all that comes of it."""
+    from caughtup.demo.fleet.large_group import GROUP
+    from caughtup.demo.fleet.offset_commits import RawRecord, offsets_partition, write_records
+
+    home = offsets_partition(GROUP, _OFFSETS_PARTITIONS)
+
+    def write() -> None:
+        at_ms = now_ms()
+        records = [group.rebalance(at_ms), *group.commits(at_ms)]
+        write_records(cluster, [RawRecord(home, 0, at_ms, *record) for record in records])
+
+    await asyncio.to_thread(write)
+    await measured.decided(f"generation {number}: read, decided, its movements told", number)
+
+
+async def _until(is_done: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not is_done():
+        if time.monotonic() > deadline:
+            raise CaughtupError("timed_out", f"after {_WAIT_SECONDS:.0f} s still not: {what}")
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _get(port: int, path: str) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=_WAIT_SECONDS) as answer:
+        while answer.read(1 << 20):
+            pass

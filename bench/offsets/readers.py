@@ -1,0 +1,120 @@
+"""Client libraries alone, reading ``__consumer_offsets`` once: the yardsticks of the reading rate.
+
+Each reads everything with the properties that suit it, keys and values included, decodes nothing
+and drops it, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import re
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as AioTopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.offset_log import CONSUMER, SLICE_MESSAGES, few_collections
+from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
+
+_TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.5
+
+_MEMORY = re.compile(r"^(VmHWM|VmRSS):\s+(\d+) kB$", re.MULTILINE)
+
+Reader = Callable[[str, int], tuple[int, float]]
+
+
+def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, Any]:
+    """Let a library read ``__consumer_offsets`` in a process of its own, and measure that.
+
+    Raises UserError when it fails.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_measure, args=(reader, bootstrap_servers, partitions, theirs))
+    process.start()
+    theirs.close()
+    try:
+        figures: dict[str, Any] = ours.recv()
+    except EOFError:
+        raise UserError("a client library that was to read alone failed") from None
+    finally:
+        process.join()
+    return figures
+
+
+def _measure(reader: Reader, bootstrap_servers: str, partitions: int, results: Connection) -> None:
+    try:
+        with few_collections():
+            records, seconds = reader(bootstrap_servers, partitions)
+        results.send({"records_per_second": records / seconds, **process_figures(os.getpid())})
+    finally:
+        results.close()
+
+
+def read_with_confluent_kafka(bootstrap_servers: str, partitions: int) -> tuple[int, float]:
+    """Read everything with the service's own consumer: the records, and the seconds it took."""
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "bench", **CONSUMER})
+    try:
+        consumer.list_topics(CONSUMER_OFFSETS, timeout=_TIMEOUT_SECONDS)
+        assigned = [
+            TopicPartition(CONSUMER_OFFSETS, p, OFFSET_BEGINNING) for p in range(partitions)
+        ]
+        ends = [consumer.get_watermark_offsets(p, _TIMEOUT_SECONDS)[1] for p in assigned]
+        began, records = time.monotonic(), 0
+        consumer.assign(assigned)
+        while any(p.offset < end for p, end in zip(consumer.position(assigned), ends, strict=True)):
+            for messages in iter(lambda: consumer.consume(SLICE_MESSAGES, 0), []):
+                records += len(messages)
+            records += len(consumer.consume(1, _POLL_SECONDS))
+        return records, time.monotonic() - began
+    finally:
+        consumer.close()
+
+
+def read_with_aiokafka(bootstrap_servers: str, partitions: int) -> tuple[int, float]:
+    """Read everything with aiokafka: the records, and the seconds it took."""
+    return asyncio.run(_read_with_aiokafka(bootstrap_servers, partitions))
+
+
+async def _read_with_aiokafka(bootstrap_servers: str, partitions: int) -> tuple[int, float]:
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap_servers,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=CONSUMER["fetch.message.max.bytes"],
+    )
+    await consumer.start()
+    try:
+        assigned = [AioTopicPartition(CONSUMER_OFFSETS, p) for p in range(partitions)]
+        consumer.assign(assigned)
+        await consumer.seek_to_beginning(*assigned)
+        ends = await consumer.end_offsets(assigned)
+        began, records = time.monotonic(), 0
+        while any([await consumer.position(p) < end for p, end in ends.items()]):
+            polled = await consumer.getmany(timeout_ms=500, max_records=20_000)
+            records += sum(map(len, polled.values()))
+        return records, time.monotonic() - began
+    finally:
+        await consumer.stop()
+
+
+def process_figures(pid: int) -> dict[str, Any]:
+    """Give what a process has used so far: seconds of CPU, bytes of memory now and at most."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    status = Path(f"/proc/{pid}/status").read_text()
+    memory = {name: int(kilobytes) for name, kilobytes in _MEMORY.findall(status)}
+    return {
+        "cpu_seconds": (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
+        "peak_bytes": memory["VmHWM"] * 1024,
+        "resident_bytes": memory["VmRSS"] * 1024,
+    }

@@ -1,0 +1,211 @@
+"""``caughtup bench reassignments``: rounds of looks at many partitions in movement."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.protocol.brokers import Purpose
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.requests import list_reassignments_call, replica_log_ends_call
+from caughtup.agents.probes.reassignments import ReassignmentLooks
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from caughtup.demo.cluster.cluster import EmbeddedCluster
+
+#: The last of three nodes is to get a replica of everything, and is dead: nothing ever ends.
+_NODES, _DEAD = 3, 3
+_PARTITIONS_EACH = 100
+_BATCH = 1_000
+_TICK_SECONDS = 0.001
+#: A machine that does more than this takes its time over thousands of new partitions.
+_SECONDS = 300.0
+#: Thousands of partitions on small machines: index files are made full size when they are new.
+_BROKERS = {"log.index.size.max.bytes": "4096"}
+
+
+@click.command(short_help="Looks at many partitions in movement.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    default=5_000,
+    show_default=True,
+    help="How many are in movement.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=10, show_default=True, help="How many looks."
+)
+@format_option
+def reassignments(partitions: int, rounds: int, output: str) -> None:
+    """Measure rounds of looks at partitions in movement to a broker that is dead.
+
+    Each round is paired with the bare requests for what is in movement and for the replicas' log
+    ends, whose answers aren't even decoded: the time that the brokers take for these alone.
+    """
+    try:
+        with _cluster(partitions) as cluster:
+            # To remove what thousands of partitions left behind takes a while: tell it before.
+            _tell(asyncio.run(_measure(cluster, partitions, rounds)), output)
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+
+
+def _tell(figures: dict[str, Any], output: str) -> None:
+    if output == "json":
+        click.echo(msgspec.json.encode(figures).decode())
+        return
+    title = f"{figures['partitions']:,} partitions in movement"
+    table = Table("", "a round", "bare requests", title=title)
+    for name, text in (
+        ("median", "median_seconds"),
+        ("slowest", "max_seconds"),
+        ("CPU time, median", "cpu_seconds"),
+        ("longest turn on the event loop", "turn_seconds"),
+        ("longest wait for a turn", "wait_seconds"),
+    ):
+        table.add_row(name, *(f"{figures[of][text] * 1000:.0f} ms" for of in ("looks", "bare")))
+    for name, text in (("requests", "requests"), ("most in flight", "in_flight")):
+        table.add_row(name, *(str(figures[of][text]) for of in ("looks", "bare")))
+    Console().print(table)
+
+
+@contextmanager
+def _cluster(partitions: int) -> Iterator[EmbeddedCluster]:
+    try:
+        from caughtup.demo.cluster.cluster import EmbeddedCluster
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+    with EmbeddedCluster(_NODES, broker_properties=_BROKERS) as cluster:
+        _create_topics(cluster, partitions)
+        cluster.kill_node(_DEAD)
+        cluster.wait_ready(_SECONDS)
+        yield cluster
+
+
+def _create_topics(cluster: EmbeddedCluster, partitions: int) -> None:
+    admin = AdminClient(cluster.client_config())
+    for topic, count in _topics(partitions).items():
+        replicas = [[1, 2] if number % 2 else [2, 1] for number in range(count)]
+        new = NewTopic(topic, count, replica_assignment=replicas)
+        try:
+            admin.create_topics([new])[topic].result(_SECONDS)
+        except KafkaException as error:
+            raise UserError(f"cannot create {topic}: {error.args[0].str()}") from None
+
+
+def _topics(partitions: int) -> dict[str, int]:
+    """Deal partitions over topics."""
+    whole, rest = divmod(partitions, _PARTITIONS_EACH)
+    sizes = [_PARTITIONS_EACH] * whole + ([rest] if rest else [])
+    return {f"moving-{number}": size for number, size in enumerate(sizes)}
+
+
+async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> dict[str, Any]:
+    config = {"bootstrap_servers": cluster.bootstrap_servers, "client_id": "bench"}
+    moved = [
+        TopicPartition(topic, number)
+        for topic, count in _topics(partitions).items()
+        for number in range(count)
+    ]
+    async with ReassignmentLooks(config) as looks:
+        for start in range(0, partitions, _BATCH):
+            some = moved[start : start + _BATCH]
+            await looks.protocol.alter_reassignments({p: [_DEAD, 1] for p in some})
+        await _wait_all_seen(looks, partitions)
+        asked: dict[str, Callable[[], Awaitable[object]]] = {
+            "looks": looks.look,
+            "bare": lambda: _ask_barely(looks.protocol, moved),
+        }
+        seen: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
+        for _ in range(rounds):
+            for name, ask in asked.items():
+                seen[name].append(await _timed(looks.protocol, ask))
+    return {"partitions": partitions} | {name: _summary(runs) for name, runs in seen.items()}
+
+
+async def _wait_all_seen(looks: ReassignmentLooks, partitions: int) -> None:
+    """Wait until everything is in movement, and every replica that lives tells its log end."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        found = await looks.look()
+        seen = sum(set(look.log_ends) == {1, 2} for look in found.moving)
+        if seen == partitions:
+            return
+        if time.monotonic() > deadline:
+            raise UserError(f"of {partitions} partitions only {seen} are in movement")
+
+
+async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition]) -> None:
+    """Ask what is in movement, then two brokers for their log ends, and decode nothing."""
+    connections = protocol.connections
+    await connections.ask(1, list_reassignments_call(10_000), purpose=Purpose.FORWARDED)
+
+    async def ask(broker: int) -> None:
+        for start in range(0, len(partitions), _BATCH):
+            await connections.ask(broker, replica_log_ends_call(partitions[start : start + _BATCH]))
+
+    await asyncio.gather(ask(1), ask(2))
+
+
+async def _timed(
+    protocol: ClusterProtocol, ask: Callable[[], Awaitable[object]]
+) -> dict[str, float]:
+    """Do it once: seconds, CPU seconds, requests, and how long it kept the event loop."""
+    connections = protocol.connections
+    connections.most_in_flight, requests = 0, connections.requests
+    waits = asyncio.create_task(_longest_waits(stop := asyncio.Event()))
+    await asyncio.sleep(0)
+    wall, cpu = time.perf_counter(), time.process_time()
+    await ask()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    stop.set()
+    wait, turn = await waits
+    return {
+        "seconds": wall,
+        "cpu_seconds": cpu,
+        "requests": connections.requests - requests,
+        "in_flight": connections.most_in_flight,
+        "wait_seconds": wait,
+        "turn_seconds": turn,
+    }
+
+
+async def _longest_waits(stop: asyncio.Event) -> tuple[float, float]:
+    """Give the longest that a sleep took beyond its time, and of CPU time that passed meanwhile.
+
+    The event loop's own CPU time alone tells what held it up where the machine is busy, too.
+    """
+    wait = turn = 0.0
+    while not stop.is_set():
+        began, used = time.perf_counter(), time.thread_time()
+        await asyncio.sleep(_TICK_SECONDS)
+        wait = max(wait, time.perf_counter() - began - _TICK_SECONDS)
+        turn = max(turn, time.thread_time() - used)
+    return wait, turn
+
+
+def _summary(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {
+        "median_seconds": statistics.median(run["seconds"] for run in runs),
+        "max_seconds": max(run["seconds"] for run in runs),
+        "cpu_seconds": statistics.median(run["cpu_seconds"] for run in runs),
+        "wait_seconds": max(run["wait_seconds"] for run in runs),
+        "turn_seconds": max(run["turn_seconds"] for run in runs),
+        "requests": max(run["requests"] for run in runs),
+        "in_flight": max(run["in_flight"] for run in runs),
+    }

@@ -1,0 +1,4 @@
+"""``caughtup bench replay``: many recorded groups on one and more threads.
+
+Imports pipelines and bench.movement; only bench.main imports it.
+"""

@@ -1,0 +1,107 @@
+"""What an instance of a Kafka Streams application restores, by its own listeners' word."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import classpath
+from caughtup.demo.processes.children import Processes
+from caughtup.models.errors import CaughtupError
+
+_SOURCE = Path(__file__).parent / "java" / "RestoreListener.java"
+_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+
+
+class RestoredCopy(NamedTuple):
+    """A copy of a store's partition that an instance started to restore.
+
+    ``role`` is active or standby, which a warm-up is, too. Offsets are the changelog's: restoring
+    began at ``start``, 0 where nothing was on disk; ``end`` is where the changelog ended at the
+    time, None for a standby that got no record; ``loaded`` the last one loaded. ``reached_ms`` is
+    when all before ``end`` was loaded. ``ending`` is RESTORED or SUSPENDED for an active, PROMOTED
+    or MIGRATED for a standby, empty while it goes on.
+
+    Source: StateRestoreListener, and StandbyUpdateListener (KIP-988).
+    """
+
+    role: str
+    store: str
+    changelog: str
+    partition: int
+    start: int
+    end: int | None
+    loaded: int | None
+    started_ms: int
+    reached_ms: int | None
+    ending: str
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """Read a line of the listener's."""
+        role, store, changelog, partition, *numbers, ending = line.split("\t")
+        start, end, loaded, started_ms, reached_ms = map(int, numbers)
+        return cls(
+            role,
+            store,
+            changelog,
+            int(partition),
+            start,
+            _known(end),
+            _known(loaded),
+            started_ms,
+            _known(reached_ms),
+            ending,
+        )
+
+    @property
+    def from_nothing(self) -> bool:
+        """Whether a copy of something was built where nothing was on disk."""
+        return self.start == 0 and bool(self.end)
+
+    @property
+    def behind(self) -> int:
+        """How many offsets were to be restored when it began."""
+        return max((self.end or 0) - self.start, 0)
+
+
+def compile_restore_listener(processes: Processes) -> Path:
+    """Compile the listener into its directory among the processes', unless it is there; give it.
+
+    The compiler is one of the processes: it does not outlive them, and leaves nothing behind.
+    Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
+    """
+    directory = processes.directory / "restore-listener"
+    if (directory / "caughtup" / "demo" / "RestoreListener.class").exists():
+        return directory
+    jars = classpath()
+    command = [os.fspath(find_java().program), "-XX:-UsePerfData", "-cp", jars, _COMPILER]
+    command += ["-17", "-nowarn", "-cp", jars, "-d", os.fspath(directory), os.fspath(_SOURCE)]
+    compiler = processes.start("restore-listener-compiler", command)
+    if compiler.wait():
+        lines = [line.strip() for line in compiler.output().splitlines()]
+        first = next((line for line in lines if "ERROR in" in line), "the compiler failed")
+        raise CaughtupError("not_compiled", f"the restore listener was not compiled: {first}")
+    return directory
+
+
+def listen(java: Any, streams: Any) -> Any:
+    """Have a KafkaStreams in a py4j gateway's JVM tell a listener what it restores; give it.
+
+    Before it is started: a running one takes none.
+    """
+    listener = java.caughtup.demo.RestoreListener()
+    streams.setGlobalStateRestoreListener(listener)
+    streams.setStandbyUpdateListener(listener)
+    return listener
+
+
+def restored_copies(listener: Any) -> tuple[RestoredCopy, ...]:
+    """Ask a listener for every copy so far, in the order in which they were started."""
+    return tuple(RestoredCopy.parse(line) for line in str(listener.lines()).splitlines())
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

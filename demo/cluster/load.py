@@ -1,0 +1,83 @@
+"""Produces records to an embedded cluster, at full speed or at a rate."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.errors import CaughtupError
+
+_BATCH = 1_000
+_QUEUE_FULL_SECONDS = 0.1
+_FLUSH_SECONDS = 60
+
+
+def produce(
+    cluster: EmbeddedCluster,
+    topic: str,
+    count: int,
+    *,
+    keys: int = 1_000,
+    value_bytes: int = 100,
+    records_per_second: float | None = None,
+    stop: threading.Event | None = None,
+) -> int:
+    """Produce ``count`` records and return how many were delivered, all unless ``stop`` was set.
+
+    Record n has the key ``key-K``, K being n modulo ``keys``, and a value of ``value_bytes``
+    bytes that starts with n: the same call produces the same records. Raises CaughtupError
+    ``produce_failed`` when a record is not delivered.
+    """
+    stop = stop or threading.Event()
+    failures: list[KafkaError] = []
+    delivered = 0
+
+    def on_delivery(error: KafkaError | None, _: Message) -> None:
+        nonlocal delivered
+        if error is None:
+            delivered += 1
+        else:
+            failures.append(error)
+
+    producer = Producer({**cluster.client_config(), "acks": "all", "linger.ms": 20})
+    started = time.monotonic()
+    for number in range(count):
+        if records_per_second is not None:
+            due = started + number / records_per_second
+            # Short of 10 ms there is no point in sleeping: the records come in small bursts.
+            while (ahead := due - time.monotonic()) > 0.01 and not stop.wait(min(ahead, 1.0)):
+                producer.poll(0)
+        if stop.is_set() or failures:
+            break
+        _produce(producer, topic, number, keys, value_bytes, on_delivery)
+        if number % _BATCH == 0:
+            producer.poll(0)
+    undelivered = producer.flush(_FLUSH_SECONDS)
+    if failures or undelivered:
+        reason = failures[0].str() if failures else f"{undelivered} records were not delivered"
+        raise CaughtupError("produce_failed", f"cannot produce to {topic}: {reason}")
+    return delivered
+
+
+def _produce(
+    producer: Producer,
+    topic: str,
+    number: int,
+    keys: int,
+    value_bytes: int,
+    on_delivery: Callable[[KafkaError | None, Message], None],
+) -> None:
+    key = f"key-{number % keys}"
+    value = str(number).ljust(value_bytes, ".")[:value_bytes]
+    while True:
+        try:
+            producer.produce(topic, value, key, on_delivery=on_delivery)
+        except BufferError:
+            # librdkafka's queue is full: deliver some, then try the same record again.
+            producer.poll(_QUEUE_FULL_SECONDS)
+        else:
+            return

@@ -1,0 +1,212 @@
+"""What becomes of one generated group over time: who is a member when, and who has what.
+
+A Kafka Streams group is decided by HighAvailabilityTaskAssignor itself, of plain consumers each
+has a range. Made from seeds: the same seed gives the same story.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignors.registry import decide
+from caughtup.models.assignors.scenario import Client, Scenario, parse_scenario
+from caughtup.models.ids import ProcessId
+from caughtup.models.simulation.rounds import after
+
+#: A member's offset sum of a task that it runs, Kafka Streams' sentinel.
+RUNNING = -2
+PROBING_INTERVAL_MS = 600_000
+#: A group begins with one member; the others that start with it are there so much later.
+_OTHERS_AFTER_MS = 2_000
+_DELETED_AFTER_MS = 1_000
+_MOST_MEMBERS = 5
+_FIRST_OFFSET = 1_000_000
+#: Kafka Streams' defaults.
+_CONFIG = {
+    "acceptable.recovery.lag": 10_000,
+    "max.warmup.replicas": 2,
+    "num.standby.replicas": 0,
+    "probing.rebalance.interval.ms": PROBING_INTERVAL_MS,
+}
+
+
+class StoryMember(NamedTuple):
+    """A member of one generation, of a Streams group one process with one stream thread.
+
+    ``number`` tells the group's clients apart. ``process`` is None for a plain consumer;
+    ``offset_sums`` is what it reports when it joins, by partition (the task's, of subtopology 0);
+    ``active`` and ``standby`` are what it is given.
+    """
+
+    number: int
+    process: ProcessId | None
+    offset_sums: dict[int, int]
+    active: tuple[int, ...]
+    standby: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A generation, ``after_ms`` of the story's begin; without members the group is empty.
+
+    ``next_rebalance_ms``: when a probing rebalance is due, of the begin too; None for never.
+    """
+
+    after_ms: int
+    members: tuple[StoryMember, ...]
+    next_rebalance_ms: int | None
+
+
+class Story(NamedTuple):
+    """A group's generations, and when it is deleted, None if never; the last one is empty then."""
+
+    streams: bool
+    steps: tuple[Step, ...]
+    deleted_after_ms: int | None
+
+
+def make_story(
+    seed: int,
+    *,
+    partitions: int,
+    span_ms: int,
+    changes: int,
+    streams_percent: int,
+    deleted_percent: int,
+) -> Story:
+    """Tell a group's story: members come and go ``changes`` times in ``span_ms``."""
+    rng = random.Random(seed)
+    streams = rng.random() * 100 < streams_percent
+    deleted = rng.random() * 100 < deleted_percent
+    ended_ms = rng.randrange(span_ms * 3 // 4, span_ms) if deleted else span_ms
+    memberships = list(_memberships(rng, changes, ended_ms))
+    steps = list(
+        _streams_steps(rng, partitions, memberships, ended_ms)
+        if streams
+        else _consumer_steps(partitions, memberships)
+    )
+    if not deleted:
+        return Story(streams, tuple(steps), None)
+    steps.append(Step(ended_ms, (), None))
+    return Story(streams, tuple(steps), ended_ms + _DELETED_AFTER_MS)
+
+
+def position(partition: int, after_ms: int) -> int:
+    """Give how far a partition has come by then, in offsets: what is written is also read."""
+    return _FIRST_OFFSET + after_ms * (5 + partition % 20) // 1000
+
+
+def _memberships(
+    rng: random.Random, changes: int, ended_ms: int
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Give who is a member from when on, by number. The first one is alone for a moment."""
+    members = [0]
+    yield 0, tuple(members)
+    count = rng.randint(1, _MOST_MEMBERS - 1)
+    if count > 1:
+        members = list(range(count))
+        yield _OTHERS_AFTER_MS, tuple(members)
+    fresh = count
+    earliest = min(2 * _OTHERS_AFTER_MS, ended_ms - 1)
+    gaps = sorted(rng.randrange(earliest, ended_ms) for _ in range(changes))
+    # No two at once: each is a generation of its own.
+    for moment in accumulate(gaps, lambda before, own: max(before + 1, own)):
+        if moment >= ended_ms:
+            return
+        if len(members) == 1 or (len(members) < _MOST_MEMBERS and rng.random() < 0.5):
+            members.append(fresh)
+            fresh += 1
+        else:
+            members.remove(rng.choice(members))
+        yield moment, tuple(members)
+
+
+def _consumer_steps(
+    partitions: int, memberships: list[tuple[int, tuple[int, ...]]]
+) -> Iterator[Step]:
+    """Deal ranges, the first members one more where they don't come out even (RangeAssignor)."""
+    for moment, numbers in memberships:
+        each, more = divmod(partitions, len(numbers))
+        ends = list(accumulate(each + (place < more) for place in range(len(numbers))))
+        ranges = pairwise([0, *ends])
+        members = tuple(
+            StoryMember(number, None, {}, tuple(range(start, end)), ())
+            for number, (start, end) in zip(numbers, ranges, strict=True)
+        )
+        yield Step(moment, members, None)
+
+
+def _streams_steps(
+    rng: random.Random,
+    partitions: int,
+    memberships: list[tuple[int, tuple[int, ...]]],
+    ended_ms: int,
+) -> Iterator[Step]:
+    """Decide each change of members, and the probing rebalances until the next one."""
+    most = 1 + max(max(numbers) for _, numbers in memberships)
+    processes = [ProcessId.of(rng.getrandbits(128)) for _ in range(most)]
+    scenario = _scenario(processes[0], partitions)
+    ends = dict(scenario.clients[0].lags)
+    untils = [moment for moment, _ in memberships[1:]] + [ended_ms]
+    for (moment, numbers), until in zip(memberships, untils, strict=True):
+        known = {client.process_id: client for client in scenario.clients}
+        clients = (
+            known.get(process) or Client(process, 1, frozenset(), frozenset(), dict(ends))
+            for process in sorted(processes[number] for number in numbers)
+        )
+        scenario = replace(scenario, clients=tuple(clients))
+        at_ms: int | None = moment
+        while at_ms is not None and at_ms < until:
+            decision = decide(scenario)
+            due = at_ms + PROBING_INTERVAL_MS if decision.probing_rebalance_needed else None
+            yield Step(at_ms, _members(processes, numbers, scenario, decision, at_ms), due)
+            scenario = after(scenario, decision, ends)
+            at_ms = due
+
+
+def _scenario(first: ProcessId, partitions: int) -> Scenario:
+    lags = {f"0_{partition}": _FIRST_OFFSET for partition in range(partitions)}
+    client = {"capacity": 1, "previous_active": [], "previous_standby": [], "lags": lags}
+    return parse_scenario(
+        {
+            "assignor": "high_availability",
+            "config": _CONFIG,
+            "tasks": {task: {"stateful": True} for task in lags},
+            "clients": {str(first): client},
+        }
+    )
+
+
+def _members(
+    processes: list[ProcessId],
+    numbers: tuple[int, ...],
+    scenario: Scenario,
+    decision: Decision,
+    at_ms: int,
+) -> tuple[StoryMember, ...]:
+    clients = {client.process_id: client for client in scenario.clients}
+    members = []
+    for number in numbers:
+        process = processes[number]
+        given = decision.clients[process]
+        members.append(
+            StoryMember(
+                number,
+                process,
+                dict(_offset_sums(clients[process], at_ms)),
+                tuple(sorted(task.partition for task in given.active)),
+                tuple(sorted(task.partition for task in given.standby)),
+            )
+        )
+    return tuple(members)
+
+
+def _offset_sums(client: Client, at_ms: int) -> Iterator[tuple[int, int]]:
+    """Give what a client reports: of what it has nothing of, nothing."""
+    for task in sorted(client.previous_active | client.previous_standby):
+        running = task in client.previous_active
+        yield task.partition, RUNNING if running else position(task.partition, at_ms)

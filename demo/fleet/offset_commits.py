@@ -1,0 +1,163 @@
+"""Generated offset commits, written straight to ``__consumer_offsets`` of an embedded broker.
+
+They are shaped as the brokers write them, but no group ever made them: for measurements only.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.errors import CaughtupError
+
+OFFSETS_TOPIC = "__consumer_offsets"
+TOPIC = "generated"
+#: Brokers let nobody else produce to an internal topic.
+_CLIENT_ID = "__admin_client"
+_TOPIC_ID = bytes(range(16))
+_QUEUE_FULL_SECONDS = 0.1
+_READY_SECONDS = 60.0
+
+
+class RawRecord(NamedTuple):
+    """A record of ``__consumer_offsets``, where it stands in the log, its timestamp in ms."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+def write_commits(
+    cluster: EmbeddedCluster,
+    count: int,
+    *,
+    groups: int,
+    partitions: int,
+    offsets_partitions: int,
+    advance: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write ``count`` commits or a few more, of so many groups to each of so many partitions.
+
+    In rounds: each group commits all of its partitions, then the next. Returns how many were
+    written. ``advance`` is told of each group's. Raises CaughtupError ``produce_failed``.
+    """
+    make_offsets_topic(cluster)
+    producer = _producer(cluster)
+    names = [f"generated-{number:05d}" for number in range(groups)]
+    keys = {name: [commit_key(name, p) for p in range(partitions)] for name in names}
+    homes = {name: offsets_partition(name, offsets_partitions) for name in names}
+    written = offset = 0
+    while written < count:
+        offset += 1
+        value = commit_value(offset, int(time.time() * 1000))
+        for name in names:
+            for key in keys[name]:
+                _produce(producer, key, value, homes[name])
+            written += partitions
+            advance(partitions)
+            if written >= count:
+                break
+    _flush(producer)
+    return written
+
+
+def write_records(cluster: EmbeddedCluster, records: Iterable[RawRecord]) -> None:
+    """Write records as they are, with their timestamps; the brokers number them themselves.
+
+    Raises CaughtupError ``produce_failed``.
+    """
+    producer = _producer(cluster)
+    for one in records:
+        _produce(producer, one.key, one.value, one.partition, one.timestamp_ms)
+    _flush(producer)
+
+
+def _producer(cluster: EmbeddedCluster) -> Producer:
+    return Producer(
+        {
+            **cluster.client_config(),
+            "client.id": _CLIENT_ID,
+            "linger.ms": 50,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
+
+
+def _flush(producer: Producer) -> None:
+    if left := producer.flush(120):
+        raise CaughtupError("produce_failed", f"{left} generated records were not delivered")
+
+
+def make_offsets_topic(cluster: EmbeddedCluster) -> None:
+    """Ask about a group until the brokers have made ``__consumer_offsets``."""
+    consumer = Consumer({**cluster.client_config(), "group.id": TOPIC})
+    deadline = time.monotonic() + _READY_SECONDS
+    try:
+        while True:
+            try:
+                consumer.committed([TopicPartition(TOPIC, 0)], timeout=10)
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_QUEUE_FULL_SECONDS)
+            else:
+                return
+    finally:
+        consumer.close()
+
+
+def offsets_partition(group: str, partitions: int) -> int:
+    """Give the partition that a group is kept on, from Java's hash of its name (ASCII).
+
+    Source: Utils.abs, which makes Java's least integer 0.
+    """
+    code = 0
+    for character in group:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    if code >= 1 << 31:
+        code = (1 << 32) - code if code > 1 << 31 else 0
+    return code % partitions
+
+
+def commit_key(group: str, partition: int, topic: str = TOPIC) -> bytes:
+    """Write an OffsetCommitKey, type 1."""
+    return commit_key_prefix(group, topic) + struct.pack(">i", partition)
+
+
+def commit_key_prefix(group: str, topic: str) -> bytes:
+    """Write an OffsetCommitKey, type 1, up to its partition, which are the last four bytes."""
+    names = b"".join(
+        struct.pack(">h", len(name)) + name for name in map(str.encode, (group, topic))
+    )
+    return struct.pack(">h", 1) + names
+
+
+def commit_value(offset: int, commit_timestamp_ms: int) -> bytes:
+    """Write an OffsetCommitValue, version 4, with a topic id and without metadata."""
+    head = struct.pack(">hqiB", 4, offset, 0, 1)
+    tags = bytes((1, 0, len(_TOPIC_ID))) + _TOPIC_ID  # one field, number 0
+    return head + struct.pack(">q", commit_timestamp_ms) + tags
+
+
+def _produce(
+    producer: Producer,
+    key: bytes | None,
+    value: bytes | None,
+    partition: int,
+    timestamp_ms: int = 0,
+) -> None:
+    """Produce a record; a timestamp of 0 is now."""
+    while True:
+        try:
+            producer.produce(OFFSETS_TOPIC, value, key, partition=partition, timestamp=timestamp_ms)
+        except BufferError:  # librdkafka's queue is full: deliver some, then try again
+            producer.poll(_QUEUE_FULL_SECONDS)
+        else:
+            return

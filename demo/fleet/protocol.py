@@ -1,0 +1,171 @@
+"""A generated fleet played on a real broker: its members join, commit, leave; groups are deleted.
+
+Members are connections of ours that speak the real group protocol, so that the broker's group
+coordinator writes ``__consumer_offsets`` itself. In simulated time: an event follows the last one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.fleet.connection import Error, GroupConnection, Joined
+from caughtup.demo.fleet.offset_commits import make_offsets_topic
+from caughtup.demo.fleet.records import PROTOCOLS, TIMEOUT_MS, given_to, said_by
+from caughtup.demo.fleet.timeline import Committed, Event, Generation, Group
+from caughtup.models.errors import CaughtupError
+
+_SECONDS = 60.0
+_POLL_SECONDS = 0.02
+_NOT_YET = {
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+}
+
+
+def play_fleet(
+    cluster: EmbeddedCluster,
+    events: Iterable[Event],
+    advance: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Play a fleet on a cluster of one node, which has its topics. ``advance`` counts commits.
+
+    Raises CaughtupError ``group_failed`` where the coordinator refuses something.
+    """
+    if len(cluster.node_ids) != 1:
+        raise CaughtupError("bad_cluster", "a fleet is played on one node")
+    make_offsets_topic(cluster)
+    host, _, port = cluster.bootstrap_servers.partition(":")
+    live: dict[str, _LiveGroup] = {}
+    with ExitStack() as open_groups:
+        for event in events:
+            name = event.group.name
+            if name not in live:
+                live[name] = _LiveGroup((host, int(port)), event.group)
+                open_groups.callback(live[name].close)
+            if isinstance(event, Generation):
+                live[name].rebalance(event)
+            elif isinstance(event, Committed):
+                live[name].commit(event.offsets)
+                advance(len(event.offsets))
+            else:
+                live.pop(name).delete()
+
+
+class _LiveGroup:
+    """A group's members as the broker knows them: by number, their connections and member ids."""
+
+    def __init__(self, address: tuple[str, int], group: Group) -> None:
+        self._address = address
+        self._group = group
+        self._protocol = PROTOCOLS[group.streams]
+        self._lines: dict[int, GroupConnection] = {}
+        self._ids: dict[int, str] = {}
+        self._reads: dict[int, tuple[int, ...]] = {}
+        self._generation = -1
+
+    def close(self) -> None:
+        """Close every connection."""
+        for line in self._lines.values():
+            line.close()
+        self._lines.clear()
+
+    def rebalance(self, event: Generation) -> None:
+        """Have members leave and join until this generation's are together, and deal."""
+        members = {member.number: member for member in event.members}
+        said = {number: said_by(event, member) for number, member in members.items()}
+        fresh = sorted(members.keys() - self._ids.keys())
+        changed = self._leave(sorted(self._ids.keys() - members.keys())) or bool(fresh)
+        stayed = sorted(self._ids)
+        for number in fresh:  # a coordinator waits for whoever has an id
+            self._introduce(number, said[number])
+        self._send_joins(fresh, said)
+        if stayed and changed:
+            # Who says what it said before, and too early, is only told of the last generation.
+            self._wait_rebalancing(stayed[0])
+        self._send_joins(stayed, said)
+        if members:
+            self._deal(event, {number: self._lines[number].joined() for number in sorted(members)})
+
+    def _leave(self, numbers: list[int]) -> bool:
+        if not numbers:
+            return False
+        line = self._lines[numbers[0]]
+        line.leave(self._group.name, *(self._ids[number] for number in numbers))
+        for number in numbers:
+            self._lines.pop(number).close()
+            del self._ids[number]
+            self._reads.pop(number, None)
+        return True
+
+    def _introduce(self, number: int, said: bytes) -> None:
+        """Connect a new member, and get the id under which it is to join."""
+        client_id = self._group.client_id(number)
+        line = self._lines[number] = GroupConnection(self._address, client_id, _SECONDS)
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            line.send_join(self._group.name, "", self._protocol, said, TIMEOUT_MS)
+            answer = line.joined()
+            if answer.error not in _NOT_YET or time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_SECONDS)
+        if answer.error != Error.MEMBER_ID_REQUIRED:
+            line.require(answer.error)
+        self._ids[number] = answer.member_id
+
+    def _send_joins(self, numbers: Iterable[int], said: Mapping[int, bytes]) -> None:
+        for number in numbers:
+            self._lines[number].send_join(
+                self._group.name, self._ids[number], self._protocol, said[number], TIMEOUT_MS
+            )
+
+    def _wait_rebalancing(self, number: int) -> None:
+        line, deadline = self._lines[number], time.monotonic() + _SECONDS
+        while True:
+            error = line.heartbeat(self._group.name, self._generation, self._ids[number])
+            if error == Error.REBALANCE_IN_PROGRESS:
+                return
+            line.require(error)
+            if time.monotonic() > deadline:
+                raise CaughtupError("group_failed", f"{self._group.name} never rebalanced")
+            time.sleep(_POLL_SECONDS)
+
+    def _deal(self, event: Generation, answers: Mapping[int, Joined]) -> None:
+        for number, answer in answers.items():
+            self._lines[number].require(answer.error)
+        if (found := {answer.generation for answer in answers.values()}) != {event.number}:
+            raise CaughtupError(
+                "group_failed", f"{self._group.name}: {found} are no generation {event.number}"
+            )
+        self._generation = event.number
+        given = {self._ids[member.number]: given_to(event, member) for member in event.members}
+        for number, answer in answers.items():
+            own = self._ids[number]
+            dealt = given if answer.leader == own else {}
+            self._lines[number].send_sync(self._group.name, event.number, own, dealt)
+        for member in event.members:
+            received = self._lines[member.number].synced()
+            if received != given[self._ids[member.number]]:
+                raise CaughtupError("group_failed", f"{self._group.name}: other tasks than dealt")
+            self._reads[member.number] = member.active
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Have each member commit what it reads."""
+        for number, partitions in sorted(self._reads.items()):
+            if partitions:
+                self._lines[number].commit(
+                    self._group.name,
+                    self._generation,
+                    self._ids[number],
+                    self._group.topic,
+                    {partition: offsets[partition] for partition in partitions},
+                )
+
+    def delete(self) -> None:
+        """Delete the group, which has no members any more."""
+        with GroupConnection(self._address, self._group.name, _SECONDS) as line:
+            line.delete(self._group.name)
+        self.close()

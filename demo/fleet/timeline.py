@@ -1,0 +1,167 @@
+"""A generated fleet of consumer groups over a span of time: what happens in it, in order.
+
+Nothing of it ever was: every name says so. The same shape gives the same events.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import NamedTuple
+
+from caughtup.demo.fleet.group import Step, Story, StoryMember, make_story
+
+#: When every fleet begins, in ms since the epoch, unless its shape says otherwise.
+START_MS = 1_790_000_000_000
+#: So many groups read one topic.
+_GROUPS_A_TOPIC = 100
+#: Groups begin within this time, one after the other.
+_STAGGER_MS = 997
+
+
+@dataclass(frozen=True)
+class FleetShape:
+    """How large a fleet is, and what happens in it.
+
+    ``groups`` with ``partitions`` each, which commit all of them every ``interval_ms`` for
+    ``span_ms``; members come or go ``changes`` times. ``streams_percent`` of the groups are Kafka
+    Streams', ``deleted_percent`` of all end and are deleted. There are ``makes`` different groups,
+    which the others repeat under other names.
+    """
+
+    groups: int
+    partitions: int
+    interval_ms: int = 60_000
+    span_ms: int = 3_600_000
+    changes: int = 2
+    streams_percent: int = 30
+    deleted_percent: int = 5
+    makes: int = 50
+    seed: int = 0
+    start_ms: int = START_MS
+
+    @property
+    def commits(self) -> int:
+        """About how many offsets it commits: groups that are deleted stop before the end."""
+        return self.groups * self.partitions * (self.span_ms // self.interval_ms)
+
+
+class Group(NamedTuple):
+    """A group's name, and the topic that it reads, which others read, too."""
+
+    name: str
+    topic: str
+    streams: bool
+
+    def client_id(self, number: int) -> str:
+        """Name a member's client; a stream thread's as Kafka Streams names it."""
+        own = f"{self.name}-client-{number}"
+        return f"{own}-StreamThread-1-consumer" if self.streams else own
+
+
+class Generation(NamedTuple):
+    """Members are together; without any the group has become empty."""
+
+    at_ms: int
+    group: Group
+    number: int
+    members: tuple[StoryMember, ...]
+    next_rebalance_ms: int | None
+
+
+class Committed(NamedTuple):
+    """Every member commits what it reads: partition → offset."""
+
+    at_ms: int
+    group: Group
+    offsets: dict[int, int]
+
+
+class Deleted(NamedTuple):
+    """The group is deleted, and with it its commits, of these partitions."""
+
+    at_ms: int
+    group: Group
+    partitions: range
+
+
+Event = Generation | Committed | Deleted
+
+
+def fleet_topics(shape: FleetShape) -> dict[str, int]:
+    """Name the topics that the fleet reads, with their numbers of partitions."""
+    count = -(-shape.groups // _GROUPS_A_TOPIC)
+    return {_topic(number): shape.partitions for number in range(count)}
+
+
+def fleet_events(shape: FleetShape) -> Iterator[Event]:
+    """Tell what happens in the fleet, in the order of time; of a group at most one thing is held."""
+    groups = (_group_events(shape, number) for number in range(shape.groups))
+    return heapq.merge(*groups, key=attrgetter("at_ms"))
+
+
+def log_end(shape: FleetShape, topic: str, partition: int, after_ms: int) -> int:
+    """Give the log end offset of a partition that the fleet reads, so long after its begin."""
+    start, per_second = _paces(shape.seed, topic, shape.partitions)[partition]
+    return start + per_second * after_ms // 1000
+
+
+def _group_events(shape: FleetShape, number: int) -> Iterator[Event]:
+    story = _story(shape, number % shape.makes)
+    kind = "streams" if story.streams else "consumers"
+    topic = _topic(number // _GROUPS_A_TOPIC)
+    group = Group(f"generated-{kind}-{number:06}", topic, story.streams)
+    begin = shape.start_ms + number * _STAGGER_MS % shape.interval_ms
+    steps = iter(enumerate(story.steps, 1))
+    upcoming = next(steps, None)
+    serving = False
+    paces = _paces(shape.seed, topic, shape.partitions)
+    behind = random.Random(f"{shape.seed} {group.name}").random
+    for after_ms in range(shape.interval_ms, shape.span_ms + 1, shape.interval_ms):
+        while upcoming is not None and upcoming[1].after_ms <= after_ms:
+            yield _generation(begin, group, *upcoming)
+            serving = bool(upcoming[1].members)
+            upcoming = next(steps, None)
+        if serving:
+            # Up to a second's records behind the end, so that no commit goes back.
+            offsets = {
+                partition: start + per_second * after_ms // 1000 - int(per_second * behind())
+                for partition, (start, per_second) in enumerate(paces)
+            }
+            yield Committed(begin + after_ms, group, offsets)
+    if story.deleted_after_ms is not None:
+        yield Deleted(begin + story.deleted_after_ms, group, range(shape.partitions))
+
+
+def _generation(begin: int, group: Group, number: int, step: Step) -> Generation:
+    due = step.next_rebalance_ms
+    return Generation(
+        begin + step.after_ms, group, number, step.members, None if due is None else begin + due
+    )
+
+
+@cache
+def _paces(seed: int, topic: str, partitions: int) -> tuple[tuple[int, int], ...]:
+    """Give each partition's offset at the begin, and how many records a second it gets."""
+    rng = random.Random(f"{seed} {topic}")
+    return tuple((rng.randrange(10_000, 10**9), rng.randint(5, 500)) for _ in range(partitions))
+
+
+@cache
+def _story(shape: FleetShape, make: int) -> Story:
+    return make_story(
+        shape.seed * 1_000_003 + make,
+        partitions=shape.partitions,
+        span_ms=shape.span_ms,
+        changes=shape.changes,
+        streams_percent=shape.streams_percent,
+        deleted_percent=shape.deleted_percent,
+    )
+
+
+def _topic(number: int) -> str:
+    return f"generated-topic-{number:04}"

@@ -1,0 +1,61 @@
+"""Java command lines for the embedded cluster's and the applications' processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import classpath
+
+_LOGGING = """\
+status = error
+# Kafka logs while it shuts down, which log4j's own hook would cut short.
+shutdownHook = disable
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
+# Every configuration in full, dozens of times.
+logger.configs.name = org.apache.kafka.common.config.AbstractConfig
+logger.configs.level = warn
+"""
+_QUICK_START = (
+    # Peak speed matters less here than being up soon, on few cores.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+    "-XX:-UsePerfData",
+    "-Djava.awt.headless=true",
+)
+
+
+def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = "") -> list[str]:
+    """Return ``java`` with Kafka's class path and logging to standard output, for a class name.
+
+    The argument file and the logging configuration are written into ``directory``. Raises
+    JavaMissing or JarsUnavailable.
+    """
+    logging = directory / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    everything = os.pathsep.join(part for part in (classpath(), extra_classpath) if part)
+    arguments = (
+        *_QUICK_START,
+        f"-Xmx{heap_megabytes}m",
+        # Native libraries are unpacked there, and stay when the process is killed.
+        f"-Djava.io.tmpdir={directory}",
+        f"-Dlog4j2.configurationFile={logging}",
+        "-cp",
+        everything,
+    )
+    # An argument file keeps the process list readable.
+    argument_file = directory / f"java-{heap_megabytes}m.arguments"
+    argument_file.write_text("".join(f"{_argument(argument)}\n" for argument in arguments))
+    return [os.fspath(find_java().program), f"@{argument_file}"]
+
+
+def _argument(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

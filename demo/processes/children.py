@@ -1,0 +1,154 @@
+"""Child processes that never outlive this one, whichever way it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from caughtup.demo.processes import watchdog
+from caughtup.demo.processes.closing import ClosedOnExit
+
+_KILLED_SECONDS = 30.0
+_LOGGED_ERROR = re.compile(r"\b(?:ERROR|FATAL)\b(.*)")
+_THROWN = re.compile(
+    r"(?:Exception in thread \"\S+\" )?((?:[\w$]+\.)+[\w$]+(?:Exception|Error)\b.*)"
+)
+# The shell tells the watchdog its id before it becomes the program: there is no moment at which
+# the program runs and the watchdog does not know. $0 is unused, "$@" is the program.
+_ANNOUNCED = 'echo "process $$" >&0; exec "$@" </dev/null'
+
+
+class Process:
+    """A running or ended child, with its log."""
+
+    def __init__(
+        self, name: str, popen: subprocess.Popen[bytes], log: Path, log_start: int
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._log_start = log_start
+        self._popen = popen
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is its session's id too."""
+        return self._popen.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it exited with (minus the signal that ended it), or None while it runs."""
+        return self._popen.poll()
+
+    def wait(self) -> int:
+        """Wait until it ends by itself, and return its exit code."""
+        return self._popen.wait()
+
+    def terminate(self, timeout_seconds: float = 30.0) -> None:
+        """Ask it to end, wait, and kill it when it has not ended in time."""
+        if self.exit_code is None:
+            self._popen.terminate()
+            try:
+                self._popen.wait(timeout_seconds)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        """End it with SIGKILL, and what it started in its session."""
+        if self.exit_code is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._popen.wait(_KILLED_SECONDS)
+
+    def output(self) -> str:
+        """Return what it wrote so far, without what earlier ones wrote to the same log."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(self._log_start)
+                return log.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def first_error(self) -> str:
+        """Return the first error of this run in the log, and its exception, in one line.
+
+        The first, because later ones are mostly its consequences. Without any, the log's last
+        line, or ''.
+        """
+        lines = self.output().splitlines()
+        error = thrown = ""
+        for line in lines:
+            if match := _LOGGED_ERROR.search(line):
+                if error:
+                    break
+                error = match[1].strip()
+            elif match := _THROWN.match(line):
+                thrown = match[1].strip()
+                break
+        spoken = [line.strip() for line in lines if line.strip()]
+        return ": ".join(part for part in (error, thrown) if part) or (spoken or [""])[-1]
+
+
+class Processes(ClosedOnExit):
+    """A temporary directory and child processes, all gone when it is closed or this process dies.
+
+    Children run in sessions of their own, so a Ctrl-C at the terminal reaches this process only;
+    a watchdog ends them and removes the directory when this process closes its end of a pipe, or
+    is ended by any signal.
+    """
+
+    def __init__(self) -> None:
+        self._children: list[Process] = []
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", watchdog.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self._watchdog.stdin is not None
+        self._to_watchdog = self._watchdog.stdin
+        self.directory = Path(tempfile.gettempdir(), f"caughtup-{secrets.token_hex(6)}").absolute()
+        # Announced before it is made, for the same reason as a process.
+        self._to_watchdog.write(f"directory {self.directory}\n".encode())
+        self.directory.mkdir(mode=0o700)
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str | os.PathLike[str]],
+        environment: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a program whose output goes to ``NAME.log`` in the directory, appended.
+
+        ``environment`` is added to this process's own. A program that cannot be run ends with
+        exit code 126 or 127, and the log says why.
+        """
+        log = self.directory / f"{name}.log"
+        with log.open("ab") as output:
+            log_start = output.tell()
+            popen = subprocess.Popen(
+                ["/bin/sh", "-c", _ANNOUNCED, "sh", *(os.fspath(part) for part in command)],
+                stdin=self._to_watchdog,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+        child = Process(name, popen, log, log_start)
+        self._children.append(child)
+        return child
+
+    def close(self) -> None:
+        """End every child, remove the directory; does nothing the second time."""
+        if not self._to_watchdog.closed:
+            self._to_watchdog.close()
+            self._watchdog.wait(2 * watchdog.GRACE_SECONDS + _KILLED_SECONDS)
+            for child in self._children:
+                child.kill()

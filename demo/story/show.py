@@ -1,0 +1,119 @@
+"""The two ways to show the demo: played once and checked, or watched until Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.story.facts import Fact, Facts
+from caughtup.demo.story.scripted import Move, Story
+from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.verdict import check_generations, check_history
+
+_ORDERS_PER_SECOND = 200.0
+_MINUTE_OF_ORDERS = int(60 * _ORDERS_PER_SECOND)
+_ALIVE_SECONDS = 2.0
+#: How long nothing moves before the demo moves something.
+_CALM_SECONDS = 45.0
+Say = Callable[[str], None]
+
+
+def play(stage: Stage, facts: Facts, move: Move, console: Console) -> None:
+    """Play the story once; what caughtup saw of it is in ``facts``. Raises CaughtupError."""
+    say = _narrator(console)
+    set_up(stage, say)
+    story = Story(stage, facts, move, say)
+    story.two_instances()
+    joined = story.a_third_joins()
+    story.a_partition_moves()
+    story.warm_ups_are_promoted(joined)
+    story.one_is_killed()
+    say("comparing with the log and with the history on disk")
+    check_generations(stage, facts)
+    check_history(stage, facts)
+
+
+def run(stage: Stage, move: Move, console: Console) -> None:
+    """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
+    say = _narrator(console)
+    set_up(stage, say)
+    console.print(f"\n  The page: [bold]{stage.url}[/]\n  Ctrl-C ends everything.\n")
+    story = Story(stage, Facts(_ignore), move, say)
+    story.two_instances()
+    joined = story.a_third_joins()
+    story.a_partition_moves()
+    stop = threading.Event()
+    threading.Thread(target=_load, args=(stage, stop), daemon=True).start()
+    try:
+        say(f"now {_ORDERS_PER_SECOND:.0f} orders a second; the page shows what happens next")
+        _watch(stage, say, joined["generation"])
+    finally:
+        stop.set()
+
+
+def set_up(stage: Stage, say: Say) -> None:
+    """Start the cluster, the service and the Spark job. Raises CaughtupError."""
+    say("starting two Kafka brokers")
+    stage.start_cluster()
+    say("starting caughtup")
+    stage.start_service()
+    say("starting the Spark job")
+    stage.start_spark()
+
+
+def _watch(stage: Stage, say: Say, generation: int) -> None:
+    """Tell of each generation as it comes, and stir things up once all has settled."""
+    settled_since = None
+    while True:
+        stage.check_alive()
+        view = stage.application_view()
+        if view is not None and view["generation"] != generation:
+            generation = view["generation"]
+            result = view.get("exact", {}).get("result", "not decided yet")
+            say(f"generation {generation}: exact mode says {result}")
+        if view is None or view["probing"]["scheduled"]:
+            settled_since = None
+        elif settled_since is None:
+            settled_since = time.monotonic()
+        elif time.monotonic() - settled_since > _CALM_SECONDS:
+            _stir(stage, say)
+            settled_since = None
+        time.sleep(_ALIVE_SECONDS)
+
+
+def _stir(stage: Stage, say: Say) -> None:
+    """Let the third instance leave, or come back."""
+    if "orders-c" in stage.application.instances:
+        say("all has settled: orders-c leaves")
+        stage.application.stop_instance("orders-c")
+    else:
+        say("all has settled: orders-c comes back")
+        stage.application.start_instance("orders-c")
+
+
+def _load(stage: Stage, stop: threading.Event) -> None:
+    while not stop.is_set():
+        produce(
+            stage.cluster,
+            stage.application.source,
+            _MINUTE_OF_ORDERS,
+            records_per_second=_ORDERS_PER_SECOND,
+            stop=stop,
+        )
+
+
+def _narrator(console: Console) -> Say:
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.monotonic() - started:5.0f} s[/] {text}")
+
+    return say
+
+
+def _ignore(fact: Fact) -> None:
+    """Nobody checks while somebody watches."""

@@ -1,0 +1,189 @@
+"""Everything the demo runs: the cluster, the application, the service and the Spark job."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from caughtup.demo.apps.streams import StreamsApplication
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.ports import free_ports
+from caughtup.models.errors import CaughtupError
+
+APPLICATION = "orders"
+PARTITIONS = 4
+_POLL_SECONDS = 0.2
+_READY_SECONDS = 90.0
+_HTTP_SECONDS = 10.0
+_Seen = TypeVar("_Seen")
+
+
+class Stage(ClosedOnExit):
+    """The demo's processes, all ended when it is left, however that happens.
+
+    ``web_port`` is where the service listens, 0 for a free port.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: int = 2,
+        controllers: int = 1,
+        web_port: int = 0,
+        broker_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.processes = Processes()
+        self.cluster = EmbeddedCluster(
+            nodes,
+            controllers=controllers,
+            processes=self.processes,
+            broker_properties=broker_properties,
+        )
+        self.application = StreamsApplication(self.cluster, APPLICATION, partitions=PARTITIONS)
+        self.web_port = web_port or free_ports(1)[0]
+        self.history = self.processes.directory / "history"
+        self._service: Process | None = None
+        self._spark: Process | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://127.0.0.1:{self.web_port}/"
+
+    @property
+    def service(self) -> Process:
+        """The service's process, once it was started."""
+        assert self._service is not None
+        return self._service
+
+    @property
+    def settings_file(self) -> Path:
+        """The settings file that the service runs with."""
+        return self.processes.directory / "caughtup.toml"
+
+    def start_cluster(self) -> None:
+        """Start the brokers and create the application's source topic."""
+        self.cluster.start()
+        self.application.create_source()
+
+    def start_service(self) -> None:
+        """Start ``caughtup run`` and wait until it is ready. Raises CaughtupError."""
+        self.settings_file.write_text(self._settings())
+        command = [*caughtup_command(), "run", "--config", str(self.settings_file)]
+        self._service = self.processes.start("service", command)
+        self.wait("the service is ready", self._is_ready, _READY_SECONDS, self._service)
+
+    def start_spark(self) -> None:
+        """Start the history job; it takes its time, so nothing waits for it here."""
+        command = [
+            *caughtup_command(),
+            *("pipeline", "history", "--config", str(self.settings_file)),
+            *("--output", self.history.as_uri()),
+            *("--checkpoint", (self.processes.directory / "checkpoint").as_uri()),
+            *("--master", "local[1]", "--trigger-seconds", "10"),
+        ]
+        scratch = self.processes.directory / "spark"
+        scratch.mkdir()
+        self._spark = self.processes.start("history", command, _scratch_environment(scratch))
+
+    def check_alive(self) -> None:
+        """Raise CaughtupError when the service or the Spark job has ended by itself."""
+        for process in (self._service, self._spark):
+            if process is not None and process.exit_code is not None:
+                raise CaughtupError(
+                    "demo_failed",
+                    f"{process.name} ended with {process.exit_code}: {process.first_error()}",
+                )
+
+    def page(self) -> dict[str, Any]:
+        """Give what the page shows."""
+        state: dict[str, Any] = json.loads(self._get("api/state"))
+        return state
+
+    def application_view(self) -> dict[str, Any] | None:
+        """Give the page's part about the application, None before it is there."""
+        views = self.page()["applications"]
+        return next((view for view in views if view["group"] == APPLICATION), None)
+
+    def metrics(self) -> str:
+        """Give ``/metrics``."""
+        return self._get("metrics")
+
+    def wait(
+        self,
+        what: str,
+        look: Callable[[], _Seen | None],
+        seconds: float,
+        process: Process | None = None,
+    ) -> _Seen:
+        """Wait until ``look()`` gives something true, and return it.
+
+        Raises CaughtupError ``demo_failed`` after so many seconds, or when a process has ended.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            seen = look()
+            if seen:
+                return seen
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise CaughtupError("demo_failed", f"after {seconds:.0f} s still not: {what}")
+            time.sleep(_POLL_SECONDS)
+
+    def close(self) -> None:
+        """End everything and remove what was on disk."""
+        self.application.close()
+        self.processes.close()
+
+    def _settings(self) -> str:
+        lines = [
+            f'bootstrap_servers = "{self.cluster.bootstrap_servers}"',
+            f"web_port = {self.web_port}",
+            "topic_replication_factor = 1",
+            "end_offsets_interval = 0.5",
+            "reassignments_interval = 1.0",
+        ]
+        for name, values in self.application.parameters.items():
+            lines.append(f"[applications.{json.dumps(name)}]")
+            changelogs = values.pop("changelogs")
+            lines += [f"{json.dumps(key)} = {value}" for key, value in values.items()]
+            lines.append(f"[applications.{json.dumps(name)}.changelogs]")
+            lines += [f"{sub} = {json.dumps(topics)}" for sub, topics in changelogs.items()]
+        return "\n".join(lines) + "\n"
+
+    def _is_ready(self) -> bool:
+        try:
+            return self._get("ready").startswith("ready\n")
+        except urllib.error.URLError:
+            return False
+
+    def _get(self, path: str) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=_HTTP_SECONDS) as response:
+            body: bytes = response.read()
+        return body.decode()
+
+
+def caughtup_command() -> list[str]:
+    """Give the command that runs caughtup with this very interpreter."""
+    return [sys.executable, "-m", "caughtup.agents"]
+
+
+def _scratch_environment(directory: Path) -> dict[str, str]:
+    """Give the environment in which Spark keeps all its temporary files in a directory.
+
+    What is left of them when Spark is killed goes with the directory.
+    """
+    return {
+        "TMPDIR": str(directory),
+        "SPARK_LOCAL_DIRS": str(directory),
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={directory} -XX:-UsePerfData",
+        "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
+    }

@@ -1,0 +1,91 @@
+"""What no recommendation may do to an application, whoever wrote it: lose copies, heap up actives.
+
+What ``minimal_movement`` recommends keeps to these by how it stages plans; on the way to balance
+it leaves actives where they are, but gives nobody more than balance allows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from caughtup.models.assignors.active_bound import most_actives
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.placement import UNKNOWN, Placement, Standing
+from caughtup.models.ids import ProcessId, TaskId
+
+
+def find_broken_bound(standing: Standing, placement: Placement) -> Objection | None:
+    """Return the first bound that a placement of exactly the application's tasks breaks, or None.
+
+    Each task has its standbys, as far as there are processes; of the copies that are caught up
+    no more go than would be spare; and no process is given actives beyond ``most_actives``, save
+    those that nobody with room can run. Source: ``caughtup.Bounds``.
+    """
+    return _standbys(standing, placement) or _actives(standing, placement)
+
+
+def _standbys(standing: Standing, placement: Placement) -> Objection | None:
+    wanted = standing.scenario.configs.num_standby_replicas
+    least = min(wanted, len(standing.clients) - 1)
+    copies: dict[TaskId, list[ProcessId]] = {task: [] for task in standing.stateful}
+    for process, tasks in placement.standby.items():
+        for task in tasks:
+            copies[task].append(process)
+    for task in standing.scenario.stateful:
+        standbys = copies[task]
+        if len(standbys) < least:
+            return Objection("too_few_standbys", f"task {task} has {len(standbys)} standbys")
+        had = [
+            process
+            for process, client in standing.clients.items()
+            if task in client.previous_active or task in client.previous_standby
+        ]
+        ready = _ready(standing, had, task)
+        if _ready(standing, (placement.active[task], *standbys), task) < min(ready, 1 + wanted):
+            return Objection("loses_standby", f"a copy of task {task} that is caught up would go")
+    return None
+
+
+def _ready(standing: Standing, processes: Iterable[ProcessId], task: TaskId) -> int:
+    """Count the copies that are caught up; who ran a task is, even if no lag could be told."""
+    return sum(
+        standing.caught_up(process, task)
+        or (
+            task in standing.clients[process].previous_active
+            and standing.clients[process].lags.get(task, UNKNOWN) == UNKNOWN
+        )
+        for process in processes
+    )
+
+
+def _actives(standing: Standing, placement: Placement) -> Objection | None:
+    """Bound the actives of processes that are given any, with state and without on their own."""
+    threads = sum(client.capacity for client in standing.clients.values())
+    for tasks in (standing.scenario.stateful, standing.scenario.stateless):
+        most = {
+            process: most_actives(client.capacity, len(tasks), threads)
+            for process, client in standing.clients.items()
+        }
+        counts = Counter(placement.active[task] for task in tasks)
+        room = frozenset(process for process in standing.clients if counts[process] < most[process])
+        for process in standing.clients:
+            if counts[process] <= most[process]:
+                continue
+            given = [
+                task
+                for task in tasks
+                if placement.active[task] == process and process not in standing.owners[task]
+            ]
+            needless = sum(_could_be_elsewhere(standing, room, task) for task in given)
+            if needless and counts[process] - (len(given) - needless) > most[process]:
+                return Objection(
+                    "too_many_actives",
+                    f"{process} would be given actives beyond {most[process]}, to {counts[process]}",
+                )
+    return None
+
+
+def _could_be_elsewhere(standing: Standing, room: frozenset[ProcessId], task: TaskId) -> bool:
+    able = standing.may_run(task)
+    return any(process in room or process in standing.owners[task] for process in able)

@@ -1,0 +1,135 @@
+"""java.util.HashMap, as far as the order is concerned in which it hands out its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Generic, TypeVar
+
+from caughtup.models.assignors.java.tree_bin import JavaTreeBin
+from caughtup.models.ids import TaskId
+
+K = TypeVar("K")
+
+_TREE_FROM = 9
+_LIST_UP_TO = 6
+_LEAST_TABLE_WITH_TREES = 64
+_WORD, _SIGN = 1 << 32, 1 << 31
+
+
+class JavaHashMap(Generic[K]):
+    """Keys in the buckets of a hash table that doubles when it is three quarters full.
+
+    Within a bucket the keys come as they were added, until there are nine of them and the bucket
+    becomes a tree. ``hash_code`` gives what Java's ``hashCode`` gives, as a signed or unsigned
+    number of 32 bits; keys must be comparable to Java, and compare here as they do there.
+    ``table`` is the number of buckets to begin with, a power of two; ``keys``, all different, are
+    added in their order.
+
+    Source: java.util.HashMap of Java 8 to 25 (putVal, treeifyBin, resize, TreeNode.split).
+    """
+
+    __slots__ = ("_buckets", "_hash_code", "_size")
+
+    def __init__(
+        self, hash_code: Callable[[K], int], table: int = 16, keys: Iterable[K] = ()
+    ) -> None:
+        self._hash_code = hash_code
+        self._buckets: list[list[tuple[int, K]] | JavaTreeBin[K]] = [[] for _ in range(table)]
+        self._size = 0
+        for key in keys:
+            self.add(key)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[K]:
+        """Walk the keys in Java's order."""
+        return (key for _, key in chain.from_iterable(map(_in_order, self._buckets)))
+
+    def add(self, key: K) -> None:
+        """Add a key that isn't there."""
+        entry = self._entry(key)
+        place = entry[0] & len(self._buckets) - 1
+        bucket = self._buckets[place]
+        if isinstance(bucket, JavaTreeBin):
+            bucket.add(entry)
+        else:
+            bucket.append(entry)
+            if len(bucket) >= _TREE_FROM:
+                if len(self._buckets) < _LEAST_TABLE_WITH_TREES:
+                    self._double()
+                else:
+                    self._buckets[place] = JavaTreeBin(bucket)
+        self._size += 1
+        if self._size > len(self._buckets) * 3 // 4:
+            self._double()
+
+    def remove(self, key: K) -> None:
+        """Take out a key that is there. The table stays as large as it is."""
+        entry = self._entry(key)
+        place = entry[0] & len(self._buckets) - 1
+        bucket = self._buckets[place]
+        if not isinstance(bucket, JavaTreeBin):
+            bucket.remove(entry)
+        elif not bucket.remove(entry):
+            self._buckets[place] = bucket.in_order
+        self._size -= 1
+
+    def _entry(self, key: K) -> tuple[int, K]:
+        """Pair a key with its hash as the table uses it: signed, its halves folded together."""
+        unsigned = self._hash_code(key) % _WORD
+        spread = unsigned ^ unsigned >> 16
+        return (spread - _WORD if spread >= _SIGN else spread, key)
+
+    def _double(self) -> None:
+        """Split each bucket in two: what stays, and what goes to the upper half of the table."""
+        bit = len(self._buckets)
+        halves = [
+            (
+                _half(bucket, [entry for entry in _in_order(bucket) if not entry[0] & bit]),
+                _half(bucket, [entry for entry in _in_order(bucket) if entry[0] & bit]),
+            )
+            for bucket in self._buckets
+        ]
+        self._buckets = [lower for lower, _ in halves] + [upper for _, upper in halves]
+
+
+def grown_table(size: int) -> int:
+    """Give the number of buckets of a map to which so many keys were added, none being crowded."""
+    table = 16
+    while size > table * 3 // 4:
+        table *= 2
+    return table
+
+
+def copied_table(size: int) -> int:
+    """Give the number of buckets that a HashSet made of so many elements begins with.
+
+    This is Java 17's; for 12 elements, 24, 48 and so on, Java 25 takes half as many buckets.
+    """
+    least = size * 4 // 3 + 1
+    return max(16, 1 << (least - 1).bit_length())
+
+
+def task_hash_code(task: TaskId) -> int:
+    """Give TaskId.hashCode of a task without a named topology, before it is cut to 32 bits."""
+    return (31 * 31 * 31) + 31 * 31 * task.subtopology + 31 * task.partition
+
+
+def subtopology_hash_code(subtopology: int) -> int:
+    """Give Subtopology.hashCode of one without a named topology."""
+    return 31 * 31 + 31 * subtopology
+
+
+def _in_order(bucket: list[tuple[int, K]] | JavaTreeBin[K]) -> list[tuple[int, K]]:
+    return bucket.in_order if isinstance(bucket, JavaTreeBin) else bucket
+
+
+def _half(
+    bucket: list[tuple[int, K]] | JavaTreeBin[K], entries: list[tuple[int, K]]
+) -> list[tuple[int, K]] | JavaTreeBin[K]:
+    """Make a bucket of some of the entries of another: a tree only where that one was."""
+    if not isinstance(bucket, JavaTreeBin) or len(entries) <= _LIST_UP_TO:
+        return entries
+    return bucket if len(entries) == len(bucket.in_order) else JavaTreeBin(entries)

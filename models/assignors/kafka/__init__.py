@@ -1,0 +1,4 @@
+"""Kafka's own assignors, reproduced exactly.
+
+Imports assignors.java and the scenario; the registry imports it.
+"""

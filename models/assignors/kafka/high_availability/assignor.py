@@ -1,0 +1,97 @@
+"""Kafka Streams' HighAvailabilityTaskAssignor, decision for decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heapreplace
+
+from caughtup.models.assignors.catch_up import CatchUp
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignors.explanation import explain
+from caughtup.models.assignors.kafka.high_availability.balance import balance_over_threads
+from caughtup.models.assignors.kafka.high_availability.standby_movement import move_standbys
+from caughtup.models.assignors.kafka.high_availability.task_movement import (
+    Deferral,
+    WarmUps,
+    move_actives,
+)
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
+from caughtup.models.assignors.kafka.standbys.assignor import choose_standby_assignor
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import ProcessId, TaskId
+
+_DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
+
+
+def decide_high_availability(scenario: Scenario) -> Decision:
+    """Decide as the assignor of Kafka 3.8 to 4.3 does.
+
+    Where tasks should be is found first, regardless of where they were. Then whatever isn't
+    caught up there is left with, or given to, a client that lags less, and up to
+    max.warmup.replicas destinations restore meanwhile. A probing rebalance is needed as long as
+    anything was deferred so.
+    Source: KIP-441, HighAvailabilityTaskAssignor.assign.
+    """
+    configs = scenario.configs
+    clients = [ClientState(client) for client in scenario.clients]
+    rack_aware = RackAwareAssignor(scenario, clients, _DEFAULT_COSTS)
+
+    _deal_round_robin(clients, scenario.stateful)
+    balance_over_threads(clients, "active")
+    rack_aware.optimise_stateful()
+    if configs.num_standby_replicas:
+        standby_assignor = choose_standby_assignor(scenario)
+        standby_assignor.assign(clients, scenario.stateful, configs.num_standby_replicas)
+        balance_over_threads(clients, "standby", standby_assignor.may_move)
+        rack_aware.optimise_standbys(standby_assignor.may_exchange)
+
+    catch_up = CatchUp(clients, scenario.stateful, configs.acceptable_recovery_lag)
+    warm_ups = WarmUps(configs.max_warmup_replicas)
+    actives = move_actives(clients, catch_up, warm_ups)
+    warming = {(d.destination, d.task) for d in actives if d.warm_up is not None}
+    standbys = move_standbys(clients, catch_up, warm_ups, warming)
+    deferrals = [*actives, *standbys]
+
+    _assign_stateless(clients, scenario.stateless)
+    rack_aware.optimise_stateless()
+    return Decision(
+        probing_rebalance_needed=bool(deferrals),
+        clients=_given(scenario, clients, deferrals),
+        explain=lambda: explain(scenario, clients, deferrals),
+    )
+
+
+def _deal_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
+    for place, client in enumerate(clients):
+        client.active.update(tasks[place :: len(clients)])
+
+
+def _assign_stateless(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
+    """Give each task to the client with the least (active load, process id)."""
+    queue = sorted((client.active_load(), place) for place, client in enumerate(clients))
+    for task in tasks:
+        _, place = queue[0]
+        clients[place].active.add(task)
+        heapreplace(queue, (clients[place].active_load(), place))
+
+
+def _given(
+    scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
+) -> dict[ProcessId, ClientDecision]:
+    """Write down what each client has, and which of it are warm-ups."""
+    warming: list[list[TaskId]] = [[] for _ in clients]
+    for deferral in deferrals:
+        if deferral.warm_up is not None:
+            warming[deferral.destination].append(deferral.task)
+    order = {task: n for n, task in enumerate(sorted((*scenario.stateful, *scenario.stateless)))}
+
+    def in_order(tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
+        return tuple(sorted(tasks, key=order.__getitem__))
+
+    return {
+        client.process_id: ClientDecision(
+            in_order(client.active), in_order(client.standby), in_order(warm_ups)
+        )
+        for client, warm_ups in zip(clients, warming, strict=True)
+    }

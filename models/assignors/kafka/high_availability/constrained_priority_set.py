@@ -1,0 +1,79 @@
+"""The least loaded client that meets a condition, as Kafka's ConstrainedPrioritySet finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from math import lcm
+from typing import Any
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.java.number_queue import JavaNumberQueue
+
+#: Loads of whole numbers compare faster than floating point; beyond this they aren't small any more.
+_MOST_SHARES = 1 << 30
+
+
+class ConstrainedPrioritySet:
+    """Clients, named by their places in ``clients``, in the order of (task load, process id).
+
+    Kafka changes a client's load while the client is queued, and queues another one before it
+    puts that right. A heap can take harm from this and then hand out a client that isn't the
+    least loaded. So as to decide the same, this set keeps the same heap, down to the order in
+    which clients that were passed over return to it: that of a Java HashSet.
+    """
+
+    def __init__(self, clients: Sequence[ClientState]) -> None:
+        self._clients = clients
+        shares = lcm(*(client.capacity for client in clients))
+        # What one task adds to a client's rank, which is (task load, place) as one number.
+        self._weights = [
+            len(clients) * (shares // client.capacity if shares <= _MOST_SHARES else 0)
+            for client in clients
+        ]
+        self._ranks = [self._rank(place) for place in range(len(clients))]
+        self._places = {rank: place for place, rank in enumerate(self._ranks)}
+        self._order = ClientHashOrder([client.process_id for client in clients], 0)
+        self._queue = JavaNumberQueue[Any]()
+        self._queue.offer_all(self._ranks)
+        self._queued = set(range(len(clients)))
+
+    def poll(self, eligible: AbstractSet[int]) -> int | None:
+        """Take out the least loaded client that is eligible; None when none is."""
+        if eligible.isdisjoint(self._queued):
+            self._offer_all([self._places[rank] for rank in self._queue.drain()])
+            return None
+        places, poll = self._places, self._queue.poll
+        passed_over: list[int] = []
+        while (place := places[poll()]) not in eligible:
+            passed_over.append(place)
+        self._queued.remove(place)
+        if passed_over:
+            self._offer_all(passed_over)
+        return place
+
+    def _offer_all(self, places: Sequence[int]) -> None:
+        """Queue again clients that were taken out in this order."""
+        self._queue.offer_all(map(self._ranks.__getitem__, self._order.of(places)))
+
+    def offer_changed(self, source: int, destination: int) -> None:
+        """Queue again, in this order, two clients whose loads have changed."""
+        both = source, destination
+        for place in both:
+            before, rank = self._ranks[place], self._rank(place)
+            if rank != before:
+                if place in self._queued:
+                    self._queue.change(before, rank)
+                del self._places[before]
+                self._ranks[place] = rank
+                self._places[rank] = place
+        for place in both:
+            if place in self._queued:
+                self._queue.remove(self._ranks[place])
+            self._queued.add(place)
+            self._queue.offer(self._ranks[place])
+
+    def _rank(self, place: int) -> int | tuple[float, int]:
+        client, weight = self._clients[place], self._weights[place]
+        return client.task_count() * weight + place if weight else (client.task_load(), place)

@@ -1,0 +1,223 @@
+"""The sticky assignor that Kafka Streams offers to applications (KIP-924), decision for decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.kafka.public_sticky.loads import PublicLoads
+from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackAwareness
+from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
+from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
+from caughtup.models.assignors.kafka.stickiness.set_orders import order_of_clients, unassigned_tasks
+from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.errors import ScenarioError
+from caughtup.models.ids import ProcessId, TaskId
+
+_INT_MAX = (1 << 31) - 1
+
+
+def decide_public_sticky(
+    scenario: Scenario,
+    *,
+    arrival: Sequence[ProcessId] | None = None,
+    standby_order: Sequence[TaskId] | None = None,
+) -> Decision:
+    """Decide as the public StickyTaskAssignor of Kafka 4.3.1 does.
+
+    Tasks stay where they were as far as the threads' shares allow, each share rounded down;
+    KAFKA-20198 rounds it up, but later. Lags, warm-ups and client tags mean nothing to it, and it
+    never asks for a follow-up rebalance.
+
+    ``arrival`` are the clients in the order in which the leader read their first subscriptions,
+    process ids ascending if it isn't given. ``standby_order`` is the order in which tasks with
+    state get their standbys, TaskId order if it isn't given. Kafka keeps these in a HashSet of
+    objects without a hash code of their own, so its own order is another one in each run: with
+    standbys, an application's placement of them may differ from this one although all else is
+    known. Actives never depend on it.
+
+    Raises ScenarioError ``unsupported`` where Kafka's own counts overflow: for more than 46,341
+    tasks or 2,147,483,647 stream threads.
+    Source: org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor.
+    """
+    _check_counts(scenario)
+    process_ids = [client.process_id for client in scenario.clients]
+    order = order_of_clients(
+        process_ids,
+        process_ids if arrival is None else arrival,
+        scenario.configs.num_standby_replicas,
+    )
+    clients = [ClientState(client) for client in scenario.clients]
+    history = StickyHistory(scenario.clients, order)
+    dealing = _Dealing(clients, history, order)
+    racks = PublicRackAwareness(scenario, clients, order.everyone)
+
+    dealing.assign_actives(scenario)
+    dealt = [frozenset(client.active) for client in clients]
+    racks.optimise_stateful()
+    dealing.note_exchanges()
+    racks.optimise_stateless()
+    dealing.note_exchanges()
+    dealing.assign_standbys(
+        scenario.stateful if standby_order is None else standby_order,
+        scenario.configs.num_standby_replicas,
+        TaskPairs(dealt, clients),
+    )
+    racks.optimise_standbys()
+    dealing.note_exchanges()
+    return Decision(
+        probing_rebalance_needed=False,
+        clients={
+            client.process_id: ClientDecision(
+                active=tuple(sorted(client.active)),
+                standby=tuple(sorted(client.standby)),
+                warmup=(),
+                placed=tuple(placed),
+            )
+            for client, placed in zip(clients, dealing.placed, strict=True)
+        },
+        explain=lambda: explain_sticky(scenario, clients, history, dealt),
+    )
+
+
+def _check_counts(scenario: Scenario) -> None:
+    tasks = len(scenario.stateful) + len(scenario.stateless)
+    if tasks * (tasks - 1) > _INT_MAX:
+        raise ScenarioError(
+            "unsupported", f"tasks: {tasks:,} are more than the 46,341 that this assignor can count"
+        )
+    threads = sum(client.capacity for client in scenario.clients)
+    if threads > _INT_MAX:
+        raise ScenarioError(
+            "unsupported", f"clients: {threads:,} stream threads are more than {_INT_MAX:,}"
+        )
+
+
+class _Dealing:
+    """Gives tasks to clients, which are named by their places in the order of process ids.
+
+    ``placed`` has each client's tasks in the order in which it was given them.
+    Source: StickyTaskAssignor.AssignmentState.
+    """
+
+    def __init__(
+        self, clients: Sequence[ClientState], history: StickyHistory, order: ClientHashOrder
+    ) -> None:
+        self._clients = clients
+        self._history = history
+        self._order = order
+        self._everyone = order.of_all_but(frozenset())
+        self._loads = PublicLoads(clients, self._everyone)
+        self._pairs: TaskPairs | None = None
+        self.placed: list[list[TaskId]] = [[] for _ in clients]
+
+    def note_exchanges(self) -> None:
+        """Note what was exchanged between clients: each was given its new tasks in TaskId order."""
+        for place, client in enumerate(self._clients):
+            tasks = client.active | client.standby
+            kept = [task for task in self.placed[place] if task in tasks]
+            self.placed[place] = kept + sorted(tasks.difference(kept))
+
+    def assign_actives(self, scenario: Scenario) -> None:
+        """Leave tasks with who ran them, then with who had standbys, and deal out the rest.
+
+        The first two only until a client is full: has the whole tasks for each thread that an
+        even spread gives.
+        """
+        tasks = sorted((*scenario.stateful, *scenario.stateless))
+        per_thread = len(tasks) // sum(client.capacity for client in self._clients)
+
+        def is_full(place: int) -> bool:
+            client = self._clients[place]
+            return len(client.active) >= client.capacity * per_thread
+
+        known = frozenset(tasks)
+        unassigned = unassigned_tasks(tasks)
+        for task, place in self._history.owners():
+            if task in known and not is_full(place):
+                self._give_active(task, place)
+                unassigned.remove(task)
+        remaining: list[TaskId] = []
+        for task in unassigned:
+            for place in self._history.standbys(task):
+                if not is_full(place):
+                    self._give_active(task, place)
+                    break
+            else:
+                remaining.append(task)
+        self._loads = PublicLoads(self._clients, self._everyone)
+        for task in sorted(remaining):
+            place = self._choose(task, frozenset(), self._everyone, 0)
+            self._give_active(task, place)
+            self._loads.changed(place)
+
+    def assign_standbys(self, tasks: Sequence[TaskId], replicas: int, pairs: TaskPairs) -> None:
+        """Give each task, in order, its standbys on clients without a copy of it.
+
+        Clients are preferred on which the task meets one that it wasn't together with so far.
+        With too few clients a task gets fewer standbys.
+        """
+        self._pairs = pairs
+        self._loads = PublicLoads(self._clients, self._everyone)
+        runs_on = {t: place for place, client in enumerate(self._clients) for t in client.active}
+        for task in tasks:
+            holders = {runs_on[task]}
+            while len(holders) <= replicas:
+                candidates = self._order.of_all_but(holders)
+                if not candidates:
+                    break
+                place = self._choose(task, holders, candidates, pairs.companions(task, holders))
+                self._clients[place].standby.add(task)
+                self.placed[place].append(task)
+                pairs.add_standby(task, place)
+                self._loads.changed(place)
+                holders.add(place)
+
+    def _give_active(self, task: TaskId, place: int) -> None:
+        self._clients[place].active.add(task)
+        self.placed[place].append(task)
+
+    def _choose(
+        self, task: TaskId, holders: AbstractSet[int], candidates: Sequence[int], companions: int
+    ) -> int:
+        """Choose a client for a task: one that had it, unless that should give way to others.
+
+        ``candidates`` are the clients but for ``holders``, of which there is at least one, and
+        ``companions`` the tasks that it was together with.
+        Source: StickyTaskAssignor.AssignmentState.findBestClientForTask.
+        """
+        if len(candidates) == 1:
+            return candidates[0]
+        had_standby = [p for p in self._history.copied_standbys(task) if p not in holders]
+        standby = self._least_loaded(had_standby, companions)
+        owner = self._history.owner(task)
+        previous = owner if owner is not None and owner not in holders else standby
+        for place in (previous, standby):
+            if place is not None and not self._loads.should_give_way(place):
+                return place
+        chosen = self._least_loaded(candidates, companions)
+        assert chosen is not None, "there are candidates"
+        return chosen
+
+    def _least_loaded(self, places: Sequence[int], companions: int) -> int | None:
+        """Find the least loaded client, if possible one with company that is new to the task.
+
+        A task that is placed for the first time finds new company everywhere.
+        """
+        if self._pairs is None and places is self._everyone:
+            return self._loads.least()
+        loads = self._loads.loads
+        best = None
+        for place in places:
+            load = loads[place]
+            if not load:
+                return place
+            if (best is None or load < loads[best]) and (
+                self._pairs is None or self._pairs.has_new(place, companions)
+            ):
+                best = place
+        return min(places, key=loads.__getitem__, default=None) if best is None else best

@@ -1,0 +1,51 @@
+"""Exchange tasks for little traffic across racks, with each subtopology spread over the clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import ceil
+
+from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
+
+
+def reassign_for_balanced_subtopologies(
+    owners: Sequence[int], costs: Sequence[Sequence[int]], subtopologies: Sequence[int]
+) -> list[int]:
+    """Give the tasks' new owners; each client keeps the number of tasks that it had.
+
+    ``owners`` has the client of each task, in TaskId order, ``costs`` what each task costs on
+    each client, and ``subtopologies`` each task's. Of every subtopology a client gets at most its
+    share of all tasks, rounded up.
+
+    The network: source → tasks → clients, once for each subtopology → clients → sink. It is
+    filled anew: where the tasks were before shows in the costs only.
+    Source: BalanceSubtopologyGraphConstructor.
+    """
+    tasks, clients = len(owners), len(costs[0])
+    groups = [list(places) for _, places in groupby(range(tasks), subtopologies.__getitem__)]
+    counts = [owners.count(client) for client in range(clients)]
+    source, first_share = 0, 1 + tasks
+    first_client = first_share + clients * len(groups)
+    sink = first_client + clients
+    network = FlowNetwork(sink + 1)
+    edges: list[list[int]] = []
+    for group, places in enumerate(groups):
+        share = first_share + clients * group
+        for client, count in enumerate(counts):
+            # In Kafka's order of operations, because the last bit of a quotient can decide.
+            capacity = ceil(count / tasks * len(places))
+            network.add_edge(share + client, first_client + client, capacity)
+        for task in places:
+            network.add_edge(source, 1 + task, 1)
+            edges.append(
+                [
+                    network.add_edge(1 + task, share + client, 1, cost)
+                    for client, cost in enumerate(costs[task])
+                ]
+            )
+    for client, count in enumerate(counts):
+        network.add_edge(first_client + client, sink, count)
+    network.fill(source, sink)
+    network.minimise_cost()
+    return [next(c for c, edge in enumerate(row) if network.flow(edge)) for row in edges]

@@ -1,0 +1,152 @@
+"""Exchange tasks between clients so that less is read across racks, loads staying as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.kafka.racks.balance_subtopology_graph import (
+    reassign_for_balanced_subtopologies,
+)
+from caughtup.models.assignors.kafka.racks.min_traffic_graph import reassign_for_min_traffic
+from caughtup.models.assignors.racks import PartitionRacks
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import TaskId
+
+#: What the values of rack.aware.assignment.strategy stand for, but for "none".
+STRATEGIES = {
+    "min_traffic": reassign_for_min_traffic,
+    "balance_subtopology": reassign_for_balanced_subtopologies,
+}
+#: Clients exchange standbys so many times at most, as in Kafka.
+MOST_ROUNDS = 4
+
+#: Tells whether a standby may move from one client to another, named by their places.
+MayMove = Callable[[Sequence[ClientState], int, int, TaskId], bool]
+
+
+class Costs(NamedTuple):
+    """What is to be kept low.
+
+    ``traffic`` is for each partition that a task reads and of which no replica is in its
+    client's rack, ``non_overlap`` for a task that isn't where it was.
+    """
+
+    traffic: int
+    non_overlap: int
+
+    def of(self, partitions: PartitionRacks, rack: str, *, stays: bool) -> int:
+        """Add up what a task costs on a client in this rack, in a Java int."""
+        across = sum(rack not in racks for racks in partitions)
+        total = across * self.traffic + (0 if stays else self.non_overlap)
+        return (total + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+STATELESS_COSTS = Costs(1, 0)
+
+
+class RackAwareAssignor:
+    """Optimises what was assigned to ``clients``; leaves it alone in a scenario without racks.
+
+    ``defaults`` are the task assignor's own costs, where the configs don't set any.
+    Source: KIP-925, RackAwareTaskAssignor.
+    """
+
+    def __init__(self, scenario: Scenario, clients: Sequence[ClientState], defaults: Costs) -> None:
+        configs = scenario.configs
+        traffic = configs.rack_aware_assignment_traffic_cost
+        non_overlap = configs.rack_aware_assignment_non_overlap_cost
+        self._costs = Costs(
+            defaults.traffic if traffic is None else traffic,
+            defaults.non_overlap if non_overlap is None else non_overlap,
+        )
+        self._scenario = scenario
+        self._clients = clients
+        self._racks = scenario.racks
+
+    def optimise_stateful(self) -> None:
+        """Exchange the actives with state, all of which have been assigned."""
+        self._optimise_actives(self._scenario.stateful, self._costs)
+
+    def optimise_stateless(self) -> None:
+        """Exchange the actives without state, whose moves cost nothing whatever the configs say."""
+        self._optimise_actives(self._scenario.stateless, STATELESS_COSTS)
+
+    def optimise_standbys(self, may_move: MayMove) -> None:
+        """Let each two clients in different racks exchange standbys, for as long as any moves.
+
+        Standbys are restored from changelogs; the strategy doesn't matter here.
+        """
+        if self._racks is None:
+            return
+        racks = self._racks.clients
+        standbys = sorted(set[TaskId]().union(*(client.standby for client in self._clients)))
+        restored_from = {task: self._racks.of_changelogs(task) for task in standbys}
+        pairs = [
+            (one, other)
+            for one, other in combinations(range(len(racks)), 2)
+            if racks[one] != racks[other]
+        ]
+        for _ in range(MOST_ROUNDS):
+            moved = [
+                self._exchange_standbys(
+                    pair, [racks[place] for place in pair], restored_from, may_move
+                )
+                for pair in pairs
+            ]
+            if not any(moved):
+                break
+
+    def _optimise_actives(self, tasks: Sequence[TaskId], costs: Costs) -> None:
+        if self._racks is None or not tasks:
+            return
+        owner_of = {t: place for place, client in enumerate(self._clients) for t in client.active}
+        owners = [owner_of[task] for task in tasks]
+        partitions = [self._racks.of_sources(task) for task in tasks]
+        table = tabulate(costs, partitions, self._racks.clients, owners)
+        reassign = STRATEGIES[self._scenario.configs.rack_aware_assignment_strategy]
+        changed = reassign(owners, table, [task.subtopology for task in tasks])
+        for task, source, destination in zip(tasks, owners, changed, strict=True):
+            self._clients[source].active.remove(task)
+            self._clients[destination].active.add(task)
+
+    def _exchange_standbys(
+        self,
+        pair: tuple[int, int],
+        racks: Sequence[str],
+        restored_from: Mapping[TaskId, PartitionRacks],
+        may_move: MayMove,
+    ) -> bool:
+        """Exchange the standbys that either client could have, and tell whether any was moved."""
+        clients = [self._clients[place] for place in pair]
+        owner_of: dict[TaskId, int] = {}
+        for owner, other in ((0, 1), (1, 0)):
+            movable = [
+                task
+                for task in clients[owner].standby
+                if not clients[other].has(task)
+                and may_move(self._clients, pair[owner], pair[other], task)
+            ]
+            if not movable:
+                return False
+            owner_of |= dict.fromkeys(movable, owner)
+        tasks = sorted(owner_of)
+        owners = [owner_of[task] for task in tasks]
+        table = tabulate(self._costs, [restored_from[task] for task in tasks], racks, owners)
+        changed = reassign_for_min_traffic(owners, table, [task.subtopology for task in tasks])
+        for task, source, destination in zip(tasks, owners, changed, strict=True):
+            clients[source].standby.remove(task)
+            clients[destination].standby.add(task)
+        return changed != owners
+
+
+def tabulate(
+    costs: Costs, tasks: Sequence[PartitionRacks], racks: Sequence[str], owners: Sequence[int]
+) -> list[list[int]]:
+    """Tabulate what each task, by what it reads, costs in each rack; ``owners`` are places there."""
+    return [
+        [costs.of(task, rack, stays=place == owner) for place, rack in enumerate(racks)]
+        for task, owner in zip(tasks, owners, strict=True)
+    ]

@@ -1,0 +1,54 @@
+"""Which standby assignor a group gets, and what it has to offer to the task assignors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
+from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import TaskId
+
+
+class StandbyAssignor(Protocol):
+    """Places standbys beside the actives. Source: Kafka's internal StandbyTaskAssignor."""
+
+    def assign(
+        self, clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
+    ) -> None:
+        """Give each task, in order, up to ``replicas`` standbys on clients without a copy."""
+
+    def may_move(self, source: int, destination: int) -> bool:
+        """Tell whether standbys may move between two clients, by places, for the sake of balance."""
+
+    def may_exchange(
+        self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
+    ) -> bool:
+        """Tell whether a standby may move between two clients for the sake of their racks."""
+
+
+def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
+    """Choose as HighAvailabilityTaskAssignor does. Source: StandbyTaskAssignorFactory.create."""
+    keys = scenario.configs.rack_aware_assignment_tags
+    if keys:
+        return TagAwareStandbyAssignor([client.tags for client in scenario.clients], keys)
+    return _LoadAware()
+
+
+class _LoadAware:
+    """Looks at the load only."""
+
+    def assign(
+        self, clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
+    ) -> None:
+        assign_default_standbys(clients, tasks, replicas)
+
+    def may_move(self, source: int, destination: int) -> bool:
+        return True
+
+    def may_exchange(
+        self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
+    ) -> bool:
+        return True

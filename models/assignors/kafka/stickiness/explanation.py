@@ -1,0 +1,75 @@
+"""Say what moves under the sticky assignor, and why, in sentences for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from caughtup.models.assignors.catch_up import is_caught_up
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.decision import Kind, Movement
+from caughtup.models.assignors.explanation import says
+from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
+from caughtup.models.assignors.scenario import Client, Scenario
+from caughtup.models.ids import TaskId
+
+
+def explain_sticky(
+    scenario: Scenario,
+    clients: Sequence[ClientState],
+    history: StickyHistory,
+    dealt: Sequence[AbstractSet[TaskId]],
+) -> tuple[Movement, ...]:
+    """List the copies that clients get and didn't have before, in TaskId order.
+
+    ``clients`` are the final states, in the scenario's order, and ``dealt`` the actives of each
+    before tasks were exchanged between racks. The assignor itself pays no heed to lags: a
+    movement is ``cold`` where the client that gets the active isn't caught up.
+    """
+    stateful = frozenset(scenario.stateful)
+    movements: list[Movement] = []
+    for client, state, dealt_here in zip(scenario.clients, clients, dealt, strict=True):
+        for task in state.active - client.previous_active:
+            owner = _owner(scenario, history, task)
+            why = _why(client, owner, task) if task in dealt_here else _EXCHANGED
+            movements.append(_active(scenario, client, owner, task, task in stateful, why))
+        movements += _standbys(scenario, client, state)
+    return tuple(sorted(movements, key=lambda m: (m.task, m.kind == Kind.STANDBY, m.destination)))
+
+
+_EXCHANGED = "tasks were exchanged to save traffic between racks; the destination got this one"
+
+
+def _owner(scenario: Scenario, history: StickyHistory, task: TaskId) -> Client | None:
+    place = history.owner(task)
+    return None if place is None else scenario.clients[place]
+
+
+def _why(client: Client, owner: Client | None, task: TaskId) -> str:
+    """Say what speaks against the source and for the destination."""
+    source = "no client ran it before" if owner is None else "the source has its share of tasks"
+    had_standby = task in client.previous_standby
+    return (
+        f"{source}; the destination {'had its standby' if had_standby else 'is the least loaded'}"
+    )
+
+
+def _active(
+    scenario: Scenario, client: Client, owner: Client | None, task: TaskId, stateful: bool, why: str
+) -> Movement:
+    source = owner.process_id if owner else None
+    if not stateful:
+        return Movement(task, source, client.process_id, Kind.STATELESS, why)
+    lag, source_lag = client.lags[task], owner.lags[task] if owner else None
+    caught_up = is_caught_up(lag, scenario.configs.acceptable_recovery_lag)
+    kind = Kind.ACTIVE if caught_up else Kind.COLD
+    reason = f"{why} and {says(lag)}"
+    return Movement(task, source, client.process_id, kind, reason, lag, source_lag)
+
+
+def _standbys(scenario: Scenario, client: Client, state: ClientState) -> Iterator[Movement]:
+    for task in state.standby - client.previous_active - client.previous_standby:
+        lag = client.lags[task]
+        reason = f"one of {scenario.configs.num_standby_replicas} standbys is new here"
+        reason = f"{reason}; the destination {says(lag)}"
+        yield Movement(task, None, client.process_id, Kind.STANDBY, reason, lag)

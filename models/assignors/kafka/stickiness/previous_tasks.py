@@ -1,0 +1,54 @@
+"""Who had which task before, in the orders in which Kafka's sticky assignor looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
+from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.scenario import Client
+from caughtup.models.ids import TaskId
+
+
+class StickyHistory:
+    """The tasks that clients had, clients being named by their places.
+
+    Where several say that they ran a task, the last one counts in the order in which ``order``
+    has everyone. Tasks that the topology no longer has are kept: they take room in the hash
+    table, and so change its order.
+
+    Source: LegacyStickyTaskAssignor.mapPreviousTaskAssignment.
+    """
+
+    def __init__(self, clients: Sequence[Client], order: ClientHashOrder) -> None:
+        self._order = order
+        self._owners: dict[TaskId, int] = {}
+        self._standbys: dict[TaskId, list[int]] = {}
+        self._copies: dict[TaskId, list[int]] = {}
+        for place in order.everyone:
+            client = clients[place]
+            for task in sorted(client.previous_active):
+                self._owners[task] = place
+            for task in client.previous_standby:
+                self._standbys.setdefault(task, []).append(place)
+        self._standbys = {task: order.of(places) for task, places in self._standbys.items()}
+
+    def owner(self, task: TaskId) -> int | None:
+        """Name the client that ran a task."""
+        return self._owners.get(task)
+
+    def owners(self) -> Iterator[tuple[TaskId, int]]:
+        """Walk the tasks that were run and their clients, as Java's HashMap walks its entries."""
+        keys = JavaHashMap[TaskId](task_hash_code, keys=self._owners)
+        return ((task, self._owners[task]) for task in keys)
+
+    def standbys(self, task: TaskId) -> Sequence[int]:
+        """Name the clients that had a standby, as Java's HashSet walks them."""
+        return self._standbys.get(task, ())
+
+    def copied_standbys(self, task: TaskId) -> Sequence[int]:
+        """Name the same clients as a copy of that HashSet walks them."""
+        copy = self._copies.get(task)
+        if copy is None:
+            copy = self._copies[task] = self._order.of_copy(self.standbys(task))
+        return copy

@@ -1,0 +1,219 @@
+"""Kafka Streams' internal sticky assignor and its fallback variant, decision for decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code
+from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
+from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
+from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
+from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
+from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders, orders_of_ids
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.errors import ScenarioError
+from caughtup.models.ids import TaskId
+
+_INT_MAX = (1 << 31) - 1
+_DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
+
+
+def decide_sticky(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
+    """Decide as the internal sticky assignor of Kafka 3.8 to 4.3 does.
+
+    Tasks stay where they were as far as the threads' shares allow. Lags, warm-ups and client tags
+    mean nothing to it, and it never asks for a probing rebalance. ``orders`` are those of a real
+    leader's collections; if they aren't given, clients and tasks are in the order of their ids.
+    Raises ScenarioError ``unsupported`` where Kafka's own counts overflow: for more than 46,341
+    tasks or 2,147,483,647 stream threads.
+    Source: LegacyStickyTaskAssignor.assign.
+    """
+    return _decide(scenario, orders, preserve_actives=False, probing_rebalance_needed=False)
+
+
+def decide_fallback_prior(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
+    """Decide as Kafka does when end offsets can't be had: as the sticky assignor, but stickier.
+
+    A client keeps whatever it ran, however much that is, racks are ignored, and a probing
+    rebalance is always needed. ``orders`` and what is raised are as in ``decide_sticky``.
+    Source: FallbackPriorTaskAssignor.assign.
+    """
+    return _decide(scenario, orders, preserve_actives=True, probing_rebalance_needed=True)
+
+
+def _decide(
+    scenario: Scenario,
+    orders: LeaderOrders | None,
+    *,
+    preserve_actives: bool,
+    probing_rebalance_needed: bool,
+) -> Decision:
+    _check_counts(scenario)
+    clients = [ClientState(client) for client in scenario.clients]
+    if orders is None:
+        orders = orders_of_ids(scenario)
+    order = orders.of_clients(scenario)
+    history = StickyHistory(scenario.clients, order)
+
+    _assign_actives(scenario, clients, history, preserve_actives, order, orders.tasks)
+    dealt = [frozenset(client.active) for client in clients]
+    rack_aware = RackAwareAssignor(scenario, clients, _DEFAULT_COSTS)
+    if not preserve_actives:
+        rack_aware.optimise_stateful()
+        rack_aware.optimise_stateless()
+    _assign_standbys(scenario, clients, history, order, TaskPairs(dealt, clients), orders.stateful)
+    if not preserve_actives:
+        rack_aware.optimise_standbys(lambda clients, source, destination, task: True)
+    return Decision(
+        probing_rebalance_needed=probing_rebalance_needed,
+        clients={
+            client.process_id: ClientDecision(
+                active=tuple(sorted(client.active)),
+                standby=tuple(sorted(client.standby)),
+                warmup=(),
+            )
+            for client in clients
+        },
+        explain=lambda: explain_sticky(scenario, clients, history, dealt),
+    )
+
+
+def _check_counts(scenario: Scenario) -> None:
+    tasks = len(scenario.stateful) + len(scenario.stateless)
+    if tasks * (tasks - 1) > _INT_MAX:
+        raise ScenarioError(
+            "unsupported", f"tasks: {tasks:,} are more than the 46,341 that this assignor can count"
+        )
+    threads = sum(client.capacity for client in scenario.clients)
+    if threads > _INT_MAX:
+        raise ScenarioError(
+            "unsupported", f"clients: {threads:,} stream threads are more than {_INT_MAX:,}"
+        )
+
+
+def _assign_actives(
+    scenario: Scenario,
+    clients: Sequence[ClientState],
+    history: StickyHistory,
+    preserve: bool,
+    order: ClientHashOrder,
+    tasks: Sequence[TaskId],
+) -> None:
+    """Leave tasks with who ran them, then with who had standbys, and deal out the rest.
+
+    The first two only until a client is full: has the whole tasks for each thread that an even
+    spread gives. With ``preserve`` a client gets all that it ran.
+    """
+    per_thread = len(tasks) // sum(client.capacity for client in clients)
+
+    def is_full(client: ClientState) -> bool:
+        return len(client.active) >= client.capacity * per_thread
+
+    unassigned = JavaHashMap[TaskId](task_hash_code, copied_table(len(tasks)), tasks)
+    known = frozenset(tasks)
+    kept = JavaHashMap[TaskId](task_hash_code)
+    for task, place in history.owners():
+        if task in known and (preserve or not is_full(clients[place])):
+            clients[place].active.add(task)
+            kept.add(task)
+    for task in kept:
+        unassigned.remove(task)
+
+    remaining: list[TaskId] = []
+    for task in unassigned:
+        for place in history.standbys(task):
+            if not is_full(clients[place]):
+                clients[place].active.add(task)
+                break
+        else:
+            remaining.append(task)
+
+    everyone = order.everyone
+    loads = ClientLoads(clients, everyone)
+
+    def least_loaded(places: Sequence[int]) -> int | None:
+        if places is everyone:
+            return loads.least()
+        return min(places, key=loads.ranks.__getitem__, default=None)
+
+    for task in sorted(remaining):
+        place = _choose(task, frozenset(), everyone, history, loads, least_loaded)
+        clients[place].active.add(task)
+        loads.changed(place)
+
+
+def _assign_standbys(
+    scenario: Scenario,
+    clients: Sequence[ClientState],
+    history: StickyHistory,
+    order: ClientHashOrder,
+    pairs: TaskPairs,
+    tasks: Sequence[TaskId],
+) -> None:
+    """Give each stateful task, in order, its standbys on clients without a copy of it.
+
+    Clients are preferred on which the task meets one that it wasn't together with so far. With
+    too few clients a task gets fewer standbys.
+    """
+    loads = ClientLoads(clients, order.everyone)
+    runs_on = {task: place for place, client in enumerate(clients) for task in client.active}
+    for task in tasks:
+        holders = {runs_on[task]}
+        while len(holders) <= scenario.configs.num_standby_replicas:
+            candidates = order.of_all_but(holders)
+            if not candidates:
+                break
+            companions = pairs.companions(task, holders)
+
+            def least_loaded(places: Sequence[int], companions: int = companions) -> int | None:
+                best = None
+                for place in places:
+                    rank = loads.ranks[place]
+                    # An empty client is taken although there is nobody to meet on it.
+                    if (best is None or rank < loads.ranks[best]) and (
+                        not rank[0] or pairs.has_new(place, companions)
+                    ):
+                        best = place
+                if best is None:
+                    return min(places, key=loads.ranks.__getitem__, default=None)
+                return best
+
+            place = _choose(task, holders, candidates, history, loads, least_loaded)
+            clients[place].standby.add(task)
+            pairs.add_standby(task, place)
+            loads.changed(place)
+            holders.add(place)
+
+
+def _choose(
+    task: TaskId,
+    holders: AbstractSet[int],
+    candidates: Sequence[int],
+    history: StickyHistory,
+    loads: ClientLoads,
+    least_loaded: Callable[[Sequence[int]], int | None],
+) -> int:
+    """Choose a client for a task: one that had it, unless that should give way to others.
+
+    ``candidates`` are the clients but for ``holders``, of which there is at least one.
+    Source: LegacyStickyTaskAssignor.findClient.
+    """
+    if len(candidates) == 1:
+        return candidates[0]
+    standbys = [place for place in history.copied_standbys(task) if place not in holders]
+    standby = least_loaded(standbys)
+    owner = history.owner(task)
+    previous = owner if owner is not None and owner not in holders else standby
+    if previous is not None:
+        if not loads.should_give_way(previous):
+            return previous
+        if standby is not None and not loads.should_give_way(standby):
+            return standby
+    chosen = least_loaded(candidates)
+    assert chosen is not None, "there are candidates"
+    return chosen

@@ -1,0 +1,148 @@
+"""Say what moves for the least movement, and why, in sentences for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from caughtup.models.assignors.decision import Kind, Movement, Rule
+from caughtup.models.assignors.explanation import says
+from caughtup.models.assignors.minimal.copies import NOBODY, Copies
+from caughtup.models.assignors.minimal.plan import Plan
+from caughtup.models.assignors.minimal.staging import Replacement, Stage
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import ProcessId, TaskId
+
+_ORDER = {kind: place for place, kind in enumerate(Kind)}
+
+
+def explain_minimal(
+    scenario: Scenario, copies: Copies, plan: Plan, now: Stage, stateless: Sequence[int]
+) -> tuple[Movement, ...]:
+    """List what is new compared with what each client had, and what has yet to come."""
+    movements = [
+        *_Explanation(scenario, copies, plan, now).movements(),
+        *_stateless(scenario, stateless),
+    ]
+    movements.sort(key=lambda m: (m.task, _ORDER[m.kind], m.destination))
+    return tuple(movements)
+
+
+class _Explanation:
+    def __init__(self, scenario: Scenario, copies: Copies, plan: Plan, now: Stage) -> None:
+        self._tasks = scenario.stateful
+        self._processes = [client.process_id for client in scenario.clients]
+        self._configs = scenario.configs
+        self._copies = copies
+        self._plan = plan
+        self._now = now
+
+    def movements(self) -> Iterator[Movement]:
+        for task, active in enumerate(self._now.actives):
+            if active != self._copies.owner[task]:
+                yield self._hand_over(task, active)
+        for one in self._now.replacements:
+            yield self._replacement(one)
+        for task in self._now.swaps:
+            yield self._swap(task)
+        warming = {(one.task, one.client) for one in self._now.replacements}
+        for task, clients in enumerate(self._now.standbys):
+            for client in clients:
+                if task not in self._copies.roles[client] and (task, client) not in warming:
+                    yield self._standby(task, client)
+
+    def _hand_over(self, task: int, active: int) -> Movement:
+        copies, owner = self._copies, self._copies.owner[task]
+        state = says(copies.lags[active][task])
+        if copies.caught_up(task, active):
+            kind = Kind.ACTIVE
+            reason = f"the destination {state}, so it can take the task over at once"
+            if active != self._plan.clients[task][0]:
+                belongs = self._processes[self._plan.clients[task][0]]
+                reason = f"{reason}, until {belongs} is caught up"
+        else:
+            kind = Kind.COLD
+            reason = f"no client is caught up and none lags less than this one, which {state}"
+        if owner == NOBODY:
+            reason = f"nobody ran it; {reason}"
+        return self._movement(task, None if owner == NOBODY else owner, active, kind, reason)
+
+    def _replacement(self, one: Replacement) -> Movement:
+        copies, most = self._copies, self._configs.max_warmup_replicas
+        new = one.client not in copies.holders[one.task]
+        if new:
+            why = "one of the fewest new copies with which the threads are balanced"
+        else:
+            why = "the destination has a copy already, so that moving there builds no other one"
+        reason = (
+            f"{why}; the destination {says(copies.lags[one.client][one.task])} "
+            f"({self._configs.acceptable_recovery_lag:,} accepted), "
+            f"and the source {says(copies.lags[one.stand_in][one.task])} and "
+            f"{'serves' if one.active else 'stands by'} meanwhile"
+        )
+        if one.warm_up is None:
+            kind, reason = Kind.WAITING, f"{reason}; all {most:,} warm-ups are in use"
+        else:
+            kind, reason = Kind.WARMUP, f"{reason}: warm-up {one.warm_up:,} of {most:,}"
+        return self._movement(one.task, one.stand_in, one.client, kind, reason, deferred=True)
+
+    def _swap(self, task: int) -> Movement:
+        server, active = self._now.actives[task], self._plan.clients[task][0]
+        reason = (
+            f"the active belongs on the destination, which has the standby and "
+            f"{says(self._copies.lags[active][task])} "
+            f"({self._configs.acceptable_recovery_lag:,} accepted); "
+            f"the source {says(self._copies.lags[server][task])} and serves meanwhile"
+        )
+        return self._movement(task, server, active, Kind.SWAP, reason, deferred=True)
+
+    def _standby(self, task: int, client: int) -> Movement:
+        lag = says(self._copies.lags[client][task])
+        if client not in self._plan.clients[task]:
+            reason = f"it stands in for a copy that isn't caught up; the destination {lag}"
+        elif client == self._plan.clients[task][0]:
+            reason = f"a copy was missing, and the active belongs here; the destination {lag}"
+        else:
+            replicas = self._configs.num_standby_replicas
+            reason = f"one of {replicas} standbys is new here; the destination {lag}"
+        return self._movement(task, None, client, Kind.STANDBY, reason)
+
+    def _movement(
+        self,
+        task: int,
+        source: int | None,
+        destination: int,
+        kind: Kind,
+        reason: str,
+        *,
+        deferred: bool = False,
+    ) -> Movement:
+        lags, rule = self._copies.lags, None
+        if deferred and source is not None:
+            rule = Rule.MOST_CAUGHT_UP
+            if self._copies.caught_up(task, source):
+                rule = Rule.CAUGHT_UP
+        return Movement(
+            self._tasks[task],
+            None if source is None else self._processes[source],
+            self._processes[destination],
+            kind,
+            reason,
+            lags[destination][task],
+            None if source is None else lags[source][task],
+            rule,
+        )
+
+
+def _stateless(scenario: Scenario, places: Sequence[int]) -> Iterator[Movement]:
+    """Find the tasks without state that are on another client than before."""
+    owners: dict[TaskId, ProcessId] = {}
+    for client in reversed(scenario.clients):
+        owners.update(dict.fromkeys(client.previous_active, client.process_id))
+    for task, place in zip(scenario.stateless, places, strict=True):
+        destination, owner = scenario.clients[place].process_id, owners.get(task)
+        if destination == owner:
+            continue
+        reason = "nobody ran it; the destination has the fewest actives for each thread"
+        if owner is not None:
+            reason = "the source has more actives for each thread than the destination"
+        yield Movement(task, owner, destination, Kind.STATELESS, reason)

@@ -1,0 +1,179 @@
+"""Where every copy belongs in the end: balanced, and with as few new copies as that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
+from caughtup.models.assignors.minimal.copies import Copies
+from caughtup.models.assignors.minimal.placement import Placement
+from caughtup.models.assignors.minimal.racks import exchange, traffic_of
+from caughtup.models.assignors.minimal.roles import Roles
+from caughtup.models.assignors.minimal.routes import even_out, level
+from caughtup.models.assignors.minimal.tags import TagSpread
+from caughtup.models.assignors.minimal.windows import Bounds
+from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.ids import TaskId
+
+#: HighAvailabilityTaskAssignor's own costs, where the configs don't set any.
+_DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The clients of each task's copies, the active's first, tasks and clients by their places."""
+
+    clients: list[list[int]]
+
+
+def find_plan(scenario: Scenario, copies: Copies) -> Plan:
+    """Find where the copies of all tasks with state belong.
+
+    Nobody's actives exceed another one's by more than one for each stream thread, nor do
+    anybody's copies, if tags and the number of clients allow it. Copies are placed first, then
+    their roles: as long as the copies are balanced, so can the actives be, at no cost. The plan
+    found from a group that is on its way to a plan builds what that one has yet to build. Where
+    tags and balance may be at odds, nothing moves unless that makes the whole better.
+    Raises ScenarioError where a task's partitions are missing that have to be assigned by rack.
+    """
+    traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
+    spread = TagSpread(
+        [client.tags for client in scenario.clients], scenario.configs.rack_aware_assignment_tags
+    )
+    plan = _find(scenario, copies, spread, traffic)
+    if spread.matters and scenario.configs.num_standby_replicas:
+        worth = partial(_worth, scenario, spread, traffic)
+        assigned = copies.assigned(len(plan.clients[0]) if plan.clients else 0)
+        if assigned is not None and worth(assigned) <= worth(plan.clients):
+            plan = Plan(assigned)
+        while True:
+            later = _find(scenario, copies.carried_out(plan.clients), spread, traffic)
+            if worth(plan.clients) <= worth(later.clients):
+                break
+            plan = later
+    return plan
+
+
+def _find(
+    scenario: Scenario, copies: Copies, spread: TagSpread, traffic: list[list[int]] | None
+) -> Plan:
+    members, tasks = scenario.clients, len(scenario.stateful)
+    capacities = [client.capacity for client in members]
+    replicas = min(scenario.configs.num_standby_replicas, len(members) - 1)
+    subtopologies = [task.subtopology for task in scenario.stateful]
+    placement = Placement(copies, capacities, subtopologies, replicas, spread, traffic)
+    everything = Bounds(capacities, tasks * (1 + replicas), tasks)
+    level(placement, everything)
+    while placement.spread_on():
+        level(placement, everything)
+    plan = Plan(placement.clients)
+    if traffic is not None:
+        _exchange_actives(plan, traffic, copies, spread)
+    if replicas:
+        roles = Roles(plan.clients, copies, capacities, spread)
+        bounds = Bounds(capacities, tasks, tasks)
+        even_out(roles, bounds)
+        level(roles, bounds)
+        if traffic is not None:
+            _exchange_by_racks(scenario, plan, traffic, copies, spread)
+    return plan
+
+
+def _exchange_by_racks(
+    scenario: Scenario,
+    plan: Plan,
+    traffic: Sequence[Sequence[int]],
+    copies: Copies,
+    spread: TagSpread,
+) -> None:
+    """Exchange roles and standbys in turn, until where standbys went lets no roles change.
+
+    Otherwise the next rebalance would change them: each time that roles do, less is read.
+    """
+    _exchange_roles(plan, traffic, copies)
+    while True:
+        _exchange_standbys(scenario, plan, copies, spread)
+        actives = [own[0] for own in plan.clients]
+        _exchange_roles(plan, traffic, copies)
+        if actives == [own[0] for own in plan.clients]:
+            return
+
+
+def _worth(
+    scenario: Scenario,
+    spread: TagSpread,
+    traffic: list[list[int]] | None,
+    clients: Sequence[Sequence[int]],
+) -> tuple[int, ...]:
+    """Rate what is assigned where tags and balance may be at odds: the less, the better.
+
+    Actives that are out of balance count most, then the tags' values, then copies that are out of
+    balance, then what actives read across racks.
+    """
+    capacities = [client.capacity for client in scenario.clients]
+    actives, everything = [0] * len(capacities), [0] * len(capacities)
+    for own in clients:
+        actives[own[0]] += 1
+        for client in own:
+            everything[client] += 1
+    tasks = len(clients)
+    return (
+        *Bounds(capacities, tasks, tasks).amiss(actives),
+        -sum(map(spread.values, clients)),
+        *Bounds(capacities, sum(everything), tasks).amiss(everything),
+        sum(traffic[task][own[0]] for task, own in enumerate(clients)) if traffic else 0,
+    )
+
+
+def _exchange_actives(
+    plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies, spread: TagSpread
+) -> None:
+    """Let clients exchange actives that they have to build, or have a copy of, by racks."""
+    everybody = range(len(traffic[0])) if traffic else range(0)
+    cheap = []
+    for own, held in zip(plan.clients, copies.holders, strict=True):
+        others = held if own[0] in held else everybody
+        cheap.append(
+            {one for one in others if one not in own and spread.may_move(own, own[0], one)}
+            | {own[0]}
+        )
+    actives = [own[0] for own in plan.clients]
+    for own, active in zip(
+        plan.clients, exchange(actives, traffic, cheap, copies.owner), strict=True
+    ):
+        own[0] = active
+
+
+def _exchange_roles(plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies) -> None:
+    """Let actives and standbys change places where less is read across racks for it."""
+    actives = [own[0] for own in plan.clients]
+    for own, active in zip(
+        plan.clients, exchange(actives, traffic, plan.clients, copies.owner), strict=True
+    ):
+        own.remove(active)
+        own.insert(0, active)
+
+
+def _exchange_standbys(scenario: Scenario, plan: Plan, copies: Copies, spread: TagSpread) -> None:
+    """Let clients exchange standbys that they have to build, or have a copy of, by racks."""
+    clients = [ClientState(client) for client in scenario.clients]
+    for (active, *standbys), task in zip(plan.clients, scenario.stateful, strict=True):
+        clients[active].active.add(task)
+        for standby in standbys:
+            clients[standby].standby.add(task)
+
+    def may_move(
+        clients: Sequence[ClientState], source: int, destination: int, task: TaskId
+    ) -> bool:
+        held = copies.holders[copies.number[task]]
+        if source in held and destination not in held:
+            return False
+        having = [place for place, client in enumerate(clients) if client.has(task)]
+        return spread.may_move(having, source, destination)
+
+    RackAwareAssignor(scenario, clients, _DEFAULT_COSTS).optimise_standbys(may_move)
+    for own, task in zip(plan.clients, scenario.stateful, strict=True):
+        own[1:] = [place for place, client in enumerate(clients) if task in client.standby]

@@ -1,0 +1,136 @@
+"""Catch-up rates from outside, as ``caughtup-catch-up-rates`` tells them: which to use, and when.
+
+Spark takes them over windows (``pipelines/rates/stream.py``) and writes what changed. While its
+stream is silent the service goes by the rates that it takes itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import KeysView, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from caughtup.models.clocks import is_from_the_future
+from caughtup.models.copies.figures import CatchUpRate
+from caughtup.models.histories.offset_sums import SumPoint
+from caughtup.models.histories.trend import trend
+from caughtup.models.tasks.positions import CopyKey
+
+#: The windows that rates are taken over, in seconds.
+WINDOWS_SECONDS = (60, 300, 900)
+#: Samples that a window needs to have a rate; they have to reach over half of it, too.
+FEWEST_SAMPLES = 5
+#: Applications and the probe repeat each minute what didn't change.
+REPEATED_MS = 60_000
+#: Copies that rates are kept of, of all groups: anybody may write some of groups that there aren't.
+MOST_COPIES = 250_000
+#: The stream may miss so many triggers beyond that before it counts as down.
+TRIGGERS_MISSED = 3
+
+#: Where the rate of a copy is from (``CopyFigures.pace``), as users are told it.
+TOLD_AS: Mapping[str, str] = MappingProxyType({"given": "spark", "own": "own"})
+SOURCES = ("spark", "own")
+
+
+class WindowRate(NamedTuple):
+    """How fast offsets grow over a window, in offsets a second; None with too few samples.
+
+    ``per_second``: the median slope between samples at least half of their span apart
+    (``models/histories/trend.py``, after Theil and Sen); ``spread``: how far it may be off in 95 of 100
+    cases.
+    """
+
+    per_second: float | None
+    spread: float | None
+    samples: int
+
+
+class RateWindow(NamedTuple):
+    """What is known of a copy over one window: how it moves, and how the ends it is to reach do."""
+
+    seconds: int
+    position: WindowRate
+    end: WindowRate
+
+
+def window_rate(points: Sequence[tuple[int, int]], seconds: int) -> WindowRate:
+    """Take a rate from a window's samples: pairs of a moment (ms) and an offset, oldest first."""
+    samples = len(points)
+    if samples < FEWEST_SAMPLES or (points[-1][0] - points[0][0]) * 2 < seconds * 1000:
+        return WindowRate(None, None, samples)
+    found = trend([SumPoint(at_ms, offset, offset) for at_ms, offset in points])
+    assert found is not None  # there are two samples at least
+    return WindowRate(round(found.per_second, 3), round(found.error, 3), samples)
+
+
+def choose_rate(as_of_ms: int, windows: Sequence[RateWindow]) -> CatchUpRate | None:
+    """Choose the rate of the shortest window that has one; None where none has."""
+    for window in sorted(windows):
+        rate, error, _ = window.position
+        if rate is not None and error is not None:
+            return CatchUpRate(rate, error, window.seconds * 1000, as_of_ms)
+    return None
+
+
+_NONE: Mapping[CopyKey, CatchUpRate] = MappingProxyType({})
+
+
+class CatchUpRates:
+    """The newest rate of every copy, by group, and whether there is somebody who takes them.
+
+    ``newest_ms``: when the stream's newest record was written, by the broker's clock; None while
+    there never was one.
+    """
+
+    def __init__(self, most_copies: int = MOST_COPIES) -> None:
+        self._groups: dict[str, dict[CopyKey, CatchUpRate]] = {}
+        self._most = most_copies
+        self._copies = 0
+        self.newest_ms: int | None = None
+        self._trigger_ms = 0
+
+    def heard(self, at_ms: int, trigger_ms: int, now_ms: int) -> None:
+        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms).
+
+        That counts if it is the newest, unless that is yet to come by now: the broker's clock has
+        been set back since.
+        """
+        newest_ms = self.newest_ms
+        if newest_ms is None or at_ms >= newest_ms or is_from_the_future(newest_ms, now_ms):
+            self.newest_ms, self._trigger_ms = at_ms, trigger_ms
+
+    def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> bool:
+        """Take a copy's rate, or None when there is none any more.
+
+        Returns False if there are too many to take another one.
+        """
+        known = self._groups.get(group, {})
+        more = (rate is not None) - (copy in known)
+        if more > 0 and self._copies >= self._most:
+            return False
+        self._copies += more
+        if rate is not None:
+            self._groups.setdefault(group, known)[copy] = rate
+            return True
+        known.pop(copy, None)
+        if not known:
+            self._groups.pop(group, None)
+        return True
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that there are rates of."""
+        return self._groups.keys()
+
+    def forget(self, group: str) -> None:
+        """Forget a group's rates."""
+        self._copies -= len(self._groups.pop(group, {}))
+
+    def live(self, now_ms: int) -> bool | None:
+        """Tell whether the stream is up, by its newest record; None while there never was one."""
+        if self.newest_ms is None:
+            return None
+        return now_ms - self.newest_ms <= REPEATED_MS + TRIGGERS_MISSED * self._trigger_ms
+
+    def of(self, group: str, now_ms: int) -> Mapping[CopyKey, CatchUpRate]:
+        """Give the rates of a group's copies at a moment (ms): none while the stream is down."""
+        return self._groups.get(group, _NONE) if self.live(now_ms) else _NONE

@@ -1,0 +1,138 @@
+"""Everything that is told of a copy that is to catch up, in one value: what a verdict rests on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from caughtup.models.copies.progress import CopyHistory, SetBack
+from caughtup.models.histories.offset_sums import SumHistory, SumPoint
+from caughtup.models.histories.trend import Eta, Trend, time_to_go, trend
+
+#: A rate from outside is good for as long as this many of the windows it was taken over.
+WINDOWS_FRESH = 2
+
+
+class CatchUpRate(NamedTuple):
+    """How fast a copy restores, as ``caughtup-catch-up-rates`` says it.
+
+    Offsets a second with their error, over a window (ms) that ended at a moment (ms).
+    """
+
+    per_second: float
+    error: float
+    window_ms: int
+    at_ms: int
+
+
+class CopyFigures(NamedTuple):
+    """A copy's lag, how fast it shrinks, and when it will be caught up; None = unknown.
+
+    ``lag``: as last observed, at ``lag.at_ms``, which is ``age_seconds`` ago; ``provenance``: who
+    said so. ``limit``: the lag at which the copy counts as caught up, ``caught_up_since_ms``:
+    since when it was seen at that. ``estimated_lag``: what the lag is now, at the pace it had.
+    ``closing``: by how many offsets a second the lag shrinks; ``rate``: how many the copy
+    restores; ``growth``: how many come. ``pace``: where the rate is from, ``own`` (the copy's own
+    positions) or ``given`` (from outside). ``eta``: from now on. ``stood_seconds``: for how long
+    it was seen not to move; ``allowed_seconds``: for how long it may, None while it has no rhythm.
+    ``set_back``: the last time it went back. ``seen_every_seconds``: time between observations.
+    ``there_before``: copies of its thread whose pace the ETA counts on once they are there.
+    """
+
+    lag: SumPoint | None
+    provenance: str | None
+    limit: int
+    age_seconds: float
+    caught_up_since_ms: int | None
+    estimated_lag: int | None
+    closing: Trend | None
+    rate: float | None
+    growth: float | None
+    pace: str | None
+    eta: Eta | None
+    stood_seconds: float
+    allowed_seconds: float | None
+    set_back: SetBack | None
+    seen_every_seconds: float | None
+    there_before: int = 0
+
+
+def copy_figures(
+    history: CopyHistory,
+    ends: SumHistory,
+    given: CatchUpRate | None,
+    limit: int,
+    now_ms: int,
+) -> CopyFigures:
+    """Gather the figures of one copy at ``now_ms``.
+
+    ``ends``: its task's end offset sums over time. ``given``: a rate from outside, which goes
+    before the copy's own while it is fresh. ``limit``: ``acceptable.recovery.lag`` in offsets,
+    0 for an active, which runs only when it has everything.
+    """
+    lag = history.lags.last
+    closing, rate, growth, pace = _pace(history, ends, given, now_ms)
+    eta = estimated = None
+    age = 0.0
+    if lag is not None:
+        age = max(0, now_ms - lag.at_ms) / 1000
+        to_go = lag._replace(low=lag.low - limit, high=lag.high - limit)
+        if to_go.high <= 0:
+            eta = Eta(0.0, 0.0, 0.0)
+        elif closing is not None:
+            eta = time_to_go(to_go, closing).after(age)
+            estimated = max(0, round(lag.middle - closing.per_second * age))
+        if age == 0:
+            estimated = round(lag.middle)
+    allowed, spacing = history.allowed_ms, history.lags.spacing_ms
+    return CopyFigures(
+        lag=lag,
+        provenance=history.provenance,
+        limit=limit,
+        age_seconds=age,
+        caught_up_since_ms=history.caught_up_since_ms if lag and lag.high <= limit else None,
+        estimated_lag=estimated,
+        closing=closing,
+        rate=rate,
+        growth=growth,
+        pace=pace,
+        eta=eta,
+        stood_seconds=history.stood_ms / 1000,
+        allowed_seconds=None if allowed is None else allowed / 1000,
+        set_back=history.set_back,
+        seen_every_seconds=None if spacing is None else spacing / 1000,
+    )
+
+
+def _pace(
+    history: CopyHistory, ends: SumHistory, given: CatchUpRate | None, now_ms: int
+) -> tuple[Trend | None, float | None, float | None, str | None]:
+    """Give the trend of the lag (positive when it shrinks), its two parts, and whose rate it is."""
+    points = history.rate_points()
+    if given is not None and _usable(given, history, now_ms):
+        grows = trend(ends.points(now_ms - given.window_ms)) or trend(ends.points())
+        if grows is not None:
+            closing = grows._replace(
+                per_second=given.per_second - grows.per_second, slack=given.error + grows.slack
+            )
+            return closing, given.per_second, grows.per_second, "given"
+    lags = trend(points)
+    if lags is None:
+        return None, None, None, None
+    closing = -lags
+    moves = trend(history.positions.points(points[0].at_ms))
+    if moves is None:
+        return closing, None, None, "own"
+    return closing, moves.per_second, max(0.0, moves.per_second - closing.per_second), "own"
+
+
+def _usable(given: CatchUpRate, history: CopyHistory, now_ms: int) -> bool:
+    """Tell whether a rate from outside is fresh and of the same copy, when it had to catch up.
+
+    A copy with nothing to restore goes as fast as records come, and no faster.
+    """
+    if now_ms - given.at_ms > WINDOWS_FRESH * given.window_ms:
+        return False
+    begin = given.at_ms - given.window_ms
+    if history.set_back is not None and history.set_back.at_ms > given.at_ms:
+        return False
+    return history.idle_ms is None or history.idle_ms <= begin

@@ -1,0 +1,241 @@
+"""The copies of one application that are to catch up: what was seen of each, and how it fares."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copies.losses import CopyLosses
+from caughtup.models.copies.progress import REPORTED, CopyHistory, Observation
+from caughtup.models.copies.restoration import copies_by_thread, waiting_standbys
+from caughtup.models.copies.shared_pace import with_shared_pace
+from caughtup.models.copies.warmups import Circumstances, CopyAssessment, assess_copy
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.offset_sums import SumHistory
+from caughtup.models.histories.trend import trend
+from caughtup.models.ids import TaskId
+from caughtup.models.lag.partition_lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+from caughtup.models.tasks.positions import CopyKey
+
+#: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
+#: asked for have nothing to say.
+CATCHING_UP = frozenset({"warmup", "standby", "restoring"})
+#: How many copies that got there tell how fast the next ones will be.
+PACES_KEPT = 8
+
+
+class WarmupTable:
+    """Every copy of an application that is to catch up. ``take_*`` and ``observe*`` take events.
+
+    A copy is forgotten when it runs, or nobody holds it any more; how often it was lost and taken
+    up again is remembered for some generations. ``paces``: by how many offsets a second the lags
+    of the last copies shrank that got there.
+    """
+
+    def __init__(self, parameters: ApplicationParameters) -> None:
+        self.parameters = parameters
+        self._generation: StreamsGeneration | None = None
+        self._moment: tuple[int, int] | None = None
+        self._roles: dict[CopyKey, str] = {}
+        self._histories: dict[CopyKey, CopyHistory] = {}
+        self._ends: dict[TaskId, SumHistory] = {}
+        self._rates: dict[CopyKey, CatchUpRate] = {}
+        self._threads: list[list[CopyKey]] = []
+        self._waiting: dict[CopyKey, tuple[TaskId, ...]] = {}
+        self.paces: deque[float] = deque(maxlen=PACES_KEPT)
+        self._losses = CopyLosses()
+
+    def take_generation(
+        self,
+        generation: StreamsGeneration,
+        rows: Sequence[TaskCopy],
+        ends: Mapping[TaskId, EndOffsetSum | None],
+    ) -> Iterator[None]:
+        """Take a decided generation, or the newest one again when the roles of copies changed.
+
+        ``rows``: its task table; ``ends``: the end offset sums it was decided with
+        (``GenerationInputs.ends``). What members reported is an observation of that moment.
+        In steps, between which the caller may let others have their turn.
+        """
+        self._generation = generation
+        is_new = self._take((generation.generation, generation.as_of_ms), rows)
+        restoring = {copy for copy, role in self._roles.items() if role == "restoring"}
+        self._waiting = {
+            copy: blockers
+            for copy, blockers in waiting_standbys(generation, restoring).items()
+            if copy in self._roles
+        }
+        yield
+        self._threads = copies_by_thread(generation)
+        yield
+        if not is_new:
+            return
+        sums = {str(process): client.offset_sums for process, client in generation.clients.items()}
+        for copy in self._roles:
+            yield
+            end = ends.get(copy.task)
+            offset_sum = sums[copy.process].get(copy.task, 0)
+            if end is None or offset_sum == UNKNOWN_OFFSET_SUM:
+                continue
+            self.observe_end(copy.task, generation.as_of_ms, end)
+            seen = Observation(generation.as_of_ms, offset_sum, None, end, REPORTED)
+            if offset_sum == LATEST_OFFSET:  # it ran the task until now and has everything
+                seen = seen._replace(offset_sum=None, lag=0)
+            self.observe(copy, seen)
+
+    def take_assignment(self, rows: Sequence[TaskCopy]) -> None:
+        """Take the task table of a group whose tasks the broker assigns (KIP-1071).
+
+        Such a group has no probing rebalances, and its log doesn't tell what each thread has.
+        """
+        self._take((rows[0].generation if rows else 0, 0), rows)
+        self._threads = [[copy] for copy in self._roles]
+
+    def _take(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
+        """Take who has what; gives whether it is of a generation that wasn't taken before."""
+        is_new = moment != self._moment
+        self._moment = moment
+        if is_new:
+            held = {CopyKey(row.process, row.task) for row in rows if row.role != "none"}
+            self._losses.take_generation(held)
+        self._roles = {
+            CopyKey(row.process, row.task): row.role for row in rows if row.role in CATCHING_UP
+        }
+        known: tuple[dict[CopyKey, Any], ...] = (self._histories, self._rates)
+        for of_copies in known:
+            for gone in of_copies.keys() - self._roles.keys():
+                del of_copies[gone]
+        for unwatched in self._ends.keys() - self.watched_tasks():
+            del self._ends[unwatched]
+        return is_new
+
+    def observe(self, copy: CopyKey, observation: Observation) -> bool:
+        """Take an observation of a copy; False if it says nothing new of one that is to catch up.
+
+        That is one that nobody holds, or an older observation than the last.
+        """
+        if copy not in self._roles:
+            return False
+        history = self._histories.get(copy)
+        if history is None:
+            history = self._histories[copy] = CopyHistory()
+        set_back, was_caught_up = history.set_back, history.caught_up_since_ms is not None
+        way = [] if was_caught_up else history.rate_points()
+        limit = self._limit(self._roles[copy])
+        if not history.observe(observation, self._ends_of(copy.task), limit):
+            return False
+        lost = history.set_back
+        if lost is not None and lost != set_back and lost.has * 2 < lost.had:
+            self._losses.take_rebuilt(copy)
+        if history.caught_up_since_ms is not None and (moved := trend(way)) is not None:
+            self.paces.append(-moved.per_second)
+        if self._waits_for(copy, observation.at_ms):
+            history.excuse(observation.at_ms)
+        return True
+
+    def observe_end(self, task: TaskId, at_ms: int, end: EndOffsetSum) -> None:
+        """Take a task's end offset sum as of a moment (ms since the epoch).
+
+        One that is certainly less than before means that a changelog was recreated.
+        """
+        ends = self._ends_of(task)
+        if ends.last is not None and at_ms >= ends.last.at_ms and end.high < ends.last.low:
+            ends.keep_last(0)
+        ends.add(at_ms, end.low, end.high)
+
+    def forget_the_future(self, now_ms: int) -> None:
+        """Forget what was seen by clocks that were set back since.
+
+        It is later than now (ms) by more than clocks differ, and beside it nothing that is seen
+        from now on would count.
+        """
+        latest_ms = now_ms + AHEAD_MS
+        for copy, history in list(self._histories.items()):
+            if history.last_ms is not None and history.last_ms > latest_ms:
+                del self._histories[copy]
+        for ends in self._ends.values():
+            ends.forget_after(latest_ms)
+
+    def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
+        """Take a copy's catch-up rate from outside; None when there is none any more."""
+        if rate is None:
+            self._rates.pop(copy, None)
+        elif copy in self._roles:
+            self._rates[copy] = rate
+
+    @property
+    def warmup_roles(self) -> frozenset[str]:
+        """Roles of copies that a rebalance is to promote.
+
+        Where the operator says that there are no standbys, what looks like one is a warm-up.
+        """
+        no_standbys = self.parameters.config.get("num.standby.replicas") == 0
+        return frozenset({"warmup", "standby"} if no_standbys else {"warmup"})
+
+    def watched_tasks(self) -> set[TaskId]:
+        """Name the tasks whose end offsets matter: those with a copy that is to catch up."""
+        return {copy.task for copy in self._roles}
+
+    def assess(self, now_ms: int) -> Iterator[CopyAssessment]:
+        """Judge every copy that is to catch up, thread by thread.
+
+        The caller may let others have their turn between two.
+        """
+        due = None if self._generation is None else self._generation.next_rebalance()
+        # Without a generation the broker assigns, and promotes without anybody's rebalance: it
+        # has had no time yet, and no warm-up is stranded.
+        since_ms = now_ms if self._generation is None else self._generation.as_of_ms
+        for copies in self._threads:
+            known = [(copy, self._roles[copy]) for copy in copies if copy in self._roles]
+            waits = [self._waits_for(copy, now_ms) for copy, _ in known]
+            figures = [
+                self._figures(copy, role, now_ms, waits=bool(blockers))
+                for (copy, role), blockers in zip(known, waits, strict=True)
+            ]
+            shared = with_shared_pace(figures)
+            for (copy, role), blockers, found in zip(known, waits, shared, strict=True):
+                around = Circumstances(
+                    is_warmup=role in self.warmup_roles,
+                    since_ms=since_ms,
+                    patience_ms=self.parameters.value("probing.rebalance.interval.ms"),
+                    rebalance_due_ms=None if due is None else due[0],
+                    waits_for=blockers,
+                    flaps=self._losses.of(copy),
+                )
+                yield assess_copy(copy, role, found, around, now_ms)
+
+    def _figures(self, copy: CopyKey, role: str, now_ms: int, *, waits: bool) -> CopyFigures:
+        history = self._histories.get(copy) or CopyHistory()
+        if waits:
+            history.excuse(now_ms)
+        ends, rate = self._ends_of(copy.task), self._rates.get(copy)
+        return copy_figures(history, ends, rate, self._limit(role), now_ms)
+
+    def _waits_for(self, copy: CopyKey, now_ms: int) -> tuple[TaskId, ...]:
+        """Name the actives that a standby's thread restores first, as far as anybody knows.
+
+        An active without input never shows that it runs. So it counts for a probing interval
+        after it was last seen to restore.
+        """
+        patience_ms = self.parameters.value("probing.rebalance.interval.ms")
+        blockers = []
+        for task in self._waiting.get(copy, ()):
+            history = self._histories.get(CopyKey(copy.process, task))
+            lag = None if history is None else history.lags.last
+            seen_ms = lag.at_ms if lag else self._generation.as_of_ms if self._generation else 0
+            if (lag is None or lag.high > 0) and now_ms - seen_ms <= patience_ms:
+                blockers.append(task)
+        return tuple(blockers)
+
+    def _limit(self, role: str) -> int:
+        """Give the lag at which a copy counts as caught up: an active needs everything."""
+        return 0 if role == "restoring" else self.parameters.value("acceptable.recovery.lag")
+
+    def _ends_of(self, task: TaskId) -> SumHistory:
+        return self._ends.setdefault(task, SumHistory())

@@ -1,0 +1,241 @@
+"""How a copy that is to catch up fares, in a word and a line: warm-ups, standbys, restoring actives.
+
+What is normal is the copy's own rhythm: the *allowance* is three of its intervals from move to
+move, and at least three times the time between two observations, and 30 s. Of a copy that has no rhythm yet
+the application's probing interval stands in for it, the time by which Kafka itself looks again.
+From the top, the first that holds is the verdict:
+
+==========  ===================================================================================
+flapping    lost and built again at least twice within the last ten generations
+unknown     its lag was never told, or it wasn't observed for longer than the allowance, and at
+            least for a probing interval
+stranded    a warm-up that is caught up, but nobody rebalances: the time is past by more than a
+            minute, or none is set
+caught_up   its lag is at most the limit, certainly: as observed, or by its pace since
+waiting     its thread restores actives first
+stalled     it has something to restore and was seen not to move for longer than the allowance
+unknown     its pace isn't known
+chasing     it moves, but at least as many offsets come as it restores: certainly, and for
+            longer than the allowance
+warming     it gains: certainly, or as far as a few observations tell
+unknown     whether it gains isn't certain
+==========  ===================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from caughtup.models.copies.figures import CopyFigures
+from caughtup.models.copies.losses import GENERATIONS_WATCHED
+from caughtup.models.copies.progress import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
+from caughtup.models.durations import duration
+from caughtup.models.histories.trend import Eta
+from caughtup.models.ids import TaskId
+from caughtup.models.tasks.positions import CopyKey
+
+#: Every verdict that there is, the best first.
+VERDICTS = (
+    "caught_up",
+    "warming",
+    "waiting",
+    "unknown",
+    "stranded",
+    "flapping",
+    "stalled",
+    "chasing",
+)
+#: How often a copy has to be built again, within the generations watched, to be called flapping.
+FLAPS = 2
+#: How long after its time a rebalance may come: its members have to poll first. In ms; it is also
+#: the least interval that Kafka accepts between two probing rebalances.
+GRACE_MS = 60_000
+#: Steps of a trend from which on it can be certain whether a copy gains.
+FEWEST_STEPS = FEWEST_POINTS - 1
+#: A lag that small can be transaction markers, which end a changelog and are in no store.
+MARKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a verdict takes into account besides a copy's own figures.
+
+    ``waits_for``: restoring actives of its thread. ``flaps``: how often it was lost and built
+    again within the last ``GENERATIONS_WATCHED`` generations. ``is_warmup``: whether it is there
+    to be promoted by a rebalance; ``since_ms``: since when its generation is there;
+    ``rebalance_due_ms``: when the next rebalance is due, None if none is. ``patience_ms``: the
+    application's ``probing.rebalance.interval.ms``.
+    """
+
+    is_warmup: bool
+    since_ms: int
+    patience_ms: int
+    rebalance_due_ms: int | None = None
+    waits_for: tuple[TaskId, ...] = ()
+    flaps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAssessment:
+    """How one copy fares: a verdict, a sentence with its numbers, and the figures behind it.
+
+    ``role``: warmup, standby or restoring; ``is_warmup``: whether a rebalance is to promote it.
+    ``caught_up_since_ms``: None while it isn't caught up, or not certainly.
+    """
+
+    copy: CopyKey
+    role: str
+    is_warmup: bool
+    verdict: str
+    reason: str
+    figures: CopyFigures
+    caught_up_since_ms: int | None
+
+
+def assess_copy(
+    copy: CopyKey, role: str, figures: CopyFigures, around: Circumstances, now_ms: int
+) -> CopyAssessment:
+    """Judge a copy, with everything that its verdict rests on."""
+    verdict, reason = copy_verdict(figures, around, now_ms)
+    since_ms = caught_up_since_ms(figures, now_ms)
+    return CopyAssessment(copy, role, around.is_warmup, verdict, reason, figures, since_ms)
+
+
+def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tuple[str, str]:
+    """Judge a copy, in a word and a sentence. The table in this module's docstring is the rule."""
+    if around.flaps >= FLAPS:
+        return "flapping", (
+            f"lost and built again {around.flaps} times "
+            f"within the last {GENERATIONS_WATCHED} generations"
+        )
+    if figures.lag is None:
+        return "unknown", (
+            "nobody has told how far it is"
+            if figures.provenance is None
+            else "its changelogs' end offsets are not known"
+        )
+    patience = around.patience_ms / 1000
+    silence = max(patience, INTERVALS_ALLOWED * (figures.seen_every_seconds or 0.0))
+    if figures.age_seconds > silence and figures.pace != "given":
+        return "unknown", (
+            f"not seen for {duration(figures.age_seconds)}; it lagged {_lag(figures)} then"
+        )
+    since_ms = caught_up_since_ms(figures, now_ms)
+    observed = figures.caught_up_since_ms is not None
+    if since_ms is not None and (observed or not around.waits_for):
+        return _caught_up(figures, around, since_ms, now_ms)
+    if around.waits_for:
+        first, count = around.waits_for[0], len(around.waits_for)
+        others = f" and {count - 1} more" if count > 1 else ""
+        return "waiting", (
+            f"{_lag(figures)} to restore, after the actives of its thread: "
+            f"{first}{others} still to be restored"
+        )
+    allowed = figures.allowed_seconds
+    if figures.stood_seconds > (patience if allowed is None else allowed):
+        return "stalled", _stalled(figures, patience)
+    return _moving(figures)
+
+
+def caught_up_since_ms(figures: CopyFigures, now_ms: int) -> int | None:
+    """Tell since when a copy is caught up, in ms; None if it isn't, or not certainly.
+
+    Between observations it is when the last of its time to go has passed.
+    """
+    if figures.caught_up_since_ms is not None:
+        return figures.caught_up_since_ms
+    if figures.eta is not None and figures.eta.high == 0:
+        return now_ms
+    return None
+
+
+def _caught_up(
+    figures: CopyFigures, around: Circumstances, since_ms: int, now_ms: int
+) -> tuple[str, str]:
+    if figures.caught_up_since_ms is None:
+        told = (
+            f"it lagged {_lag(figures)} {duration(figures.age_seconds)} ago "
+            f"and has caught up since, at the pace it had"
+        )
+    else:
+        told = f"lags {_lag(figures)}, where {figures.limit:,} would do"
+    if not around.is_warmup:
+        return "caught_up", told
+    due_ms = around.rebalance_due_ms
+    if due_ms is None:
+        idle_ms = now_ms - max(since_ms, around.since_ms)
+        if idle_ms > GRACE_MS:
+            return "stranded", (
+                f"{told}; for {duration(idle_ms / 1000)} it could take over, "
+                "and no rebalance is scheduled"
+            )
+    elif now_ms - max(due_ms, since_ms) > GRACE_MS:
+        return "stranded", (
+            f"{told}; the rebalance that would let it take over "
+            f"was due {duration((now_ms - due_ms) / 1000)} ago"
+        )
+    return "caught_up", told
+
+
+def _stalled(figures: CopyFigures, patience: float) -> str:
+    lag = figures.lag
+    stood = duration(figures.stood_seconds)
+    if figures.allowed_seconds is None:
+        rhythm = f"and it has never moved; {duration(patience)} are the probing interval"
+    else:
+        rhythm = f"where {duration(figures.allowed_seconds)} are allowed by its rhythm"
+    reason = f"{_lag(figures)} to restore and no move for {stood}, {rhythm}"
+    if lag is not None and lag.high <= MARKERS:
+        reason += "; so few can be transaction markers, which no copy can restore"
+    return reason
+
+
+def _moving(figures: CopyFigures) -> tuple[str, str]:
+    closing, eta = figures.closing, figures.eta
+    left = f"lags {_lag(figures)}, where {figures.limit:,} would do"
+    if closing is None or eta is None:
+        return "unknown", f"{left}; its pace is not known yet"
+    pace = f"{left}, {_pace(figures)}"
+    # What it does within its allowance may be a pause.
+    shortest = figures.allowed_seconds or LEAST_ALLOWED_MS / 1000
+    enough = closing.steps >= FEWEST_STEPS and closing.span_seconds >= shortest
+    moves = figures.rate is None or (figures.rate > 0 and figures.growth != 0)
+    falls_back = enough and moves and closing.per_second + closing.error <= 0
+    if falls_back and math.isinf(eta.seconds):
+        return "chasing", f"{pace}: it never catches up so"
+    if math.isfinite(eta.seconds) and (math.isfinite(eta.high) or not enough):
+        reason = f"{pace}: caught up in {duration(eta.seconds)}{_between(eta)}"
+        if figures.there_before:
+            reason += f", since it gets the pace of {figures.there_before} beside it"
+        return "warming", reason
+    return "unknown", f"{pace}: whether it gains is not certain yet"
+
+
+def _lag(figures: CopyFigures) -> str:
+    lag = figures.lag
+    if lag is None:
+        return "nobody knows how many"
+    if lag.low == lag.high:
+        return f"{lag.high:,}"
+    return f"{lag.low:,} to {lag.high:,}"
+
+
+def _pace(figures: CopyFigures) -> str:
+    closing = figures.closing
+    if closing is None:
+        return "at an unknown pace"
+    whose = "as Spark measured it" if figures.pace == "given" else "by its own positions"
+    if figures.rate is None or figures.growth is None:
+        return f"gains {closing.per_second:,.1f}/s, {whose}"
+    return f"restores {figures.rate:,.1f}/s, {whose}, {figures.growth:,.1f}/s come"
+
+
+def _between(eta: Eta) -> str:
+    """Write the bounds of a time, where they make a difference that is shown."""
+    low, high = duration(eta.low), duration(eta.high)
+    if low == high:
+        return ""
+    if math.isinf(eta.high):
+        return f" (at the earliest in {low})" if eta.low > 0 else " (how certain isn't known yet)"
+    return f" ({low} to {high})"

@@ -1,0 +1,176 @@
+"""Watches the copies of one application that are to catch up, and when probing is worth it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from caughtup.models.copies.catch_up_rates import TOLD_AS
+from caughtup.models.copies.figures import CatchUpRate
+from caughtup.models.copies.probing import Probing, assess_probing
+from caughtup.models.copies.probing_history import ProbingHistory
+from caughtup.models.copies.progress import MEASURED, Observation
+from caughtup.models.copies.warmup_table import WarmupTable
+from caughtup.models.copies.warmups import CopyAssessment
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag.partition_lag import sum_offsets
+from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+
+#: Gives what the application committed of a partition, None for nothing.
+Committed = Callable[[TopicPartition], int | None]
+
+
+class CopyWatch:
+    """What was last worked out of an application's copies: ``copies`` by key, and ``probing``.
+
+    ``client_ids``: each process's name. ``probing`` is None before the first time, and for groups whose tasks the broker assigns.
+    """
+
+    def __init__(self, parameters: ApplicationParameters) -> None:
+        self.copies: Mapping[CopyKey, CopyAssessment] = {}
+        self.client_ids: Mapping[str, str] = {}
+        self.probing: Probing | None = None
+        self.history = ProbingHistory()
+        self._table = WarmupTable(parameters)
+        self._rates: Mapping[CopyKey, CatchUpRate] = {}
+        self._rated: frozenset[CopyKey] = frozenset()
+
+    def take_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
+        """Take the rates from outside that there are now, for when copies are judged next."""
+        self._rates = rates
+
+    def rate_sources(self) -> Counter[str]:
+        """Count the copies whose pace is known by where it is from, as ``SOURCES`` names it."""
+        paces = (assessed.figures.pace for assessed in self.copies.values())
+        return Counter(TOLD_AS[pace] for pace in paces if pace is not None)
+
+    @property
+    def rates(self) -> str | None:
+        """Where the rates are from: ``own`` if that of any copy is; None while none is known."""
+        counts = self.rate_sources()
+        return "own" if counts["own"] else "spark" if counts["spark"] else None
+
+    def worthwhile_at_ms(self, now_ms: int) -> int | None:
+        """Give from when on a probing rebalance will promote something, if that is to come."""
+        at_ms = None if self.probing is None else self.probing.worthwhile_at_ms
+        return at_ms if at_ms is not None and at_ms > now_ms else None
+
+    def watch_generation(
+        self,
+        decided: DecidedGeneration,
+        rows: Sequence[TaskCopy],
+        positions: Mapping[CopyKey, TaskPosition],
+        ends: EndOffsetTable,
+        committed: Committed,
+        now_ms: int,
+    ) -> Iterator[None]:
+        """Take what is known of a decided generation now, and judge one copy after the other.
+
+        ``rows`` is its task table. In steps, between which others may have their turn.
+        """
+        table, generation, inputs = self._table, decided.generation, decided.inputs
+        table.forget_the_future(now_ms)
+        config = inputs.scenario["config"]
+        table.parameters = ApplicationParameters(
+            {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
+        )
+        yield from table.take_generation(generation, rows, inputs.ends)
+        limit = table.parameters.value("acceptable.recovery.lag")
+        self.history.take(generation, rows, limit, table.warmup_roles)
+        yield
+        changelogs: dict[TaskId, list[TopicPartition]] = {}
+        for task in sorted(table.watched_tasks()):
+            changelogs[task] = [
+                TopicPartition(*pair)
+                for pair in inputs.scenario["tasks"][str(task)]["changelog_partitions"]
+            ]
+            self._observe_end(task, changelogs[task], generation.source_topics, ends, committed)
+            yield
+
+        def end_of(task: TaskId, at_ms: int) -> EndOffsetSum | None:
+            partitions = changelogs.get(task, ())
+            bounds = [
+                ends.bounds(partition, at_ms, at_ms)
+                for partition in partitions
+                if partition.topic not in generation.source_topics
+            ]
+            known = [bound for bound in bounds if bound is not None]
+            if not known or len(known) < len(partitions):
+                return None
+            low, high = (sum_offsets([bound[side] for bound in known]) for side in (0, 1))
+            return EndOffsetSum(low, high)
+
+        yield from self._observe(positions, generation.as_of_ms, end_of)
+        yield from self._judge(rows, now_ms)
+        waiting = [m.get("lag") for m in decided.movements if m["kind"] == "waiting"]
+        self.probing = assess_probing(
+            self.history,
+            self.copies.values(),
+            table.parameters,
+            now_ms,
+            [lag for lag in waiting if lag is not None],
+            table.paces,
+        )
+
+    def watch_assignment(
+        self, rows: Sequence[TaskCopy], positions: Mapping[CopyKey, TaskPosition], now_ms: int
+    ) -> Iterator[None]:
+        """The same for a group whose tasks the broker assigns (KIP-1071)."""
+        self._table.forget_the_future(now_ms)
+        self._table.take_assignment(rows)
+        yield from self._observe(positions, 0, lambda task, at_ms: None)
+        yield from self._judge(rows, now_ms)
+
+    def _observe(
+        self,
+        positions: Mapping[CopyKey, TaskPosition],
+        since_ms: int,
+        end_of: Callable[[TaskId, int], EndOffsetSum | None],
+    ) -> Iterator[None]:
+        """Take positions again, too: the ends around them are known better with each look."""
+        for copy, position in list(positions.items()):
+            yield
+            if position.lag is not None and position.at_ms >= since_ms:
+                end = end_of(copy.task, position.at_ms)
+                seen = Observation(position.at_ms, None, position.lag, end, MEASURED)
+                self._table.observe(copy, seen)
+
+    def _observe_end(
+        self,
+        task: TaskId,
+        partitions: Sequence[TopicPartition],
+        source_topics: Mapping[str, int],
+        ends: EndOffsetTable,
+        committed: Committed,
+    ) -> None:
+        """Take a task's end offset sum as last looked at, once each of its changelogs was."""
+        looks = [ends.latest(partition) for partition in partitions]
+        known = [look for look in looks if look is not None]
+        if not known or len(known) < len(looks):
+            return
+        total = sum_offsets(
+            [
+                (committed(partition) or 0) if partition.topic in source_topics else look.end_offset
+                for partition, look in zip(partitions, known, strict=True)
+            ]
+        )
+        at_ms = min(look.as_of_ms for look in known)
+        self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
+
+    def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[None]:
+        for copy in self._rated - self._rates.keys():  # these go by their own again
+            self._table.take_rate(copy, None)
+        for copy, rate in self._rates.items():
+            self._table.take_rate(copy, rate)
+        self._rated = frozenset(self._rates)
+        copies = {}
+        for assessment in self._table.assess(now_ms):
+            copies[assessment.copy] = assessment
+            yield
+        self.copies = copies
+        self.client_ids = {row.process: row.client_id for row in rows}

@@ -1,0 +1,4 @@
+"""Whether Kafka's assignor, or a follower's rules, explain what a leader decided.
+
+Imports decisions.inputs and the assignors; the rest of decisions imports it.
+"""

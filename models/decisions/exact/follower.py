@@ -1,0 +1,162 @@
+"""Exact mode where a follower decides: did it do what it says, and what its rules say?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignors.following.follower import GIVEN_UP, Patience, follow
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed
+from caughtup.models.decisions.exact.generation import FOLLOWER, ExactResult, in_words
+from caughtup.models.decisions.exact.members import compare_members
+from caughtup.models.decisions.inputs.application_state import ApplicationState, Outcome
+from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.errors import CaughtupError, ScenarioError
+from caughtup.models.groups.generation import StreamsGeneration
+
+#: Outcomes of a follower that had no recommendation it could read.
+_UNREAD = frozenset(
+    {
+        "reading",
+        "reader_failed",
+        "no_recommendation",
+        "malformed",
+        "not_signed",
+        "bad_signature",
+        "no_signing_key",
+    }
+)
+_MOST_TOLD = 500
+
+
+def recompute_follower(
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    told: ApplicationState,
+    published: Sequence[Mapping[str, Any]],
+) -> ExactResult:
+    """Decide a generation again as the follower in its leader does, and compare.
+
+    Its rules are applied to what it saw, and to the recommendation that it says it followed if
+    that is among the ``published``; then what every member was given is compared with what it
+    decided. The result's decision is the follower's, its movements are the recommendation's.
+    """
+    outcome = told.outcome
+    found = _compare(generation, inputs, told, published)
+    return replace(found, told=f"{outcome.reason}: {outcome.message}"[:_MOST_TOLD])
+
+
+def _compare(
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    told: ApplicationState,
+    published: Sequence[Mapping[str, Any]],
+) -> ExactResult:
+    outcome, scenario = told.outcome, told.scenario
+    warm_ups: Mapping[str, frozenset[str]] = {}
+    if outcome.followed is not None:
+        record = _find(published, outcome.followed)
+        if record is None:
+            why = f"it followed recommendation {outcome.followed}, which isn't known here"
+            return _result("undetermined", why, _decision(outcome, {}))
+        warm_ups = {
+            process: frozenset(given["warmup"]) for process, given in record["assignment"].items()
+        }
+    decision = _decision(outcome, warm_ups)
+    differs = _differs_from_rules(told, _newest(generation.group, told, published))
+    if differs:
+        return _result("mismatch", differs, decision)
+    try:
+        differences = compare_members(
+            generation,
+            scenario,
+            inputs.scenario["tasks"],
+            decision,
+            inputs.ends,
+            from_hash_map=True,
+        )
+    except ScenarioError as error:
+        return _result("undetermined", error.message, decision)
+    if not differences:
+        return _result("match", "", decision)
+    texts = in_words([one.text for one in differences])
+    result = "mismatch" if any(one.certain for one in differences) else "undetermined"
+    return _result("undetermined" if inputs.unknown else result, texts, decision)
+
+
+def _result(result: str, why: str, decision: Decision) -> ExactResult:
+    return ExactResult(result, why, decision, FOLLOWER)
+
+
+def _find(published: Sequence[Mapping[str, Any]], decision_id: str) -> Mapping[str, Any] | None:
+    found = (record for record in reversed(published) if record.get("decision_id") == decision_id)
+    return next(found, None)
+
+
+def _newest(
+    group: str, told: ApplicationState, published: Sequence[Mapping[str, Any]]
+) -> FollowedRecommendation | Objection:
+    """Give what the follower had read, as far as it is known here; else why it says it had none."""
+    name = told.outcome.followed
+    if told.basis is not None and told.outcome.reason not in _UNREAD:
+        name = told.basis.newest
+    record = None if name is None else _find(published, name)
+    if record is not None:
+        with suppress(CaughtupError):
+            return read_followed(record, group)
+    return Objection(told.outcome.reason, told.outcome.message)
+
+
+def _differs_from_rules(told: ApplicationState, newest: FollowedRecommendation | Objection) -> str:
+    """Say where the follower's decision isn't what its rules give, "" where it is.
+
+    One that doesn't tell how long it had waited is taken at its word that it had waited enough.
+    """
+    outcome, basis = told.outcome, told.basis
+    if basis is None:
+        waited = Patience().follow_ups if outcome.reason == GIVEN_UP else 0
+        ruled = follow(told.scenario, newest, waited=waited)
+    else:
+        ruled = follow(
+            told.scenario,
+            newest,
+            age_ms=basis.age_ms,
+            waited=basis.waited,
+            repeated=basis.repeated,
+            patience=Patience(basis.follow_up_ms, basis.max_age_ms, basis.follow_ups),
+        )
+        if ruled.follow_up_ms != outcome.follow_up_ms and ruled.reason == outcome.reason:
+            return (
+                f"it should ask for a rebalance in {ruled.follow_up_ms} ms, "
+                f"but asks in {outcome.follow_up_ms} ms"
+            )
+    if ruled.reason != outcome.reason:
+        return f"by its rules it comes to {ruled.reason}, but it came to {outcome.reason}"
+    for process in sorted(ruled.active):
+        for role, should, has in (
+            ("active", frozenset(ruled.active[process]), outcome.active.get(process)),
+            ("standby", frozenset(ruled.standby[process]), outcome.standby.get(process)),
+        ):
+            if should != has:
+                tasks = ", ".join(str(task) for task in sorted(should ^ (has or frozenset())))
+                return f"process {process} should have other tasks as {role}: {tasks}"
+    return ""
+
+
+def _decision(outcome: Outcome, warm_ups: Mapping[str, frozenset[str]]) -> Decision:
+    """Give what the follower decided; which of its standbys are warm-ups the record tells."""
+    clients = {}
+    for process, active in sorted(outcome.active.items()):
+        standby = outcome.standby[process]
+        warming = warm_ups.get(str(process), frozenset())
+        clients[process] = ClientDecision(
+            active=tuple(sorted(active)),
+            standby=tuple(sorted(standby)),
+            warmup=tuple(task for task in sorted(standby) if str(task) in warming),
+            placed=tuple(sorted(active | standby)),
+        )
+    return Decision(outcome.follow_up_ms is not None, clients, explain=tuple)

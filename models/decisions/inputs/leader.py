@@ -1,0 +1,69 @@
+"""What a generation was decided from, where its leader told it (models/decisions/inputs/application_state.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from caughtup.models.decisions.inputs.application_state import ApplicationState
+from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import TaskId
+from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+
+APPLICATION = "application"
+
+
+def told_inputs(
+    generation: StreamsGeneration, told: ApplicationState, gathered: GenerationInputs
+) -> GenerationInputs:
+    """Put what the leader told in the place of what was gathered from outside.
+
+    Nothing is inferred or assumed then. What remains unknown is what it left out, and members
+    whose subscriptions can't be read.
+    """
+    name = f"{generation.group}/{generation.generation}"
+    skipped = [doubt for doubt in gathered.unknown if doubt.startswith("member left out")]
+    ends = {
+        task: _end_offset_sum(generation, told, task) or gathered.ends.get(task)
+        for task in told.scenario.stateful
+    }
+    return replace(
+        gathered,
+        scenario={**told.data, "name": name},
+        ends=ends,
+        unknown=(*skipped, *told.left_out),
+        inferred=(),
+        assumed=(),
+        changelogs_from=APPLICATION,
+        tentative=False,
+        contradicted=tuple(_contradicted(told, gathered)),
+    )
+
+
+def _contradicted(told: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:
+    """Name the configs that the settings give, and the application runs otherwise."""
+    runs = told.data["config"]
+    for name, value in sorted(gathered.scenario["config"].items()):
+        if name not in gathered.assumed and name in runs and runs[name] != value:
+            yield f"{name}: {value} in the settings, {runs[name]} in the application"
+
+
+def _end_offset_sum(
+    generation: StreamsGeneration, told: ApplicationState, task: TaskId
+) -> EndOffsetSum | None:
+    """Work out a task's end offset sum from a client's lag and what it has; None if none tells.
+
+    One that reported nothing lags by the whole log; others by what is beyond their sum, unless
+    that lies beyond the end.
+    """
+    found: int | None = None
+    for client in told.scenario.clients:
+        lag = client.lags[task]
+        offset_sum = generation.clients[client.process_id].offset_sums.get(task, 0)
+        if lag < 0 or offset_sum < 0:
+            continue
+        if offset_sum == 0:
+            return EndOffsetSum(lag, lag)
+        found = max(found or 0, offset_sum + lag)
+    return None if found is None else EndOffsetSum(found, found)

@@ -1,0 +1,169 @@
+"""A generation that may be due, with a copy of all that it may have to be decided from.
+
+Events go on changing the state while another thread decides, which therefore reads nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from caughtup.models.decisions.caught_up_copies import (
+    NONE_CAUGHT_UP,
+    CaughtUpCopies,
+    caught_up_copies,
+)
+from caughtup.models.decisions.generation import (
+    DecidedGeneration,
+    DueGeneration,
+    Record,
+    decide_generation,
+    read_back,
+)
+from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
+from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
+from caughtup.models.decisions.inputs.leader import told_inputs
+from caughtup.models.decisions.projection import project
+from caughtup.models.errors import CaughtupError
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+
+#: How long a decision waits for end offsets listed after the rebalance, in ms.
+PATIENCE_MS = 15_000
+#: How long a decision waits for what the leader tells of the rebalance, in ms.
+TELLING_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class UndecidedGeneration:
+    """A generation, read at ``seen_ms``, or one whose decision may be made again.
+
+    ``ends`` and ``commits`` are those that may matter to it, as they are now. ``told``: what the
+    application's leaders told of rebalances, and ``published`` what was recommended, both in
+    their order. ``record`` was published of it before a restart. ``revises`` is its decision if
+    there is one, made knowing the copies in ``caught_up``; ``positions`` are what processes
+    reported. The others are as for ``DueGeneration``.
+    """
+
+    generation: StreamsGeneration
+    seen_ms: int
+    parameters: ApplicationParameters
+    ends: EndOffsetTable = field(default_factory=EndOffsetTable)
+    commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
+    told: tuple[ApplicationState, ...] = ()
+    published: tuple[Record, ...] = ()
+    record: Record | None = None
+    revises: DecidedGeneration | None = None
+    caught_up: CaughtUpCopies = NONE_CAUGHT_UP
+    positions: Mapping[CopyKey, TaskPosition] = field(default_factory=dict)
+    worthwhile_at_ms: int | None = None
+    rates: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingGeneration:
+    """A generation that isn't due before a moment (ms), unless what it waits for comes.
+
+    That is what its leader tells, be it the first since ``told``; and a look at the ends of all of
+    ``ends`` since ``seen_ms``, if any are named. ``is_open``: nobody knows which ends.
+    """
+
+    generation: StreamsGeneration
+    seen_ms: int
+    until_ms: int
+    told: ApplicationState | None
+    ends: tuple[TopicPartition, ...] = ()
+    is_open: bool = False
+
+    def is_over(self, ends: EndOffsetTable, told: Sequence[ApplicationState], now_ms: int) -> bool:
+        """Tell whether it is worth it to ask again whether the generation is due."""
+        return (
+            self.is_open
+            or not self.seen_ms <= now_ms < self.until_ms  # the clock may have been set back
+            or (bool(told) and told[-1] is not self.told)
+            or (bool(self.ends) and all(map(self._was_seen, map(ends.history, self.ends))))
+        )
+
+    def _was_seen(self, history: EndOffsetHistory | None) -> bool:
+        return history is not None and history.last_ms >= self.seen_ms
+
+
+def decide_if_due(
+    cluster: str, undecided: UndecidedGeneration, now_ms: int
+) -> DecidedGeneration | WaitingGeneration | None:
+    """Decide a generation if it is due; None if there is nothing to decide again.
+
+    Pure: any thread may do it.
+    """
+    if undecided.record is not None:
+        with suppress(CaughtupError):  # somebody else's record: decide for ourselves
+            return read_back(undecided.generation, undecided.record)
+    due = _revision(undecided) if undecided.revises else _due(undecided, now_ms)
+    if not isinstance(due, DueGeneration):
+        return due
+    due = replace(due, worthwhile_at_ms=undecided.worthwhile_at_ms, rates=undecided.rates)
+    decided = decide_generation(cluster, due, now_ms)
+    return _waiting(undecided, TELLING_MS) if decided.premature else decided
+
+
+def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | WaitingGeneration:
+    """Return a generation once all that it was decided from is there.
+
+    What an application that tells doesn't tell within ``TELLING_MS``, and end offsets that don't
+    come within ``PATIENCE_MS``, are gone without. One that never told anything is waited for only
+    if its leader didn't decide as Kafka's assignor does.
+    """
+    generation, waited_ms = undecided.generation, now_ms - undecided.seen_ms
+    if waited_ms < 0:  # the clock was set back, by which nobody can tell: it's enough
+        waited_ms = PATIENCE_MS
+    state = find_state(generation, undecided.told)
+    if state is None and undecided.told and waited_ms < TELLING_MS:
+        return _waiting(undecided, TELLING_MS)
+    inputs = gather_inputs(
+        generation, undecided.parameters, undecided.ends, undecided.commits, undecided.seen_ms
+    )
+    if state is not None:
+        inputs = told_inputs(generation, state, inputs)
+        return DueGeneration(generation, inputs, state, undecided.published)
+    if _awaits_end_offsets(generation, inputs) and waited_ms < PATIENCE_MS:
+        unseen = tuple(
+            TopicPartition(*pair)
+            for task, bound in inputs.ends.items()
+            if bound is None
+            for pair in inputs.scenario["tasks"][str(task)]["changelog_partitions"]
+            if pair[0] not in generation.source_topics
+        )
+        is_open = inputs.tentative or not unseen
+        return replace(_waiting(undecided, PATIENCE_MS), ends=unseen, is_open=is_open)
+    return DueGeneration(generation, inputs, untold=waited_ms < TELLING_MS)
+
+
+def _waiting(undecided: UndecidedGeneration, wait_ms: int) -> WaitingGeneration:
+    told = undecided.told[-1] if undecided.told else None
+    until_ms = undecided.seen_ms + wait_ms
+    return WaitingGeneration(undecided.generation, undecided.seen_ms, until_ms, told)
+
+
+def _revision(undecided: UndecidedGeneration) -> DueGeneration | None:
+    """Return the newest decision to be made again where copies have caught up since, else None."""
+    decided = undecided.revises
+    if decided is None:
+        return None
+    scenario = project(decided.generation, decided.inputs.scenario, undecided.positions)
+    if scenario is None or caught_up_copies(scenario).are_among(undecided.caught_up):
+        return None
+    inputs = replace(decided.inputs, scenario=scenario, projected=True)
+    return DueGeneration(decided.generation, inputs, revises=decided)
+
+
+def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
+    """Tell whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
+    if inputs.tentative or any(bound is None for bound in inputs.ends.values()):
+        return True
+    has_state = any(client.offset_sums for client in generation.clients.values())
+    return has_state and not inputs.ends

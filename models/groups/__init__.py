@@ -1,0 +1,4 @@
+"""Groups as their records show them: generations, members, topics, on every protocol.
+
+Imports models.wire; everything that looks at groups imports it.
+"""

@@ -1,0 +1,41 @@
+"""A classic group's record read to the last member: the costly part of taking it, on any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
+from caughtup.models.groups.membership import Membership, classic_membership
+from caughtup.models.wire.group_metadata import GroupMetadata
+
+
+class ClassicGroup(NamedTuple):
+    """Who is in a group, and its generation if it is Kafka Streams'.
+
+    ``errors`` are those of assignments that can't be read.
+    """
+
+    membership: Membership
+    generation: StreamsGeneration | None
+    errors: tuple[DecodeError, ...]
+
+
+#: What was read of a group: None for a deleted one, or what failed although nothing should.
+ReadGroup = ClassicGroup | Exception | None
+
+
+def read_classic_groups(groups: Mapping[str, GroupMetadata | None]) -> dict[str, ReadGroup]:
+    """Read the groups that a batch of records has, in the order of their names."""
+    return {group: _read(group, metadata) for group, metadata in sorted(groups.items())}
+
+
+def _read(group: str, metadata: GroupMetadata | None) -> ReadGroup:
+    if metadata is None:
+        return None
+    try:
+        membership, errors = classic_membership(metadata)
+        return ClassicGroup(membership, read_streams_generation(group, metadata, {}), errors)
+    except Exception as error:  # noqa: BLE001 - it is told of where the group is taken
+        return error

@@ -1,0 +1,105 @@
+"""A consumer group on the new protocol, put together from its records (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from caughtup.models.groups.membership import Member, Membership, longest_timeout
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignment,
+    ConsumerGroupMemberMetadata,
+    ConsumerGroupMetadata,
+    ConsumerGroupRecord,
+    ConsumerGroupRegularExpression,
+)
+from caughtup.models.wire.record_keys import (
+    ConsumerGroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegularExpressionKey,
+    RecordType,
+)
+
+ConsumerGroupRecordKey = (
+    ConsumerGroupKey | ConsumerGroupMemberKey | ConsumerGroupRegularExpressionKey
+)
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """The last value of each of the group's records.
+
+    ``epoch`` is None before the group's own record was read and after its tombstone: such a group
+    isn't there.
+    """
+
+    epoch: int | None = None
+    members: dict[str, ConsumerGroupMemberMetadata] = field(default_factory=dict)
+    current: dict[str, ConsumerGroupCurrentMemberAssignment] = field(default_factory=dict)
+    regular_expressions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def apply(self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None) -> None:
+        """Take a record, or None for its tombstone."""
+        if isinstance(key, ConsumerGroupRegularExpressionKey):
+            if isinstance(record, ConsumerGroupRegularExpression):
+                self.regular_expressions[key.regular_expression] = record.topics
+            else:
+                self.regular_expressions.pop(key.regular_expression, None)
+        elif isinstance(key, ConsumerGroupMemberKey):
+            self._apply_member(key, record)
+        elif key.record_type is RecordType.CONSUMER_GROUP_METADATA:
+            self.epoch = record.epoch if isinstance(record, ConsumerGroupMetadata) else None
+            if record is None:  # brokers up to 4.0 leave the expressions of a deleted group behind
+                self.regular_expressions.clear()
+
+    def _apply_member(
+        self, key: ConsumerGroupMemberKey, record: ConsumerGroupRecord | None
+    ) -> None:
+        if isinstance(record, ConsumerGroupMemberMetadata):
+            self.members[key.member_id] = record
+        elif isinstance(record, ConsumerGroupCurrentMemberAssignment):
+            self.current[key.member_id] = record
+        elif key.record_type is RecordType.CONSUMER_GROUP_MEMBER_METADATA:
+            self.members.pop(key.member_id, None)
+        elif key.record_type is RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+            self.current.pop(key.member_id, None)
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing is left of the group."""
+        left = self.members or self.current or self.regular_expressions
+        return self.epoch is None and not left
+
+    def topics(self) -> frozenset[str]:
+        """Name the topics that its members subscribe to, as far as they are named."""
+        names = {name for m in self.members.values() for name in m.subscribed_topic_names}
+        for member in self.members.values():
+            names.update(self.regular_expressions.get(member.subscribed_topic_regex or "", ()))
+        return frozenset(names)
+
+    def membership(self, topic_names: Mapping[bytes, str]) -> Membership:
+        """Tell who reads what.
+
+        Assignments name topics by their ids only; ``topic_names`` gives the names of those that
+        are known. Partitions that a member still has to let go of are its own until then.
+        """
+        members, owners = [], {}
+        for member_id, metadata in sorted(self.members.items()):
+            member = Member(member_id, metadata.client_id, metadata.client_host)
+            members.append(member)
+            current = self.current.get(member_id)
+            if current is None:
+                continue
+            for held in (*current.assigned_partitions, *current.partitions_pending_revocation):
+                topic = topic_names.get(held.topic_id)
+                if topic is not None:
+                    for partition in held.partitions:
+                        owners[TopicPartition(topic, partition)] = member
+        return Membership(
+            "consumer",
+            self.epoch or 0,
+            tuple(members),
+            owners,
+            self.topics(),
+            longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
+        )

@@ -1,0 +1,222 @@
+"""What a group's metadata record says: members, and for Kafka Streams, tasks and their copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.lag.partition_lag import LATEST_OFFSET
+from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
+from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
+from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
+from caughtup.models.wire.subscription_info import decode_subscription_info
+
+#: The protocol name under which Kafka Streams joins a classic group.
+STREAMS_PROTOCOL = "stream"
+#: The one under which a Python application joins that follows; its members say the same.
+FOLLOWERS_PROTOCOL = "caughtup"
+_STREAMS_PROTOCOLS = (STREAMS_PROTOCOL, FOLLOWERS_PROTOCOL)
+
+
+def group_type(metadata: GroupMetadata) -> str:
+    """Name the kind of a classic group: ``streams``, ``connect`` or ``classic``."""
+    if metadata.protocol_type == "connect":
+        return "connect"
+    return "streams" if metadata.protocol in _STREAMS_PROTOCOLS else "classic"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """One stream thread's consumer: what it reported when it joined, what it was given."""
+
+    member_id: str
+    client_id: str
+    host: str
+    process: ProcessId
+    owned: tuple[TopicPartition, ...]
+    offset_sums: dict[TaskId, int]
+    client_tags: dict[str, str]
+    rack: str | None
+    assigned: tuple[TopicPartition, ...]
+    assignment: AssignmentInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsClient:
+    """One Kafka Streams process: its members taken together."""
+
+    process: ProcessId
+    members: tuple[StreamsMember, ...]
+
+    @property
+    def capacity(self) -> int:
+        """Stream threads, which is what Kafka's assignors balance over."""
+        return len(self.members)
+
+    @property
+    def offset_sums(self) -> dict[TaskId, int]:
+        """What the process reported for each task, in offsets or Kafka's sentinels."""
+        return {task: s for member in self.members for task, s in member.offset_sums.items()}
+
+    @property
+    def name(self) -> str:
+        """The instance's ``client.id``, without the thread's own suffix."""
+        return self.members[0].client_id.split("-StreamThread-")[0]
+
+    def active(self) -> set[TaskId]:
+        """Tasks that this generation gave the process to run."""
+        return {t for m in self.members if m.assignment for t in m.assignment.active}
+
+    def standby(self) -> set[TaskId]:
+        """Tasks that this generation gave the process to follow, warm-ups included."""
+        return {t for m in self.members if m.assignment for t in m.assignment.standby}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGeneration:
+    """One completed generation of a classic Kafka Streams group."""
+
+    group: str
+    generation: int
+    leader: str | None
+    as_of_ms: int
+    clients: dict[ProcessId, StreamsClient]
+    source_topics: dict[str, int]
+    """Source topic → subtopology, as the assignments show it."""
+    skipped: tuple[str, ...] = field(default=())
+    """Members whose user data could not be read, with the reason."""
+    arrival: tuple[str, ...] = field(default=())
+    """Member ids in the order of the record, in which the coordinator names them to the leader."""
+    follows: bool = False
+    """Whether its leader is certainly a follower, and no assignor of Kafka Streams."""
+
+    def with_sources(self, known: dict[str, int]) -> StreamsGeneration:
+        """Return it with source topics that are known from earlier generations."""
+        return replace(self, source_topics=known | self.source_topics)
+
+    def members(self) -> Iterable[StreamsMember]:
+        """Every member, ordered by process and member id."""
+        for process in sorted(self.clients):
+            yield from self.clients[process].members
+
+    def next_rebalance(self) -> tuple[int, StreamsMember] | None:
+        """Give when the next rebalance is due (ms) and which member carries the time.
+
+        Kafka writes 0 where it is due at once, that is, as soon as this generation is there.
+        """
+        due = [
+            (member.assignment.next_rebalance_ms, member.member_id, member)
+            for member in self.members()
+            if member.assignment and member.assignment.next_rebalance_ms is not None
+        ]
+        if not due:
+            return None
+        earliest = min(due, key=lambda entry: entry[:2])
+        return max(earliest[0], self.as_of_ms), earliest[2]
+
+    def previous_active(self, client: StreamsClient) -> set[TaskId]:
+        """Tasks that the process ran when it joined: what it owned, and what it said it ran."""
+        owned = {task for member in client.members for task in self.tasks_of(member.owned)}
+        return owned | {t for t, s in client.offset_sums.items() if s == LATEST_OFFSET}
+
+    def tasks_of(self, partitions: Iterable[TopicPartition]) -> set[TaskId]:
+        """Name the tasks that read these source partitions, as far as their topic is known."""
+        return {
+            TaskId(self.source_topics[p.topic], p.partition)
+            for p in partitions
+            if p.topic in self.source_topics
+        }
+
+    def sources(self, task: TaskId) -> list[TopicPartition]:
+        """Name the source partitions that a task reads, sorted."""
+        return [
+            TopicPartition(topic, task.partition)
+            for topic, subtopology in sorted(self.source_topics.items())
+            if subtopology == task.subtopology
+        ]
+
+    def all_tasks(self) -> set[TaskId]:
+        """Every task of the application: assigned, or held back while its owner lets go of it."""
+        tasks: set[TaskId] = set()
+        for member in self.members():
+            tasks |= self.tasks_of(member.owned)
+            if member.assignment is not None:
+                tasks.update(member.assignment.active)
+                tasks.update(member.assignment.standby)
+        return tasks
+
+
+def read_streams_generation(
+    group: str, metadata: GroupMetadata, known_source_topics: dict[str, int]
+) -> StreamsGeneration | None:
+    """Read a Streams group's generation from its metadata.
+
+    ``known_source_topics`` (source topic → subtopology, from earlier generations) helps where
+    this generation withholds every partition of a topic. Returns None for other groups and for
+    records without members. A member that can't be read is left out and named in ``skipped``.
+    """
+    if metadata.protocol not in _STREAMS_PROTOCOLS or not metadata.members:
+        return None
+    members: list[StreamsMember] = []
+    skipped: list[str] = []
+    for member in metadata.by_id().values():
+        try:
+            members.append(_read_member(member))
+        except CaughtupError as error:
+            skipped.append(f"{member.member_id}: {error}")
+    clients: dict[ProcessId, list[StreamsMember]] = {}
+    for read in sorted(members, key=lambda m: m.member_id):
+        clients.setdefault(read.process, []).append(read)
+    return StreamsGeneration(
+        group=group,
+        generation=metadata.generation,
+        leader=metadata.leader,
+        as_of_ms=metadata.state_timestamp_ms,
+        clients={p: StreamsClient(p, tuple(found)) for p, found in sorted(clients.items())},
+        source_topics=known_source_topics | _source_topics(members),
+        skipped=tuple(skipped),
+        arrival=tuple(member.member_id for member in members),
+        follows=metadata.protocol == FOLLOWERS_PROTOCOL,
+    )
+
+
+def _read_member(member: GroupMember) -> StreamsMember:
+    subscription = decode_subscription(member.subscription)
+    if subscription.user_data is None:
+        raise CaughtupError("no_user_data", "the subscription has no Kafka Streams user data")
+    info = decode_subscription_info(subscription.user_data)
+    assigned: tuple[TopicPartition, ...] = ()
+    given: AssignmentInfo | None = None
+    if member.assignment:
+        assignment = decode_assignment(member.assignment)
+        assigned = assignment.partitions
+        if assignment.user_data:
+            given = decode_assignment_info(assignment.user_data)
+    return StreamsMember(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        host=member.client_host,
+        process=info.process_id,
+        owned=subscription.owned,
+        offset_sums=info.offset_sums,
+        client_tags=info.client_tags,
+        rack=subscription.rack,
+        assigned=assigned,
+        assignment=given,
+    )
+
+
+def _source_topics(members: list[StreamsMember]) -> dict[str, int]:
+    """Learn source topic → subtopology: active tasks stand in the order of their partitions."""
+    found: dict[str, int] = {}
+    for member in members:
+        if member.assignment is None:
+            continue
+        for partition, task in zip(sorted(member.assigned), member.assignment.active, strict=False):
+            found[partition.topic] = task.subtopology
+        for task, partitions in member.assignment.standby.items():
+            for partition in partitions:
+                found[partition.topic] = task.subtopology
+    return dict(sorted(found.items()))

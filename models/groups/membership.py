@@ -1,0 +1,76 @@
+"""Who is in a group and reads what, whichever protocol the group is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.groups.generation import group_type
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_protocol import decode_assignment
+from caughtup.models.wire.group_metadata import GroupMetadata
+
+
+class Member(NamedTuple):
+    """A member of a group; ``process`` where the protocol names one."""
+
+    member_id: str
+    client_id: str
+    host: str
+    process: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A group's members, and which partition each of them reads.
+
+    ``group_type`` is ``classic``, ``streams``, ``connect``, ``consumer`` or ``share``;
+    ``generation`` the group's generation or epoch. ``topics`` names what the group reads, be it
+    assigned or not. ``rebalance_timeout_ms`` is the longest of any member, None without one; to a
+    consumer it is ``max.poll.interval.ms``.
+    """
+
+    group_type: str
+    generation: int
+    members: tuple[Member, ...]
+    owners: Mapping[TopicPartition, Member]
+    topics: frozenset[str]
+    rebalance_timeout_ms: int | None = None
+
+
+def classic_membership(metadata: GroupMetadata) -> tuple[Membership, tuple[DecodeError, ...]]:
+    """Tell the members of a group on the classic protocol.
+
+    And what is wrong with each assignment that can't be read; the others stay.
+    """
+    members: list[Member] = []
+    owners: dict[TopicPartition, Member] = {}
+    errors: list[DecodeError] = []
+    for _, read in sorted(metadata.by_id().items()):
+        member = Member(read.member_id, read.client_id, read.client_host)
+        members.append(member)
+        if metadata.protocol_type != "consumer" or not read.assignment:
+            continue
+        try:
+            partitions = decode_assignment(read.assignment).partitions
+        except DecodeError as error:
+            errors.append(error)
+            continue
+        owners.update(dict.fromkeys(partitions, member))
+    topics = frozenset(partition.topic for partition in owners)
+    membership = Membership(
+        group_type(metadata),
+        metadata.generation,
+        tuple(members),
+        owners,
+        topics,
+        longest_timeout(read.rebalance_timeout_ms for read in metadata.members),
+    )
+    return membership, tuple(errors)
+
+
+def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:
+    """Give the longest of the members' timeouts; None if none of them has one."""
+    return max((timeout for timeout in timeouts_ms if timeout > 0), default=None)

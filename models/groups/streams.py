@@ -1,0 +1,144 @@
+"""A Kafka Streams application on the new protocol, put together from its records (KIP-1071)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from caughtup.models.groups.membership import Member, Membership, longest_timeout
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey, StreamsGroupMemberKey
+from caughtup.models.wire.streams_group_assignments import (
+    StreamsGroupCurrentMemberAssignment,
+    TaskIds,
+)
+from caughtup.models.wire.streams_group_records import (
+    StreamsGroupMemberMetadata,
+    StreamsGroupMetadata,
+    StreamsGroupRecord,
+)
+from caughtup.models.wire.streams_group_topology import StreamsGroupTopology
+
+#: As long as the number in a task's name may be.
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+StreamsGroupRecordKey = StreamsGroupKey | StreamsGroupMemberKey
+
+
+class StreamsTask(NamedTuple):
+    """A copy of a task that a member has: ``active``, ``standby`` or ``warmup``."""
+
+    task: TaskId
+    role: str
+    member: Member
+
+
+@dataclass(slots=True)
+class StreamsGroup:
+    """The last value of each of the group's records; ``epoch`` as in ConsumerGroup."""
+
+    epoch: int | None = None
+    topology: StreamsGroupTopology | None = None
+    members: dict[str, StreamsGroupMemberMetadata] = field(default_factory=dict)
+    current: dict[str, StreamsGroupCurrentMemberAssignment] = field(default_factory=dict)
+
+    def apply(self, key: StreamsGroupRecordKey, record: StreamsGroupRecord | None) -> None:
+        """Take a record, or None for its tombstone."""
+        if isinstance(key, StreamsGroupMemberKey):
+            self._apply_member(key, record)
+        elif key.record_type is RecordType.STREAMS_GROUP_METADATA:
+            self.epoch = record.epoch if isinstance(record, StreamsGroupMetadata) else None
+        elif key.record_type is RecordType.STREAMS_GROUP_TOPOLOGY:
+            self.topology = record if isinstance(record, StreamsGroupTopology) else None
+
+    def _apply_member(self, key: StreamsGroupMemberKey, record: StreamsGroupRecord | None) -> None:
+        if isinstance(record, StreamsGroupMemberMetadata):
+            self.members[key.member_id] = record
+        elif isinstance(record, StreamsGroupCurrentMemberAssignment):
+            self.current[key.member_id] = record
+        elif key.record_type is RecordType.STREAMS_GROUP_MEMBER_METADATA:
+            self.members.pop(key.member_id, None)
+        elif key.record_type is RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+            self.current.pop(key.member_id, None)
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing is left of the group."""
+        return self.epoch is None and not (self.members or self.current or self.topology)
+
+    def source_topics(self) -> dict[str, frozenset[str]]:
+        """Give each subtopology's source topics, as far as they are named."""
+        return {
+            subtopology.subtopology_id: frozenset(
+                (
+                    *subtopology.source_topics,
+                    *(topic.name for topic in subtopology.repartition_source_topics),
+                )
+            )
+            for subtopology in (self.topology.subtopologies if self.topology else ())
+        }
+
+    def changelogs(self) -> dict[int, tuple[str, ...]]:
+        """Give each subtopology's changelog topics: the application itself registered them."""
+        return {
+            int(subtopology.subtopology_id): tuple(
+                topic.name for topic in subtopology.state_changelog_topics
+            )
+            for subtopology in (self.topology.subtopologies if self.topology else ())
+            if _is_number(subtopology.subtopology_id)
+        }
+
+    def copies(self) -> Iterator[StreamsTask]:
+        """Give every copy of every task, in the order of members and tasks.
+
+        A task that a member still has to let go of is its own until then.
+        """
+        for member in self._members():
+            held = self.current.get(member.member_id)
+            if held is None:
+                continue
+            for role, tasks in (
+                ("active", held.active_tasks + held.active_tasks_pending_revocation),
+                ("standby", held.standby_tasks + held.standby_tasks_pending_revocation),
+                ("warmup", held.warmup_tasks + held.warmup_tasks_pending_revocation),
+            ):
+                for task in sorted(_tasks(tasks)):
+                    yield StreamsTask(task, role, member)
+
+    def membership(self, partition_counts: Mapping[str, int]) -> Membership:
+        """Tell who reads what; ``partition_counts`` tells which partitions a topic has."""
+        sources = self.source_topics()
+        owners = {
+            TopicPartition(topic, copy.task.partition): copy.member
+            for copy in self.copies()
+            if copy.role == "active"
+            for topic in sources.get(str(copy.task.subtopology), ())
+            if copy.task.partition < partition_counts.get(topic, 0)
+        }
+        topics = frozenset(topic for names in sources.values() for topic in names)
+        changelogs = frozenset(t for names in self.changelogs().values() for t in names)
+        return Membership(
+            "streams",
+            self.epoch or 0,
+            tuple(self._members()),
+            owners,
+            topics | changelogs,
+            longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
+        )
+
+    def _members(self) -> Iterator[Member]:
+        for member_id, read in sorted(self.members.items()):
+            yield Member(member_id, read.client_id, read.client_host, read.process_id)
+
+
+def _tasks(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:
+    for tasks in held:
+        if _is_number(tasks.subtopology_id):
+            for partition in tasks.partitions:
+                yield TaskId(int(tasks.subtopology_id), partition)
+
+
+def _is_number(subtopology_id: str) -> bool:
+    """Tell whether it is one of Kafka Streams', which numbers its subtopologies."""
+    return _NUMBER.fullmatch(subtopology_id) is not None

@@ -1,0 +1,241 @@
+"""End offsets as they were seen over time, so that a past moment can be bounded.
+
+A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
+But end offsets only grow, so the look before and the look after a moment bound them. The same
+looks tell, the other way round, since when a record could be read: the age of an unread one.
+
+A history is bounded: the newest looks all stay, which is what decisions need, and older ones
+get sparser with age, so that some forty looks reach back for hours. Leaving out looks between
+two others widens a bound and never makes it false.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from caughtup.models.histories.thinning import kept_points
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.partition_lag import EndOffsets
+
+#: The newest looks, which all stay: at one a second, more than a decision waits for its ends.
+DENSE_LOOKS = 20
+#: Older looks, and how far back they reach in ms. One look in four hours and 20 s of dense ones
+#: make neighbours differ in age by a third.
+SPARSE_LOOKS = 22
+HORIZON_MS = 4 * 3_600_000
+#: Looks after which a history is thinned: a few more than stay, so that few looks pay for it.
+SAMPLES_KEPT = DENSE_LOOKS + SPARSE_LOOKS + 8
+
+
+class Look(NamedTuple):
+    """Where a read_committed reader's records ended, and when that was seen (ms)."""
+
+    readable_end: int
+    at_ms: int
+
+
+class EndOffsetHistory:
+    """The looks at one partition, oldest first; a log that stood still is two looks.
+
+    ``latest`` is all that the newest look showed. The readable end is the last stable offset,
+    less the transaction markers before it once somebody has seen that they are some.
+    """
+
+    __slots__ = ("_ends", "_readable", "_times_ms", "latest")
+
+    def __init__(self, first: EndOffsets) -> None:
+        self.latest = first
+        self._ends = array("q", (first.end_offset,))
+        self._readable = array("q", (_readable_end(first),))
+        self._times_ms = array("q", (first.as_of_ms,))
+
+    def copy(self) -> EndOffsetHistory:
+        """Return the looks that there are now, whatever comes."""
+        twin = object.__new__(EndOffsetHistory)
+        twin.latest, twin._times_ms = self.latest, self._times_ms[:]
+        twin._ends, twin._readable = self._ends[:], self._readable[:]
+        return twin
+
+    def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
+        """Take a look. An older one than the latest is ignored.
+
+        Unless the latest is of a time that is yet to come by now (ms): the clock has been set
+        back since, and what it saw before that is forgotten. A log that went backwards was
+        recreated, or lost its tail with its leader. Which records have other offsets now is not
+        known, so its history starts again.
+        """
+        ends, readable, times_ms = self._ends, self._readable, self._times_ms
+        if sample.as_of_ms < times_ms[-1]:
+            seen = len(times_ms) if now_ms is None else bisect_right(times_ms, now_ms)
+            if seen == len(times_ms) or (seen and sample.as_of_ms < times_ms[seen - 1]):
+                return
+            del ends[seen:], readable[seen:], times_ms[seen:]
+        self.latest = sample
+        end, readable_end = sample.end_offset, _readable_end(sample)
+        if ends and end < ends[-1]:
+            del ends[:], readable[:], times_ms[:]
+        # What turns out to be no record now was none before.
+        for index in range(bisect_right(readable, readable_end), len(readable)):
+            readable[index] = readable_end
+        if ends and sample.as_of_ms == times_ms[-1]:
+            ends[-1], readable[-1] = end, readable_end
+            return
+        if len(ends) > 1 and end == ends[-2] and readable_end == readable[-2]:
+            ends[-1], readable[-1], times_ms[-1] = end, readable_end, sample.as_of_ms
+            return
+        ends.append(end)
+        readable.append(readable_end)
+        times_ms.append(sample.as_of_ms)
+        if len(ends) > SAMPLES_KEPT:
+            self._thin()
+
+    def _thin(self) -> None:
+        kept = kept_points(self._times_ms, DENSE_LOOKS, SPARSE_LOOKS, HORIZON_MS)
+        self._ends = array("q", [self._ends[index] for index in kept])
+        self._readable = array("q", [self._readable[index] for index in kept])
+        self._times_ms = array("q", [self._times_ms[index] for index in kept])
+
+    def at_or_before(self, moment_ms: int) -> int | None:
+        """Give the log end offset last seen at or before a moment; None if it was not seen yet."""
+        index = bisect_right(self._times_ms, moment_ms)
+        return self._ends[index - 1] if index else None
+
+    def at_or_after(self, moment_ms: int) -> int | None:
+        """Give the log end offset first seen at or after a moment; None if not seen since."""
+        index = bisect_left(self._times_ms, moment_ms)
+        return self._ends[index] if index < len(self._ends) else None
+
+    def around(self, offset: int) -> tuple[Look | None, Look | None]:
+        """Give the looks between which a reader at an offset got something to read.
+
+        The first is the last look at which there was nothing, None if there was something from
+        the start; the second the first look at which there was, None if there isn't yet.
+        """
+        readable, times_ms = self._readable, self._times_ms
+        index = bisect_right(readable, offset)
+        return (
+            Look(readable[index - 1], times_ms[index - 1]) if index else None,
+            Look(readable[index], times_ms[index]) if index < len(readable) else None,
+        )
+
+    def readable_end_at(self, moment_ms: int) -> float | None:
+        """Interpolate the readable end at a moment; None outside of what was looked at."""
+        readable, times_ms = self._readable, self._times_ms
+        index = bisect_left(times_ms, moment_ms)
+        if index == len(times_ms):
+            return None
+        later = times_ms[index]
+        if later == moment_ms:
+            return readable[index]
+        if not index:
+            return None
+        earlier, end = times_ms[index - 1], readable[index - 1]
+        return end + (readable[index] - end) * (moment_ms - earlier) / (later - earlier)
+
+    @property
+    def first(self) -> Look:
+        """The oldest look that is still known."""
+        return Look(self._readable[0], self._times_ms[0])
+
+    @property
+    def last_ms(self) -> int:
+        """When the newest look was taken, in ms since the epoch."""
+        return self._times_ms[-1]
+
+    @property
+    def spacing_ms(self) -> int:
+        """Give the time between the two newest looks that differ: how finely time is told, in ms.
+
+        0 for a log that never moved.
+        """
+        readable, times_ms = self._readable, self._times_ms
+        index = bisect_left(readable, readable[-1])
+        return times_ms[index] - times_ms[index - 1] if index else 0
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+
+class EndOffsetTable:
+    """Every partition's end offsets: the latest, and enough of the past to bound a moment."""
+
+    def __init__(self) -> None:
+        self._histories: dict[TopicPartition, EndOffsetHistory] = {}
+        self._partitions: dict[str, set[int]] = {}
+
+    def apply(
+        self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
+    ) -> None:
+        """Take a sample, or None when the partition is gone; ``now_ms`` where a clock tells it."""
+        if sample is None:
+            if self._histories.pop(partition, None) is not None:
+                partitions = self._partitions[partition.topic]
+                partitions.discard(partition.partition)
+                if not partitions:
+                    del self._partitions[partition.topic]
+            return
+        history = self._histories.get(partition)
+        if history is None:
+            self._histories[partition] = EndOffsetHistory(sample)
+            self._partitions.setdefault(partition.topic, set()).add(partition.partition)
+        else:
+            history.add(sample, now_ms)
+
+    def latest(self, partition: TopicPartition) -> EndOffsets | None:
+        """Give the newest sample of a partition, None if there is none."""
+        history = self._histories.get(partition)
+        return None if history is None else history.latest
+
+    def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
+        """Give all that is known of a partition's end over time, None if it was never seen."""
+        return self._histories.get(partition)
+
+    def histories(self, partitions: Iterable[TopicPartition]) -> list[EndOffsetHistory | None]:
+        """Give the histories of many partitions, as ``history`` does."""
+        return list(map(self._histories.get, partitions))
+
+    def bounds(
+        self, partition: TopicPartition, before_ms: int, after_ms: int
+    ) -> tuple[int, int] | None:
+        """Bound a log end offset of some moment between two, by the samples around them.
+
+        A partition first seen after ``before_ms`` counts from 0: it was empty or did not exist.
+        None when no sample of it was taken since ``after_ms``.
+        """
+        history = self._histories.get(partition)
+        if history is None:
+            return None
+        high = history.at_or_after(after_ms)
+        if high is None:
+            return None
+        return history.at_or_before(before_ms) or 0, high
+
+    def of_topics(self, wanted: Callable[[str], bool]) -> EndOffsetTable:
+        """Return a table of some topics as it is now, which another thread may read."""
+        table = EndOffsetTable()
+        for topic, partitions in self._partitions.items():
+            if wanted(topic):
+                table._partitions[topic] = set(partitions)
+                for number in partitions:
+                    partition = TopicPartition(topic, number)
+                    table._histories[partition] = self._histories[partition].copy()
+        return table
+
+    def partition_counts(self) -> dict[str, int]:
+        """Give the number of partitions seen of each topic."""
+        return {topic: len(found) for topic, found in self._partitions.items()}
+
+    def __iter__(self) -> Iterator[tuple[TopicPartition, EndOffsets]]:
+        for partition, history in self._histories.items():
+            yield partition, history.latest
+
+    def __len__(self) -> int:
+        return len(self._histories)
+
+
+def _readable_end(sample: EndOffsets) -> int:
+    readable = sample.readable_end_offset
+    return sample.last_stable_offset if readable is None else readable

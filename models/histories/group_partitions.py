@@ -1,0 +1,177 @@
+"""The committed offsets of every group, small enough for a million group-partitions.
+
+About half a kilobyte for a group-partition with a full history, a quarter for one that hardly
+moves; ``tests/models/histories/test_group_partitions.py`` holds it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, KeysView, Mapping
+from types import MappingProxyType
+from typing import NoReturn
+
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+
+_NONE: Mapping[TopicPartition, CommitHistory] = MappingProxyType({})
+
+OnError = Callable[[OffsetKey, Exception], object]
+
+
+def _raise(_: OffsetKey, error: Exception) -> NoReturn:
+    raise error
+
+
+class GroupPartitions:
+    """What each group committed where: group → partition → its history of commits.
+
+    Keys and topic ids are kept once however many groups have commits on a partition. Commits in
+    the log name the same partition with an object of their own each time.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[TopicPartition, CommitHistory]] = {}
+        self._topic_ids: dict[str, bytes] = {}
+        self._keys: dict[TopicPartition, TopicPartition] = {}
+        #: Commits that there are, and those that were deleted since the last sweep.
+        self._count = 0
+        self._deleted = 0
+
+    def apply_all(
+        self,
+        commits: Mapping[OffsetKey, OffsetCommit | None],
+        ends: EndOffsetTable,
+        on_error: OnError = _raise,
+        now_ms: int | None = None,
+    ) -> list[OffsetKey]:
+        """Take the last commits of some keys, None where one was deleted.
+
+        ``ends`` tells since when a group had something to read, and ``now_ms`` which of its
+        commits were made by a clock that was set back since. ``on_error`` is told of a key that
+        failed, before the next one. Returns the keys that were new, or are gone.
+        """
+        changed = []
+        groups = self._groups
+        nothing_looked_at = not len(ends)
+        for key, commit in commits.items():
+            try:
+                group, topic, number = key
+                # A plain tuple is found where a TopicPartition is, and costs less to make.
+                known = groups.get(group, _NONE).get((topic, number))  # type: ignore[call-overload]
+                if commit is None or known is None or commit.topic_id != known.topic_id:
+                    if self.apply(group, TopicPartition(topic, number), commit, ends, now_ms):
+                        changed.append(key)
+                elif nothing_looked_at:
+                    known.add(commit.offset, commit.commit_timestamp_ms, None, now_ms)
+                else:
+                    _add(known, commit, ends.history(TopicPartition(topic, number)), now_ms)
+            except Exception as error:  # noqa: BLE001 - a context for each would cost half as much again
+                on_error(key, error)
+        return changed
+
+    def apply(
+        self,
+        group: str,
+        partition: TopicPartition,
+        commit: OffsetCommit | None,
+        ends: EndOffsetTable,
+        now_ms: int | None = None,
+    ) -> bool:
+        """Take a commit, or None when it was deleted; the last of a group's takes the group along.
+
+        A commit on a topic with another id is on another topic of the same name: its history
+        starts again. Returns whether the partition is new to the group, or gone.
+        """
+        if commit is None:
+            return self._delete(group, partition)
+        known = self.of(group).get(partition)
+        topic_id = self._topic_id(partition.topic, commit.topic_id)
+        if known is not None and known.topic_id is None:
+            known.topic_id = topic_id
+        if known is not None and topic_id in (None, known.topic_id):
+            _add(known, commit, ends.history(partition), now_ms)
+            return False
+        history = CommitHistory(commit.offset, commit.commit_timestamp_ms, topic_id)
+        key = self._key(partition)  # first, so that a group is there with its commit or not at all
+        self._groups.setdefault(group, {})[key] = history
+        self._count += known is None
+        return known is None
+
+    def _delete(self, group: str, partition: TopicPartition) -> bool:
+        table = self._groups.get(group, {})
+        if table.pop(partition, None) is None:
+            return False
+        if not table:
+            del self._groups[group]
+        self._count -= 1
+        self._deleted += 1
+        if self._deleted > self._count:
+            self._sweep()
+        return True
+
+    def _key(self, partition: TopicPartition) -> TopicPartition:
+        """Give the one object that stands for a partition.
+
+        Those that no group has commits on any more are swept out once as many commits were deleted
+        as are left.
+        """
+        return self._keys.setdefault(partition, partition)
+
+    def _sweep(self) -> None:
+        self._keys = {key: key for table in self._groups.values() for key in table}
+        topics = {key.topic for key in self._keys}
+        self._topic_ids = {t: i for t, i in self._topic_ids.items() if t in topics}
+        self._deleted = 0
+
+    def _topic_id(self, topic: str, topic_id: bytes | None) -> bytes | None:
+        """Give the one object that stands for a topic's id."""
+        known = self._topic_ids.get(topic)
+        if topic_id is not None and known != topic_id:
+            self._topic_ids[topic] = topic_id
+            return topic_id
+        return known if topic_id is not None else None
+
+    def of(self, group: str) -> Mapping[TopicPartition, CommitHistory]:
+        """Give a group's partitions with their histories; empty for a group without commits."""
+        return self._groups.get(group, _NONE)
+
+    def interval_ms(self, group: str) -> int | None:
+        """Tell the longest of the intervals in which a group commits on its partitions, in ms.
+
+        It stands in for a partition that has none of its own yet; None if there is none at all.
+        """
+        intervals = [history.interval_ms for history in self.of(group).values()]
+        return max((known for known in intervals if known is not None), default=None)
+
+    def topics(self) -> set[str]:
+        """Name the topics that any group has commits on."""
+        return {partition.topic for table in self._groups.values() for partition in table}
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that have commits."""
+        return self._groups.keys()
+
+    def __iter__(self) -> Iterator[tuple[str, TopicPartition, CommitHistory]]:
+        for group in sorted(self._groups):
+            for partition in sorted(self._groups[group]):
+                yield group, partition, self._groups[group][partition]
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def _add(
+    known: CommitHistory, commit: OffsetCommit, looks: EndOffsetHistory | None, now_ms: int | None
+) -> None:
+    """Take another commit of a group-partition, with what is known of the partition's end."""
+    unread_since_ms = None
+    if looks is not None and commit.offset > known.committed:
+        unread, _ = looks.around(known.committed)
+        unread_since_ms = None if unread is None else unread.at_ms
+    known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms, now_ms)
+    if looks is not None and known.rewound_from is not None:
+        _, more = looks.around(known.committed)
+        if more is None:
+            known.rewound_from = None  # there is no more to regain: the log is a shorter one

@@ -1,0 +1,128 @@
+"""Bounds of an offset sum over time: in little memory, the newest all and older ones sparser."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple
+
+from caughtup.models.histories.thinning import kept_points
+from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+
+#: The newest points, which all stay; older ones, and how far back those reach in ms.
+DENSE_POINTS = 12
+SPARSE_POINTS = 8
+HORIZON_MS = 3_600_000
+#: Points after which a history is thinned.
+POINTS_KEPT = DENSE_POINTS + SPARSE_POINTS + 6
+
+_COLUMNS = 3
+
+
+class SumPoint(NamedTuple):
+    """A sum lay between ``low`` and ``high`` (offsets) at a moment (ms since the epoch)."""
+
+    at_ms: int
+    low: int
+    high: int
+
+    @property
+    def middle(self) -> float:
+        """The middle of what the sum can have been, in offsets."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half_width(self) -> float:
+        """How far the sum can have been from the middle, in offsets."""
+        return (self.high - self.low) / 2
+
+
+class SumHistory:
+    """What an offset sum was, oldest first: of a copy's position, its lag, or its task's end."""
+
+    # Three numbers a point, one point after the other: when (ms), and between what it was.
+    __slots__ = ("_points",)
+
+    def __init__(self) -> None:
+        self._points = array("q")
+
+    def add(self, at_ms: int, low: int, high: int) -> bool:
+        """Take a point; False for one that is older than the newest, which changes nothing.
+
+        A second point of one moment takes the place of the first. A sum beyond Java's long stays
+        at its greatest number, as Kafka's do.
+        """
+        points = self._points
+        if points and at_ms <= points[-_COLUMNS]:
+            if at_ms < points[-_COLUMNS]:
+                return False
+            del points[-_COLUMNS:]
+        points.extend((at_ms, _in_long(low), _in_long(high)))
+        if len(points) > POINTS_KEPT * _COLUMNS:
+            kept = kept_points(points[::_COLUMNS], DENSE_POINTS, SPARSE_POINTS, HORIZON_MS)
+            self._points = array("q", [number for index in kept for number in self._point(index)])
+        return True
+
+    def keep_last(self, count: int) -> None:
+        """Forget all but the newest points."""
+        surplus = len(self) - count
+        if surplus > 0:
+            # A copy, because an array doesn't give back what it has grown to.
+            self._points = self._points[surplus * _COLUMNS :]
+
+    def forget_after(self, at_ms: int) -> None:
+        """Forget the points later than a moment (ms)."""
+        if self._points and self._points[-_COLUMNS] > at_ms:
+            self._points = self._points[: bisect_right(self._points[::_COLUMNS], at_ms) * _COLUMNS]
+
+    @property
+    def last(self) -> SumPoint | None:
+        """The newest point, None while there is none."""
+        return self._point(len(self) - 1) if self._points else None
+
+    def points(self, since_ms: int | None = None) -> list[SumPoint]:
+        """List the points, or those at or after a moment, oldest first."""
+        start = 0 if since_ms is None else bisect_left(self._points[::_COLUMNS], since_ms)
+        return [self._point(index) for index in range(start, len(self))]
+
+    def around(self, at_ms: int) -> EndOffsetSum | None:
+        """Bound a sum that only grows at a moment, by the points around it.
+
+        After the newest point it is taken to have grown by at most twice as fast as it did from
+        any of the newest points to the next. None before the oldest one.
+        """
+        index = bisect_right(self._points[::_COLUMNS], at_ms)
+        if not index:
+            return None
+        before = self._point(index - 1)
+        if before.at_ms == at_ms:
+            return EndOffsetSum(before.low, before.high)
+        if index < len(self):
+            return EndOffsetSum(before.low, self._point(index).high)
+        newest = [self._point(at) for at in range(max(0, index - DENSE_POINTS), index)]
+        fastest = max(
+            ((after.high - was.low) / (after.at_ms - was.at_ms) for was, after in pairwise(newest)),
+            default=0.0,
+        )
+        return EndOffsetSum(before.low, before.high + ceil(2 * fastest * (at_ms - before.at_ms)))
+
+    @property
+    def spacing_ms(self) -> int | None:
+        """The usual time between two of the newest points: their median, in ms; None without."""
+        newest = self._points[::_COLUMNS][-DENSE_POINTS:]
+        gaps = sorted(after - before for before, after in pairwise(newest))
+        return gaps[len(gaps) // 2] if gaps else None
+
+    def __len__(self) -> int:
+        return len(self._points) // _COLUMNS
+
+    def _point(self, index: int) -> SumPoint:
+        start = index * _COLUMNS
+        return SumPoint(*self._points[start : start + _COLUMNS])
+
+
+def _in_long(number: int) -> int:
+    return max(-LONG_MAX, min(number, LONG_MAX))

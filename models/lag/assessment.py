@@ -1,0 +1,166 @@
+"""How every group fares, worked out a partition at a time and kept until the next time.
+
+The figures rest on histories, which takes longer than a scrape may; so a scrape, the page and the
+commands read what was last worked out. Of a partition that is at its end there is nothing to
+keep: its lag in seconds is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from caughtup.models.errors import error_code
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
+from caughtup.models.lag.partition_lag import partition_lag
+from caughtup.models.lag.verdict import GroupVerdict, Verdict, group_verdict, partition_verdict
+
+if TYPE_CHECKING:
+    from caughtup.models.state.cluster import ClusterState
+
+#: Commits are always read some moments late. A reader that is later takes those that were made
+#: since for missing, and after so long (ms) nobody is blamed for that any more.
+UNREAD_MOMENTS_MS = 2_000
+UNREAD_ALLOWED_MS = 30_000
+#: The verdicts that rest on commits that didn't come, or came slowly.
+_FOR_WANT_OF_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
+_AT_THE_END = Verdict("ok", "at the end", 0.0)
+
+
+class Assessed(NamedTuple):
+    """What was worked out of a group's partition; None = unknown.
+
+    ``lag_seconds``: age of the oldest unread record, ``error_seconds`` how wrong it can be, and
+    ``method``: ``caught_up``, ``interpolated`` or ``at_least``. ``velocity``: records a second by
+    which the lag grows. ``eta_seconds``: until it is caught up, inf = never.
+    """
+
+    verdict: str
+    reason: str
+    lag_seconds: float | None
+    error_seconds: float | None
+    method: str | None
+    velocity: float | None
+    eta_seconds: float | None
+
+
+AT_THE_END = Assessed(*_AT_THE_END[:2], 0.0, 0.0, "caught_up", None, 0.0)
+
+
+class Assessments:
+    """The last assessment of each group: its verdict, and its partitions that aren't at the end."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, GroupVerdict] = {}
+        # Each an Assessed without its class, in a table that stays the same: plain tuples of
+        # plain values, and what is older than its last freezing, are nothing that the garbage
+        # collector looks through again and again.
+        self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
+        self._failed: set[str] = set()
+
+    def assess(
+        self, state: ClusterState, group: str, now_ms: int, read_ms: int | None = None
+    ) -> Iterator[TopicPartition]:
+        """Work out one group anew, giving each partition when it is done.
+
+        ``read_ms`` is when the log of commits was last read to its end, None for just now: long
+        after that, nobody is said not to commit. The caller may let others have their turn
+        between two; what they change meanwhile counts or doesn't. The group's verdict comes when
+        all are done.
+        """
+        unread_ms = 0 if read_ms is None else now_ms - read_ms
+        commits = state.commits.of(group)
+        membership = state.groups.membership(group)
+        owners = {} if membership is None else membership.owners
+        allowed_ms = membership.rebalance_timeout_ms if membership else None
+        interval_ms = state.commits.interval_ms(group)
+        behind = self._behind.setdefault(group, {})
+        verdicts: list[tuple[TopicPartition, Verdict]] = []
+        partitions = commits.keys() | owners.keys()
+        for partition in behind.keys() - partitions:
+            del behind[partition]
+        for partition in partitions:
+            looks = state.ends.history(partition)
+            if looks is None:
+                behind.pop(partition, None)
+                continue
+            known = commits.get(partition)
+            if known is not None:
+                lag = partition_lag(known.committed, looks.latest, known.commit_timestamp_ms)
+                if not (lag.lag or lag.out_of_range):
+                    behind.pop(partition, None)
+                    verdicts.append((partition, _AT_THE_END))
+                    yield partition
+                    continue
+            figures = lag_figures(
+                known, looks, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
+            )
+            verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
+            age, rates = figures.age, figures.rates
+            assessed = Assessed(
+                verdict=verdict.verdict,
+                reason=verdict.reason,
+                lag_seconds=None if age is None else age.seconds,
+                error_seconds=None if age is None else age.error_seconds,
+                method=None if age is None else age.method,
+                velocity=None if rates is None else rates.velocity,
+                eta_seconds=figures.eta_seconds,
+            )
+            behind[partition] = tuple(assessed)
+            verdicts.append((partition, verdict))
+            yield partition
+        self.verdicts[group] = group_verdict(verdicts)
+        self._failed.discard(group)
+
+    def fail(self, group: str, error: Exception) -> None:
+        """Take note that a group can't be worked out: it is unknown until it can again."""
+        reason = f"it could not be worked out: {error_code(error)}"
+        self.verdicts[group] = GroupVerdict("unknown", None, reason)
+        self._failed.add(group)
+
+    def behind(self, group: str) -> Iterable[TopicPartition]:
+        """Name a group's partitions that aren't at their end."""
+        return self._behind.get(group, {}).keys()
+
+    def find(self, group: str, partition: TopicPartition) -> Assessed | None:
+        """Give what was worked out of a partition; None if that of its group wasn't, or not yet."""
+        if group not in self.verdicts or group in self._failed:
+            return None
+        kept = self._behind[group].get(partition)
+        return AT_THE_END if kept is None else Assessed._make(kept)
+
+    def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
+        """Give what was worked out of many partitions, each with the fields of ``Assessed``.
+
+        None of them if the group wasn't assessed yet, or couldn't be.
+        """
+        if group not in self.verdicts or group in self._failed:
+            return []
+        known = self._behind[group]
+        return [known.get(partition, AT_THE_END) for partition in partitions]
+
+    def keep_only(self, groups: set[str]) -> None:
+        """Forget the groups that are gone."""
+        for group in (self._behind.keys() | self.verdicts.keys()) - groups:
+            self._behind.pop(group, None)
+            self.verdicts.pop(group, None)
+            self._failed.discard(group)
+
+
+def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:
+    """Take a verdict back that rests on commits which may only not have been read yet.
+
+    One that would hold without the time since the last reading stands for a while.
+    """
+    if unread_ms <= UNREAD_MOMENTS_MS or verdict.verdict not in _FOR_WANT_OF_COMMITS:
+        return verdict
+    unread, held = unread_ms / 1000, verdict.behind_seconds
+    if verdict.verdict in ("stopped", "stalled"):
+        held = figures.unmoved_seconds
+    if verdict.verdict == "stopped" and figures.silent_seconds is not None:
+        held = min(held, figures.silent_seconds)
+    if unread_ms <= UNREAD_ALLOWED_MS and held - unread > figures.allowed_seconds:
+        return verdict
+    reason = f"no commits could be read for {unread:.0f} s, so this may not hold"
+    return verdict._replace(verdict="unknown", reason=f"{reason}: {verdict.reason}")

@@ -1,0 +1,204 @@
+"""How far a replica has come with its copy, from looks at its log end and its leader's.
+
+Offsets are exact: each broker tells its own replica's log end. Bytes come from the sizes of the
+logs; they tell how much there is to send, but not when a copy is done, since the leader's log may
+be compacted or cut differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from caughtup.models.histories.offset_sums import SumPoint
+from caughtup.models.histories.trend import Trend, trend
+from caughtup.models.reassignments.causes.replica_state import ReplicaWay, leaders_end
+from caughtup.models.reassignments.tracking.observation import PartitionLook
+
+#: Points that a trend is taken from, at most: all pairs of them are looked at.
+TREND_POINTS = 12
+#: The part of the time to go over which a pace is taken, if that is longer than the window.
+FAR = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaProgress:
+    """What the looks tell of one replica's copy. Offsets; bytes; times in ms since the epoch.
+
+    ``samples``: looks that knew its log end; ``log_end`` the last of these, at ``seen_ms``.
+    ``behind``: what it has yet to copy, None if the leader's end was never known. It is a lower
+    bound where ``behind_exact`` is False: then the leader's end is from an older look.
+    ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
+    something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
+    one look, None if it is; ``near_looks``: at how many looks in a row. ``longest_step``: the most
+    that it got from one look to the next. In the long run, ``drops``: how often it
+    went back, ``dropped_since_ms`` when first; ``gained`` and ``lost``: offsets, since then.
+    ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
+    by how many it has grown over the long run; ``rate``: how many it copies,
+    ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
+    """
+
+    broker: int
+    samples: int = 0
+    log_end: int | None = None
+    seen_ms: int | None = None
+    behind: int | None = None
+    behind_exact: bool = False
+    moved: bool = False
+    stands_since_ms: int | None = None
+    near_since_ms: int | None = None
+    near_looks: int = 0
+    longest_step: int = 0
+    drops: int = 0
+    dropped_since_ms: int | None = None
+    gained: int = 0
+    lost: int = 0
+    closing: Trend | None = None
+    falls_back: Trend | None = None
+    rate: float | None = None
+    growth: float | None = None
+    bytes_behind: int | None = None
+    rate_bytes: float | None = None
+    growth_bytes: float | None = None
+
+
+def replica_progress(
+    looks: Sequence[PartitionLook], broker: int, window_ms: int, long_ms: int
+) -> ReplicaProgress:
+    """Gather a replica's progress from looks, oldest first.
+
+    Rates are of the last ``window_ms``, or longer for what is far off. What tells whether it gains at all is of ``long_ms``.
+    """
+    known = [look for look in looks if broker in look.log_ends]
+    if not known:
+        return ReplicaProgress(broker)
+    last = known[-1]
+    way = ReplicaWay(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
+    for look in looks:
+        way.take(look)
+    ends = [look.log_ends[broker] for look in known]
+    heads = [leaders_end(look) for look in known]
+    behind, exact = _behind(looks, ends[-1], heads[-1])
+    copied = [
+        (look, end, head)
+        for look, end, head in zip(known, ends, heads, strict=True)
+        if look.as_of_ms >= way.started_ms
+    ]
+    gaps = _gaps(copied, last.as_of_ms - window_ms)
+    gap = _trend(gaps)
+    falls_back = None
+    if gap is not None and gap.per_second >= 0:
+        falls_back = _trend(_gaps(copied, last.as_of_ms - long_ms))
+    elif gap is not None and behind is not None:
+        # What is far off needn't be told from the last minute, and is told better from more.
+        far_ms = round(behind / -gap.per_second * 1000 * FAR)
+        if far_ms > window_ms:
+            gaps = _gaps(copied, last.as_of_ms - far_ms)
+            gap = _trend(gaps)
+    growth = _grown([(at, head) for at, _, head in gaps])
+    rate = None
+    if gap is not None and growth is not None:
+        rate = max(0.0, growth - gap.per_second) if way.moved else 0.0
+    recent_ms = max(last.as_of_ms - window_ms, way.started_ms)
+    sizes = _Sizes.of([look for look in known if look.as_of_ms >= recent_ms], broker)
+    return ReplicaProgress(
+        broker=broker,
+        samples=len(known),
+        log_end=ends[-1],
+        seen_ms=last.as_of_ms,
+        behind=behind,
+        behind_exact=exact,
+        moved=way.moved,
+        stands_since_ms=way.stands_ms,
+        near_since_ms=way.near_ms,
+        near_looks=way.near_looks,
+        longest_step=way.longest_step,
+        drops=way.drops,
+        dropped_since_ms=way.dropped_ms,
+        gained=way.gained,
+        lost=way.lost,
+        closing=None if gap is None else -gap,
+        falls_back=falls_back,
+        rate=rate,
+        growth=growth,
+        bytes_behind=0 if behind == 0 and exact else sizes.behind,
+        rate_bytes=sizes.rate,
+        growth_bytes=sizes.growth,
+    )
+
+
+def looks_apart_ms(looks: Sequence[PartitionLook]) -> int:
+    """Give the longest of the last three waits between looks, in ms; 0 of fewer than two."""
+    times = [look.as_of_ms for look in looks[-4:]]
+    return max((after - before for before, after in pairwise(times)), default=0)
+
+
+class _Sizes(NamedTuple):
+    """The bytes that a replica is behind, gets a second, and its leader gets a second."""
+
+    behind: int | None
+    rate: float | None
+    growth: float | None
+
+    @classmethod
+    def of(cls, looks: Sequence[PartitionLook], broker: int) -> _Sizes:
+        told = [
+            (look.as_of_ms, size, led)
+            for look in looks
+            if look.leader is not None
+            and (size := look.sizes.get(broker)) is not None
+            and (led := look.sizes.get(look.leader)) is not None
+        ]
+        if not told:
+            return cls(None, None, None)
+        return cls(
+            max(0, told[-1][2] - told[-1][1]),
+            _grown([(at, size) for at, size, _ in told]),
+            _grown([(at, led) for at, _, led in told]),
+        )
+
+
+def _behind(looks: Sequence[PartitionLook], end: int, head: int | None) -> tuple[int | None, bool]:
+    """Tell how far a log end is behind the leader's, and whether that is exact.
+
+    The end of the same leader at an older look stands in: it can only have grown since.
+    """
+    if head is not None:
+        return max(0, head - end), True
+    leader, epoch = looks[-1].leader, looks[-1].leader_epoch
+    for look in reversed(looks):
+        if look.leader != leader or look.leader_epoch != epoch:
+            break
+        head = leaders_end(look)
+        if head is not None:
+            return (head - end, False) if head > end else (None, False)
+    return None, False
+
+
+def _grown(points: Sequence[tuple[int, int]]) -> float | None:
+    """Tell by how much something grew in a second; steps back, of segments deleted, don't count."""
+    if len(points) < 2:
+        return None
+    grown = sum(max(0, after - before) for (_, before), (_, after) in pairwise(points))
+    return grown * 1000 / (points[-1][0] - points[0][0])
+
+
+def _gaps(
+    copied: list[tuple[PartitionLook, int, int | None]], since_ms: int
+) -> list[tuple[int, int, int]]:
+    """Give moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
+    known = [
+        (look.as_of_ms, head - end, head)
+        for look, end, head in copied
+        if head is not None and look.as_of_ms >= since_ms
+    ]
+    if len(known) <= TREND_POINTS:
+        return known
+    last = len(known) - 1
+    return [known[round(step * last / (TREND_POINTS - 1))] for step in range(TREND_POINTS)]
+
+
+def _trend(gaps: list[tuple[int, int, int]]) -> Trend | None:
+    return trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])

@@ -1,0 +1,95 @@
+"""A replica's way through the looks at it: when it moved, stood, was near its leader, or went back."""
+
+from __future__ import annotations
+
+from caughtup.models.reassignments.tracking.observation import PartitionLook
+
+
+class ReplicaWay:
+    """A replica's way through the looks; the attributes are those of ReplicaProgress.
+
+    ``started_ms``: when it last went back, from which on there is one copy to take rates of.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_end",
+        "_head",
+        "_since_ms",
+        "_start",
+        "dropped_ms",
+        "drops",
+        "gained",
+        "longest_step",
+        "lost",
+        "moved",
+        "near_looks",
+        "near_ms",
+        "stands_ms",
+        "started_ms",
+    )
+
+    def __init__(self, broker: int, since_ms: int, first_ms: int) -> None:
+        self._broker, self._since_ms = broker, since_ms
+        self._end: int | None = None
+        self._head: int | None = None
+        self._start: int | None = None
+        self.moved, self.longest_step = False, 0
+        self.drops, self.gained, self.lost = 0, 0, 0
+        self.dropped_ms: int | None = None
+        self.started_ms = self.stands_ms = first_ms
+        self.near_ms: int | None = None
+        self.near_looks = 0
+
+    def take(self, look: PartitionLook) -> None:
+        """Take the next look."""
+        at_ms = look.as_of_ms
+        apart = self._broker in look.offline or self._broker in look.isr
+        if apart or look.leader is None:  # it cannot copy, or needn't
+            self.stands_ms, self.near_ms, self.near_looks = at_ms, None, 0
+        end = look.log_ends.get(self._broker)
+        if end is None:
+            return
+        if end and (self._start is None or end < self._start):
+            self._start = end
+        if self._end is not None and end != self._end:
+            self._moves(self._end, end, at_ms)
+        self._end = end
+        head = leaders_end(look)
+        if head is None:  # it may have had nothing to copy: nobody can tell
+            return
+        there = end >= head
+        if there:
+            self.stands_ms = at_ms
+        if not apart:
+            if there or (self._head is not None and end >= self._head):
+                self.near_ms = at_ms if self.near_ms is None else self.near_ms
+                self.near_looks += 1
+            else:
+                self.near_ms, self.near_looks = None, 0
+        self._head = head
+
+    def _moves(self, before: int, end: int, at_ms: int) -> None:
+        self.stands_ms = at_ms
+        # A replica without anything is as far as one at the log's start, to which it goes at once.
+        start = self._start or 0
+        copied = max(end, start) - max(before, start)
+        if end > before:
+            self.moved = True
+            self.gained += 0 if self.dropped_ms is None else copied
+            if before:
+                self.longest_step = max(self.longest_step, copied)
+            return
+        self.started_ms = at_ms
+        if at_ms <= self._since_ms:
+            return
+        self.drops += 1
+        if self.dropped_ms is None:
+            self.dropped_ms = at_ms
+        else:
+            self.lost -= copied
+
+
+def leaders_end(look: PartitionLook) -> int | None:
+    """Give the leader's log end at a look."""
+    return None if look.leader is None else look.log_ends.get(look.leader)

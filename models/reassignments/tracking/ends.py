@@ -1,0 +1,98 @@
+"""How a reassignment ended, and whether what the brokers show of it can be its end at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.controllers import pending, reverted, target
+from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+
+OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanished")
+
+
+@dataclass(frozen=True, slots=True)
+class EndedMovement:
+    """A movement that is over, and how it ended (one of OUTCOMES).
+
+    ``target``: the replicas it was to have at last. ``replicas``: those it has, None if the
+    topic is gone. ``original``: those it had before. ``since_ms``: when it was first seen.
+    """
+
+    partition: TopicPartition
+    outcome: str
+    at_ms: int
+    target: tuple[int, ...]
+    replicas: tuple[int, ...] | None
+    original: tuple[int, ...]
+    since_ms: int
+
+
+def outcome(last: PartitionLook, original: tuple[int, ...], replicas: tuple[int, ...]) -> str:
+    """Tell how a movement ended from its last look, where it came from and its replicas now.
+
+    A broker that was asked for once loses its place in the original order, so of those only the
+    set must be back. ``reverted-partial``: it was cancelled after a change of target, and what
+    the first target added stayed without ever having been in sync.
+    """
+    if replicas == target(last):
+        return "completed"
+    if set(replicas) == set(original):
+        return "cancelled"
+    return "reverted-partial" if set(replicas) == set(reverted(last)) else "superseded"
+
+
+def is_another_movement(
+    last: PartitionLook,
+    original: tuple[int, ...],
+    look: PartitionLook,
+    cluster: ClusterLook | None,
+) -> bool:
+    """Tell whether a look is at another movement than the last one was, not at a new target.
+
+    A change of target keeps all the present replicas in KRaft, and the original ones with
+    ZooKeeper. Where replicas were only added, it is another one once those are in sync.
+    """
+    in_kraft = cluster is not None and not cluster.zookeeper
+    if not set(look.replicas).issuperset(last.replicas if in_kraft else original):
+        return True
+    if set(look.adding) == set(last.adding) or set(reverted(look)) != set(target(last)):
+        return False
+    return bool(look.isr) and not pending(replace(last, isr=look.isr), cluster)
+
+
+def shown(
+    looks: Sequence[PartitionLook],
+    cluster: ClusterLook | None,
+    replicas: tuple[int, ...],
+    isr: tuple[int, ...],
+    leader_epoch: int | None,
+) -> str:
+    """Tell whether what a broker shows of a movement that isn't listed is what it left.
+
+    ``over``: it is. ``older``: it is what was before the end, or is another topic's. ``unclear``:
+    nobody can tell yet, for instance where it is what was while another target was asked for.
+
+    A broker's metadata may be older than the controller's list, and only some ends show: one
+    that takes a replica away raises the leader epoch, and one that leaves all has what was added
+    in sync. The last of the ``looks`` may have met the end itself, between the list and the
+    metadata. What is older than the movement is told from its end as long as the looks' own
+    metadata wasn't.
+    """
+    last = looks[-1]
+    lost = not set(replicas).issuperset(last.replicas)
+    seen = [look.leader_epoch for look in looks[:-1] if look.leader_epoch is not None]
+    least = max(seen, default=last.leader_epoch)
+    if leader_epoch is not None and least is not None:
+        if leader_epoch < least:
+            return "older"
+        if lost and leader_epoch == least:
+            return "older" if seen else "unclear"
+    if lost:
+        epochs = leader_epoch, last.leader_epoch
+        rose = epochs[0] is not None and epochs[1] is not None and epochs[0] > epochs[1]
+        asked_for_before = any(replicas == look.replicas for look in looks)
+        return "over" if rose or not asked_for_before else "unclear"
+    in_sync = not pending(replace(last, isr=isr), cluster)
+    return "over" if in_sync and replicas == target(last) else "unclear"

@@ -1,0 +1,103 @@
+"""How every partition in movement fares, worked out one by one and kept until the next time.
+
+A verdict rests on a history of looks, which takes longer than a scrape may; so a scrape, the page
+and the movements' events read what was last worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from caughtup.models.faults.isolation import Faults
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.assessment import assess
+from caughtup.models.reassignments.eta import MovementFigures
+from caughtup.models.reassignments.throttles.limits import OrphanedThrottle, ThrottleWatch
+from caughtup.models.reassignments.throttles.shares import ThrottleShares, throttle_shares
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedMovement
+from caughtup.models.reassignments.verdict import MovementVerdict
+
+
+class AssessedMovement(NamedTuple):
+    """What was worked out of a partition in movement."""
+
+    verdict: MovementVerdict
+    figures: MovementFigures
+    tracked: TrackedMovement
+
+
+def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
+    """Give what works out who gets which part of the throttles, as of now.
+
+    It holds on to nothing that changes: another thread may call it while looks come.
+    """
+    moving, cluster = list(tracker.moving.values()), tracker.cluster
+    return lambda: throttle_shares(moving, cluster)
+
+
+class ReassignmentWatch:
+    """The last assessment of each partition in movement, and of the throttles around them."""
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        self._faults = faults or Faults()
+        self._movements: dict[TopicPartition, AssessedMovement] = {}
+        self._throttles = ThrottleWatch()
+
+    def assess(
+        self,
+        tracker: ReassignmentTracker,
+        now_ms: int,
+        budget_seconds: float | None = None,
+        shares: ThrottleShares | None = None,
+    ) -> Iterator[TopicPartition]:
+        """Work out every partition in movement anew, giving each when it is done.
+
+        ``budget_seconds``: how long one may take from now on before it is slow; None: any time.
+        ``shares`` are those of ``shares_of`` if the caller has them, which take longest. The
+        caller may let others have their turn between two; what they change meanwhile counts or
+        doesn't. One that can't be worked out is left without a verdict.
+        """
+        with self._faults.isolated("reassignments", "throttles", now_ms):
+            self._look_at_throttles(tracker)
+            if shares is None:
+                shares = shares_of(tracker)()
+        for partition in self._movements.keys() - tracker.moving.keys():
+            del self._movements[partition]
+        for partition in sorted(tracker.moving):
+            tracked = tracker.moving.get(partition)
+            if tracked is None:
+                self._movements.pop(partition, None)
+                continue
+            with self._faults.isolated(
+                "reassignments", str(partition), now_ms, self._forget(partition)
+            ):
+                verdict, figures = assess(
+                    tracked,
+                    tracker.cluster,
+                    tracker.quorum_changed_ms,
+                    now_ms,
+                    budget_seconds,
+                    shares,
+                )
+                self._movements[partition] = AssessedMovement(verdict, figures, tracked)
+            yield partition
+
+    def _forget(self, partition: TopicPartition) -> Callable[[Exception], object]:
+        return lambda _: self._movements.pop(partition, None)
+
+    def find(self, partition: TopicPartition, tracked: TrackedMovement) -> AssessedMovement | None:
+        """Give what was last worked out of a movement; None of one that has just begun."""
+        assessed = self._movements.get(partition)
+        return assessed if assessed is not None and assessed.tracked is tracked else None
+
+    def orphaned(self, now_ms: int) -> tuple[OrphanedThrottle, ...]:
+        """List the throttles that no movement has needed for long."""
+        return self._throttles.orphaned(now_ms)
+
+    def _look_at_throttles(self, tracker: ReassignmentTracker) -> None:
+        if tracker.cluster is not None:
+            moving = {
+                partition: tracked.latest.replicas for partition, tracked in tracker.moving.items()
+            }
+            self._throttles.apply(tracker.cluster, moving)

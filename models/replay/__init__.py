@@ -1,0 +1,4 @@
+"""Recorded generations decided again under other settings.
+
+Imports assignors and simulation; pipelines and the command line import it.
+"""

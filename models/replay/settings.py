@@ -1,0 +1,86 @@
+"""What is asked of a replay: an assignor, and configs other than those that were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from caughtup.models.assignors.registry import ASSIGNORS
+from caughtup.models.errors import ScenarioError
+from caughtup.models.parameters import MINIMUMS
+
+#: The assignor that applications run unless they say otherwise.
+KAFKAS = "high_availability"
+#: More would be a slip of the pen, and each is a whole replay.
+MOST_SETTINGS = 100
+_INT_MAX, _LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
+_GREATEST = {"max.warmup.replicas": _INT_MAX, "num.standby.replicas": _INT_MAX}
+
+
+class Setting(NamedTuple):
+    """An assignor by its name in a scenario, and the configs that take the recorded ones' place."""
+
+    assignor: str
+    config: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        return ", ".join([self.assignor, *(f"{name}={value}" for name, value in self.config)])
+
+    def of(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a scenario as it is under this setting; everything else in it stays."""
+        config = {**scenario.get("config", {}), **dict(self.config)}
+        return {**scenario, "assignor": self.assignor, "config": config}
+
+
+def replay_settings(what: Sequence[str], assignors: Sequence[str]) -> tuple[Setting, ...]:
+    """Make every combination of what is given; each assignor as recorded comes first.
+
+    ``what``: texts such as ``max.warmup.replicas=2,4,8``; ``assignors``: names, Kafka's own if
+    there are none. Raises ScenarioError ``unsupported``, ``unknown_config``, ``bad_field``,
+    ``duplicate`` or ``too_many``, naming what is wrong.
+    """
+    for assignor in assignors:
+        if assignor not in ASSIGNORS:
+            known = ", ".join(sorted(ASSIGNORS))
+            raise ScenarioError("unsupported", f"assignor {assignor!r:.80} is not among {known}")
+    choices: dict[str, list[tuple[str, int]]] = {}
+    for text in what:
+        name, values = _choice(text)
+        if name in choices:
+            raise ScenarioError("duplicate", f"{name} is given twice; separate values by commas")
+        choices[name] = [(name, value) for value in values]
+    combined = [tuple(one) for one in product(*choices.values())]
+    configs = [(), *combined] if choices else [()]
+    settings = tuple(
+        Setting(assignor, config)
+        for assignor in dict.fromkeys(assignors or (KAFKAS,))
+        for config in configs
+    )
+    if len(settings) > MOST_SETTINGS:
+        raise ScenarioError(
+            "too_many", f"{len(settings):,} combinations are more than {MOST_SETTINGS}"
+        )
+    return settings
+
+
+def _choice(text: str) -> tuple[str, list[int]]:
+    name, equals, values = text.partition("=")
+    if name not in MINIMUMS:
+        known = ", ".join(sorted(MINIMUMS))
+        raise ScenarioError("unknown_config", f"setting {name!r:.80} is not among {known}")
+    if not equals:
+        raise ScenarioError("bad_field", f"{name}: give its values, such as {name}=2,4,8")
+    return name, list(dict.fromkeys(_value(name, value.strip()) for value in values.split(",")))
+
+
+def _value(name: str, text: str) -> int:
+    least, greatest = MINIMUMS[name], _GREATEST.get(name, _LONG_MAX)
+    value = (
+        int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_LONG_MAX)) else -1
+    )
+    if not least <= value <= greatest:
+        raise ScenarioError(
+            "bad_field", f"{name}: {text!r:.80} is not a number from {least:,} to {greatest:,}"
+        )
+    return value

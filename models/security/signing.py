@@ -1,0 +1,108 @@
+"""Signatures of recommendations: HMAC-SHA256 with keys that the service and followers share."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.errors import CaughtupError
+
+#: The record header that carries a signature: ``hmac-sha256:KEY-ID:HEX``.
+HEADER = "caughtup-signature"
+#: What is signed begins with its purpose, so that it is good for nothing else.
+_PURPOSE = b"caughtup recommended-assignments 1"
+_LEAST_BYTES = 32
+_LENGTH = struct.Struct(">I")
+_KEY = re.compile(
+    r"([A-Za-z0-9._-]{1,64})[ \t]+"
+    r"((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)"
+)
+_SIGNATURE = re.compile(rb"hmac-sha256:([A-Za-z0-9._-]{1,64}):([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key and what it is called; the secret is never shown."""
+
+    name: str
+    secret: bytes = field(repr=False)
+
+
+def read_keys(text: str) -> tuple[SigningKey, ...]:
+    """Read a key file: a line for each key, its id and at least 32 bytes in base64.
+
+    Lines that are empty or begin with ``#`` are left out. The first key signs; all of them are
+    good. Raises CaughtupError ``bad_key_file``, which names the line and nothing that is in it.
+    Source: ``caughtup.SigningKeys``.
+    """
+    keys: dict[str, SigningKey] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        told = line.strip(" \t\r")
+        if not told or told.startswith("#"):
+            continue
+        found = _KEY.fullmatch(told)
+        if found is None:
+            raise _bad(f"line {number} is not a key's id and the key in base64")
+        name, encoded = found.groups()
+        secret = base64.b64decode(encoded)
+        if len(secret) < _LEAST_BYTES:
+            raise _bad(f"the key in line {number} is shorter than {_LEAST_BYTES} bytes")
+        if name in keys:
+            raise _bad(f"the key id in line {number} stands there twice")
+        keys[name] = SigningKey(name, secret)
+    if not keys:
+        raise _bad("there is no key in it")
+    return tuple(keys.values())
+
+
+def sign(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
+    """Return the header's value for a recommendation to a group in a cluster, by its id."""
+    return b"hmac-sha256:%s:%s" % (
+        key.name.encode(),
+        _digest(key, cluster, group, value).hex().encode(),
+    )
+
+
+def find_forgery(
+    keys: Sequence[SigningKey], cluster: str, group: str, value: bytes, header: bytes | None
+) -> Objection | None:
+    """Return why a record isn't taken for the service's own, None when it is."""
+    if header is None:
+        return Objection("not_signed", "the recommendation is not signed")
+    found = _SIGNATURE.fullmatch(header)
+    if found is None:
+        return _refused("has another form")
+    name, told = found.groups()
+    key = _find(keys, name.decode())
+    if key is None:
+        return _refused("is by a key that is not known here")
+    if not hmac.compare_digest(_digest(key, cluster, group, value).hex().encode(), told):
+        return _refused("does not fit the record")
+    return None
+
+
+def _digest(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
+    """Sign the parts, each behind its length, so that none can pass for a piece of another."""
+    mac = hmac.new(key.secret, digestmod=hashlib.sha256)
+    for part in (_PURPOSE, cluster.encode(), group.encode(), value):
+        mac.update(_LENGTH.pack(len(part)))
+        mac.update(part)
+    return mac.digest()
+
+
+def _find(keys: Iterable[SigningKey], name: str) -> SigningKey | None:
+    return next((key for key in keys if key.name == name), None)
+
+
+def _refused(message: str) -> Objection:
+    return Objection("bad_signature", f"the recommendation's signature {message}")
+
+
+def _bad(message: str) -> CaughtupError:
+    return CaughtupError("bad_key_file", message)

@@ -1,0 +1,4 @@
+"""Decisions played until a group is balanced.
+
+Imports assignors; decisions and replay import it.
+"""

@@ -1,0 +1,304 @@
+"""The cluster as the service knows it: events in, values out. No I/O and no clock inside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from caughtup.models.copies.catch_up_rates import CatchUpRates
+from caughtup.models.copies.watch import CopyWatch
+from caughtup.models.decisions.applications import Applications
+from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
+from caughtup.models.decisions.undecided import UndecidedGeneration, decide_if_due
+from caughtup.models.faults.isolation import Faults, Isolation
+from caughtup.models.faults.refused_records import RefusedRecords
+from caughtup.models.faults.set_aside import SetAsideRecords
+from caughtup.models.groups.classic import ReadGroup, read_classic_groups
+from caughtup.models.groups.membership import Member
+from caughtup.models.groups.table import GroupTable
+from caughtup.models.groups.topic_names import TopicNames, TopicReaders
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.group_partitions import GroupPartitions
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag.assessment import Assessments
+from caughtup.models.lag.partition_lag import EndOffsets, PartitionLag, partition_lag
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.pipeline_progress import PipelineProgress
+from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.reassignments.watch import ReassignmentWatch
+from caughtup.models.tasks.positions import TaskPositions
+from caughtup.models.wire.batch import Batch
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+from caughtup.models.wire.record_keys import RecordType
+
+
+@dataclass(slots=True)
+class ReaderCounts:
+    """What the reader of ``__consumer_offsets`` met: records, skips and errors, by key type."""
+
+    records: Counter[int] = field(default_factory=Counter)
+    skipped: Counter[int] = field(default_factory=Counter)
+    errors: Counter[tuple[int | None, str]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A group's partition: its commit, its owner, the end offsets and the lag; None = unknown."""
+
+    partition: TopicPartition
+    committed: int | None
+    ends: EndOffsets | None
+    lag: PartitionLag | None
+    member: Member | None
+
+
+class ClusterState:
+    """Everything known of one cluster. ``apply_*`` take events; the rest only reads."""
+
+    def __init__(self, cluster: str, parameters: Mapping[str, ApplicationParameters]) -> None:
+        self.cluster = cluster
+        self.ends = EndOffsetTable()
+        self.reassignments = ReassignmentTracker()
+        self.faults = Faults()
+        self.reassignment_watch = ReassignmentWatch(self.faults)
+        self.partition_movements = PartitionMovements()
+        self.counts = ReaderCounts()
+        self.refused = RefusedRecords()
+        self.set_aside = SetAsideRecords()
+        self.commits = GroupPartitions()
+        self.positions = TaskPositions()
+        self.rates = CatchUpRates()
+        self.pipeline = PipelineProgress()
+        self.topics = TopicNames()
+        self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
+        self.applications = Applications(parameters, self.faults)
+        self.assessments = Assessments()
+        self.watches: dict[str, CopyWatch] = {}
+        self._readers = TopicReaders()
+
+    def apply_batch(
+        self, batch: Batch, seen_ms: int, read: Mapping[str, ReadGroup] | None = None
+    ) -> None:
+        """Take what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
+
+        ``read`` are its classic groups, if another thread has read them already.
+        """
+        self.counts.records.update(batch.records)
+        self.counts.skipped.update(batch.skipped)
+        self.counts.errors.update(batch.errors)
+        self._apply_commits(batch.commits, seen_ms)
+        for group, found in (read_classic_groups(batch.groups) if read is None else read).items():
+            with self._isolated(group, seen_ms):
+                self._apply_classic(group, found, seen_ms)
+        for consumer_key, consumer_record in batch.consumer_group_records.items():
+            with self._isolated(consumer_key.group, seen_ms):
+                self.groups.apply_consumer(consumer_key, consumer_record)
+        for streams_key, streams_record in batch.streams_group_records.items():
+            with self._isolated(streams_key.group, seen_ms):
+                self.groups.apply_streams(streams_key, streams_record)
+
+    def _apply_classic(self, group: str, found: ReadGroup, seen_ms: int) -> None:
+        if isinstance(found, Exception):
+            raise found
+        self.groups.apply_classic(group, found and found.membership)
+        self.applications.apply_generation(group, found and found.generation, seen_ms)
+        for error in found.errors if found else ():
+            self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
+
+    def _isolated(self, group: str, now_ms: int) -> Isolation:
+        """Have a group whose records can't be applied forgotten, but for what it committed."""
+
+        def forget(_: Exception) -> None:
+            self.groups.forget(group)
+            self.applications.forget(group)
+
+        return self.faults.isolated("group records", group, now_ms, forget)
+
+    def apply_ends(
+        self,
+        partition: TopicPartition,
+        ends: EndOffsets | None,
+        topic_id: bytes | None = None,
+        now_ms: int | None = None,
+    ) -> None:
+        """Take a partition's end offsets, or None when it is gone; its topic's id where known."""
+        before = self.ends.latest(partition)
+        self.ends.apply(partition, ends, now_ms)
+        if ends is None:
+            self.topics.forget(partition.topic)
+        renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id, told=True)
+        if renamed or (before is None) != (ends is None):
+            self.groups.forget_owners()
+
+    def _apply_commits(self, commits: Mapping[OffsetKey, OffsetCommit | None], now_ms: int) -> None:
+        def forget(key: OffsetKey, error: Exception) -> None:
+            self.faults.note("commits", key.group, error, now_ms)
+            partition = TopicPartition(key.topic, key.partition)
+            if self.commits.apply(key.group, partition, None, self.ends):
+                self._readers.remove(key.topic, key.group)
+
+        for key in self.commits.apply_all(commits, self.ends, forget, now_ms):
+            change = self._readers.remove if commits[key] is None else self._readers.add
+            change(key.topic, key.group)
+        topic_ids = {
+            key.topic: commit.topic_id
+            for key, commit in commits.items()
+            if commit is not None and commit.topic_id is not None
+        }
+        for topic, topic_id in topic_ids.items():
+            if self.topics.learn(topic, topic_id):
+                self.groups.forget_owners()
+
+    def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
+        """Give every generation that may be due, each once the one before it is settled.
+
+        Whether it is, ``decide_if_due`` tells, on any thread.
+        """
+        for undecided in self.applications.due(self.ends, self.commits, self.positions, now_ms):
+            watch = self.watches.get(undecided.generation.group)
+            at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
+            rates = None if watch is None else watch.rates
+            yield replace(undecided, worthwhile_at_ms=at_ms, rates=rates)
+
+    def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
+        """Decide all that is due, here and now, and yield the records of it."""
+        for undecided in self.due(now_ms):
+            record, generation = None, undecided.generation
+            with self.applications.deciding(generation.group, now_ms, generation):
+                decided = decide_if_due(self.cluster, undecided, now_ms)
+                record = None if decided is None else self.applications.settle(decided)
+            if record is not None:
+                yield record
+
+    def wanted_topics(self) -> Callable[[str], bool]:
+        """Give a test for the topics whose end offsets matter to any group as of now.
+
+        The test holds on to nothing of the state: another thread may call it while events come.
+        """
+        topics = self._readers.topics()
+        for group in self.groups.names():
+            if (membership := self.groups.membership(group)) is not None:
+                topics |= membership.topics
+        for group in self.applications:
+            told = self.applications.parameters(group).changelogs or {}
+            topics.update(topic for changelogs in told.values() for topic in changelogs)
+        prefixes = tuple(f"{group}-" for group in self.applications)
+        return lambda topic: topic in topics or topic.startswith(prefixes)
+
+    def commits_on(self, partition: TopicPartition) -> Iterator[int]:
+        """Give what each group has committed of a partition, one after the other.
+
+        Many groups may read a topic: the caller may stop, or go on when the state has changed.
+        """
+        for group in list(self._readers.groups(partition.topic)):
+            commits = self.commits.of(group).get(partition)
+            if commits is not None:
+                yield commits.committed
+
+    def unnamed_topics(self) -> set[str]:
+        """Name topics of groups on the new protocol whose ids aren't known.
+
+        Their assignments name topics by ids only.
+        """
+        topics: set[str] = set()
+        for group in self.groups.consumer.values():
+            topics |= group.topics()
+        return self.topics.unknown(topics)
+
+    def group_names(self) -> list[str]:
+        """Every group that has members or commits, sorted."""
+        return sorted(self.commits.groups() | self.groups.names())
+
+    def group_type(self, group: str) -> str | None:
+        """Name the kind of a group; None when only its commits are known."""
+        membership = self.groups.membership(group)
+        return None if membership is None else membership.group_type
+
+    def partition_rows(self, group: str) -> Iterator[PartitionRow]:
+        """Every partition that a group committed or was assigned, sorted, with its lag.
+
+        A commit on a partition of a topic that no longer exists has no end offsets and no lag.
+        """
+        commits = self.commits.of(group)
+        membership = self.groups.membership(group)
+        owners = {} if membership is None else membership.owners
+        for partition in sorted(commits.keys() | owners.keys()):
+            known = commits.get(partition)
+            ends = self.ends.latest(partition)
+            committed = at_ms = lag = None
+            if known is not None:
+                committed, at_ms = known.committed, known.commit_timestamp_ms
+            if ends is not None:
+                lag = partition_lag(committed, ends, at_ms)
+            yield PartitionRow(partition, committed, ends, lag, owners.get(partition))
+
+    def assess(self, group: str, now_ms: int, read_ms: int | None = None) -> Iterator[object]:
+        """Work out anew how a group and its copies fare, a step at a time.
+
+        ``read_ms`` as in ``Assessments.assess``. The caller may let others have their turn between
+        two steps. A group that can't be worked out is unknown, and its copies aren't watched.
+        """
+        with self.faults.isolated(
+            "assessment", group, now_ms, lambda error: self.assessments.fail(group, error)
+        ):
+            yield from self.assessments.assess(self, group, now_ms, read_ms)
+        with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.pop(group, None)):
+            yield from self.watch_copies(group, now_ms)
+
+    def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
+        """Work out anew how the copies of a Streams application fare.
+
+        In steps, between which others may have their turn. Any other group has none, nor has one
+        without a decision.
+        """
+        brokers = group in self.groups.streams  # who assigns its tasks, as in task_rows
+        application = None if brokers else self.applications.get(group)
+        decided = None if application is None else application.decided
+        if decided is None and not brokers:
+            self.watches.pop(group, None)
+            return iter(())
+        watch = self.watches.get(group)
+        if watch is None:
+            watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
+        watch.take_rates(self.rates.of(group, now_ms))
+        rows, positions = self.task_rows(group), self.positions.of(group)
+        if decided is None:
+            return watch.watch_assignment(rows, positions, now_ms)
+
+        def committed(partition: TopicPartition) -> int | None:
+            known = self.commits.of(group).get(partition)
+            return None if known is None else known.committed
+
+        return watch.watch_generation(decided, rows, positions, self.ends, committed, now_ms)
+
+    def forget_all_but(self, groups: set[str]) -> None:
+        """Forget what was worked out of groups that are gone."""
+        self.assessments.keep_only(groups)
+        for group in self.watches.keys() - groups:
+            del self.watches[group]
+
+    def task_rows(self, group: str) -> list[TaskCopy]:
+        """Every copy of every task of a Streams application.
+
+        Of one whose leader assigns, once its generation is decided.
+        """
+        positions = self.positions.of(group)
+        if (assigned_by_broker := self.groups.streams.get(group)) is not None:
+            return brokers_task_table(assigned_by_broker, positions)
+        application = self.applications.get(group)
+        if application is None or application.decided is None:
+            return []
+        decided = application.decided
+        commits = self.commits.of(group)
+
+        def processed_since(task: TaskId) -> bool:
+            return any(
+                known.commit_timestamp_ms > decided.generation.as_of_ms
+                for partition in decided.generation.sources(task)
+                if (known := commits.get(partition)) is not None
+            )
+
+        return task_table(decided.copies, positions, processed_since)

@@ -1,0 +1,112 @@
+"""End offset sums of tasks at one moment, each as an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.lag.partition_lag import sum_offsets, task_lag
+from caughtup.models.tasks.topology import CHANGELOG, Changelogs
+
+
+class EndOffsetSum(NamedTuple):
+    """A task's end offset sum lies between ``low`` and ``high``, in offsets."""
+
+    low: int
+    high: int
+
+    def lags(self, offset_sum: int) -> tuple[int, int]:
+        """Bound the lag of a copy with that offset sum, in offsets, as ``task_lag`` tells it."""
+        ends = {self.low, self.high}
+        if offset_sum > 0:
+            # Below its sum, a copy lags by all there is; from there on, by what is beyond it.
+            ends |= {end for end in (offset_sum - 1, offset_sum) if self.low <= end <= self.high}
+        lags = [task_lag(offset_sum, end) for end in ends]
+        return min(lags), max(lags)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCommits:
+    """What the application committed of its own sources: topics, and the commits by partition.
+
+    A source that serves as a changelog ends for the leader where the application has committed,
+    since nothing beyond that is in a store (KAFKA-10085). ``clock_allowance_ms`` is how far the
+    coordinator's clock, by which commits are dated, may be ahead of ours.
+    """
+
+    topics: frozenset[str] = frozenset()
+    histories: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
+    clock_allowance_ms: int = 0
+
+    def bounds(self, partition: TopicPartition, before_ms: int, after_ms: int) -> tuple[int, int]:
+        """Bound the committed offset of a moment between two (ms); without a commit it is 0.
+
+        What was committed before the oldest known step counts as 0, too.
+        """
+        history = self.histories.get(partition)
+        if history is None:
+            return 0, 0
+        high = history.committed_at(after_ms + self.clock_allowance_ms) or 0
+        return min(history.committed_at(before_ms) or 0, high), high
+
+
+def changelog_partitions(
+    task: TaskId, changelogs: Changelogs, partition_counts: Mapping[str, int]
+) -> list[TopicPartition]:
+    """Name the changelog partitions of a task; none for a stateless one.
+
+    A store's changelog has one for every task, those that weren't seen yet too. A source topic
+    that serves as a changelog may have fewer.
+    """
+    return [
+        TopicPartition(topic, task.partition)
+        for topic in changelogs.of.get(task.subtopology, ())
+        if topic.endswith(CHANGELOG)
+        or task.partition < partition_counts.get(topic, task.partition + 1)
+    ]
+
+
+def end_offset_sums(
+    tasks: Iterable[TaskId],
+    changelogs: Changelogs,
+    ends: EndOffsetTable,
+    reported: Mapping[TaskId, int],
+    before_ms: int,
+    after_ms: int,
+    committed: SourceCommits | None = None,
+) -> dict[TaskId, EndOffsetSum | None]:
+    """Bound every stateful task's end offset sum at a moment between two (ms).
+
+    ``reported`` is the greatest offset sum that any client reported for a task: the end can't
+    have been below it, unless it reports on a changelog that was recreated since. ``committed``
+    has the application's sources, in case one of them serves as a changelog. None for a task of
+    which no sample was taken since ``after_ms``. Stateless tasks are left out.
+    Source: StreamsPartitionAssignor.populateClientStatesMap, log end offsets of the changelogs
+    (read_uncommitted).
+    """
+    sources = committed or SourceCommits()
+    counts = ends.partition_counts()
+    sums: dict[TaskId, EndOffsetSum | None] = {}
+    for task in sorted(tasks):
+        partitions = changelog_partitions(task, changelogs, counts)
+        if not partitions:
+            continue
+        bounds = [
+            sources.bounds(partition, before_ms, after_ms)
+            if partition.topic in sources.topics
+            else ends.bounds(partition, before_ms, after_ms)
+            for partition in partitions
+        ]
+        known = [b for b in bounds if b is not None]
+        if len(known) < len(bounds):
+            sums[task] = None
+            continue
+        high = sum_offsets([b[1] for b in known])
+        restored = reported.get(task, 0)
+        low = max(sum_offsets([b[0] for b in known]), restored if restored <= high else 0)
+        sums[task] = EndOffsetSum(low, high)
+    return sums

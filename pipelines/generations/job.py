@@ -1,0 +1,237 @@
+"""The job that writes the generations of Kafka Streams groups to a Parquet table.
+
+Started again it adds what is new: the log is compacted, the table keeps what was in it before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+import pyarrow
+from py4j.protocol import Py4JError
+from pyspark import Broadcast
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.pipelines import schema
+from caughtup.pipelines.events import END_OFFSET, Event, Record, Undecodable, decode_events
+from caughtup.pipelines.generations.rows import MetadataRecord, end_offset_table, generation_rows
+from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
+from caughtup.pipelines.spark.kafka_options import source_options
+from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.sources import FETCHING, missing_topics
+
+#: A generation in the table is known by these.
+_IDENTITY = ("group", "generation", "as_of")
+#: Rows that go to Spark at once: scenarios of large groups take a megabyte each.
+_ROWS = 16
+_PACK = StructType([StructField("events", BinaryType())])
+_encode = msgspec.msgpack.Encoder().encode
+_decode_packed = msgspec.msgpack.Decoder(list[Event]).decode
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationsOptions:
+    """What the job reads, and the table's directory, a path or URI.
+
+    ``kafka`` holds client properties, in any client's spelling; ``parameters`` what the settings
+    say of applications, by group.
+    """
+
+    bootstrap_servers: str
+    output: str
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    end_offsets_topic: str = schema.END_OFFSETS_TOPIC
+    parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
+
+
+def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
+    """Add the generations that the table hasn't got yet, and tell how many those were.
+
+    Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
+    ``no_offsets_topic`` or ``generations_failed``.
+    """
+    source = source_options(options.bootstrap_servers, options.kafka)
+    topics = (schema.OFFSETS_TOPIC, options.end_offsets_topic)
+    missing = missing_topics(spark, topics, source)
+    if schema.OFFSETS_TOPIC in missing:
+        raise CaughtupError("no_offsets_topic", f"no group was ever there: no {topics[0]}")
+    if missing:
+        _log.warning("there is no topic %s: no lag of any copy is known", options.end_offsets_topic)
+    try:
+        offsets, ends = (
+            None if topic in missing else read_topic(spark, topic, source) for topic in topics
+        )
+        assert offsets is not None
+        packs = [] if ends is None else end_offset_packs(ends)
+        found = group_generations(spark, offsets, packs, options.parameters)
+        return add_generations(spark, found, options.output)
+    except IllegalArgumentException as error:
+        raise CaughtupError("bad_kafka_property", one_line(error)) from error
+    except (PySparkException, Py4JError) as error:
+        raise CaughtupError("generations_failed", one_line(error)) from error
+
+
+def end_offset_packs(records: DataFrame) -> list[bytes]:
+    """Decode records of the end-offsets topic, whose columns are caughtup.pipelines.events.Record's."""
+    return [row.events for row in records.mapInArrow(_decode_ends, _PACK).collect()]
+
+
+def packs_of_looks(looks: DataFrame) -> list[bytes]:
+    """Pack looks that were decoded already: the columns of own_schema's end offsets."""
+    wanted = ("topic", "partition", "as_of_ms", "log_offset", "present", "start_offset")
+    wanted += ("last_stable_offset", "end_offset", "readable_end_offset")
+    return [row.events for row in looks.select(*wanted).mapInArrow(_pack_looks, _PACK).collect()]
+
+
+def group_generations(
+    spark: SparkSession,
+    records: DataFrame,
+    packs: list[bytes],
+    parameters: Mapping[str, ApplicationParameters],
+) -> DataFrame:
+    """Make the table's rows of records of ``__consumer_offsets``.
+
+    Only group metadata leaves the JVM; commits aren't looked at. ``packs`` are end_offset_packs'.
+    Records may say that they were ``told`` before, and make no row then.
+    """
+    broadcast = spark.sparkContext.broadcast(packs)
+    if "told" not in records.columns:
+        records = records.withColumn("told", F.lit(False))
+    rows = (
+        records.where("substring(key, 1, 2) = X'0002'")
+        .select(*MetadataRecord._fields)
+        .repartition("key")
+        .sortWithinPartitions("key", "partition", "offset")
+        .mapInArrow(partial(_generations, broadcast, dict(parameters)), GENERATION_ROW)
+    )
+    return (
+        rows.withColumn("as_of", F.timestamp_millis("as_of_ms"))
+        .withColumn("next_rebalance", F.timestamp_millis("next_rebalance_ms"))
+        .withColumn("date", F.to_date("as_of"))
+        .select(*GROUP_GENERATIONS.names)
+    )
+
+
+def add_generations(spark: SparkSession, found: DataFrame, output: str) -> int:
+    """Append rows that the table hasn't got; a day's part gets one file at most."""
+    known = known_generations(spark, output)
+    if known is not None:
+        same = [F.col(f"found.{name}").eqNullSafe(F.col(f"known.{name}")) for name in _IDENTITY]
+        found = found.alias("found").join(
+            known.select(*_IDENTITY).alias("known"), same, "left_anti"
+        )
+    found = found.repartition(schema.BUCKETS, "group_bucket").persist()
+    try:
+        count = found.count()
+        if count:
+            found.write.partitionBy("date", "group_bucket").mode("append").parquet(output)
+        _warn_of_unread(found)
+    finally:
+        found.unpersist()
+    return count
+
+
+def known_generations(spark: SparkSession, uri: str) -> DataFrame | None:
+    """Read the table, None if there is none yet."""
+    try:
+        return spark.read.schema(GROUP_GENERATIONS).parquet(uri)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return None
+        raise
+
+
+def _warn_of_unread(found: DataFrame) -> None:
+    unread = found.where("error IS NOT NULL")
+    if first := unread.select("error", "log_partition", "log_offset").head(1):
+        error, partition, offset = first[0]
+        _log.warning(
+            "%d records can't be read, such as partition %d offset %d: %s",
+            unread.count(),
+            partition,
+            offset,
+            error,
+        )
+
+
+def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> DataFrame:
+    """Read what a topic has now: the columns of caughtup.pipelines.events.Record."""
+    reader = (
+        spark.read.format("kafka")
+        .options(**{**FETCHING, **source})
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .option("kafka.isolation.level", "read_committed")
+        .option("kafka.allow.auto.create.topics", "false")
+        .option("groupIdPrefix", "caughtup-history")
+        # Compaction takes records while they are read: that isn't a loss.
+        .option("failOnDataLoss", "false")
+    )
+    return reader.load().selectExpr(
+        "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms", "key", "value"
+    )
+
+
+def _decode_ends(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    for batch in batches:
+        columns = (column.to_pylist() for column in batch)
+        events = decode_events(map(Record._make, zip(*columns, strict=True)))
+        good = [event for event in events if not isinstance(event, Undecodable)]
+        yield pyarrow.RecordBatch.from_pydict({"events": [_encode(good)]})
+
+
+def _pack_looks(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    for batch in batches:
+        looks = zip(*(column.to_pylist() for column in batch), strict=True)
+        events = [_look(*look) for look in looks]
+        yield pyarrow.RecordBatch.from_pydict({"events": [_encode(events)]})
+
+
+def _look(
+    topic: str, partition: int, time_ms: int, log_offset: int, present: bool, *ends: int | None
+) -> Event:
+    start, stable, end, readable = ends
+    return Event(
+        END_OFFSET,
+        topic,
+        partition,
+        0,
+        log_offset,
+        time_ms,
+        present=present,
+        start_offset=start or 0,
+        last_stable_offset=stable or 0,
+        end_offset=end or 0,
+        readable_end_offset=readable,
+    )
+
+
+def _generations(
+    packs: Broadcast[list[bytes]],
+    parameters: Mapping[str, ApplicationParameters],
+    batches: Iterable[pyarrow.RecordBatch],
+) -> Iterator[pyarrow.RecordBatch]:
+    ends = end_offset_table(event for pack in packs.value for event in _decode_packed(pack))
+    columns = ((column.to_pylist() for column in batch) for batch in batches)
+    records = (MetadataRecord._make(one) for each in columns for one in zip(*each, strict=True))
+    arrow = to_arrow_schema(GENERATION_ROW)
+    rows: list[dict[str, object]] = []
+    for row in generation_rows(records, ends, parameters):
+        rows.append(row._asdict())
+        if len(rows) == _ROWS:
+            yield pyarrow.RecordBatch.from_pylist(rows, schema=arrow)
+            rows = []
+    if rows:
+        yield pyarrow.RecordBatch.from_pylist(rows, schema=arrow)

@@ -1,0 +1,260 @@
+"""Generations of Kafka Streams groups as rows of a table, from the records of the wire and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+
+from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gather_inputs
+from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.replay.recorded import RecordedGeneration
+from caughtup.models.wire.batch import decode_batch
+from caughtup.pipelines.events import END_OFFSET, Event
+from caughtup.pipelines.schema import bucket
+
+
+class MetadataRecord(NamedTuple):
+    """A group-metadata record of ``__consumer_offsets``; the timestamp in ms since the epoch.
+
+    ``told``: it makes no row any more, and only says what was before.
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes
+    value: bytes | None
+    told: bool = False
+
+
+class GenerationRow(NamedTuple):
+    """One row of the table, times in ms since the epoch; caughtup.pipelines.generations.schema.
+
+    Of a record that can't be read there is the group, as far as its key tells it, ``error``, and
+    where it stands in the log.
+    """
+
+    as_of_ms: int
+    group: str
+    generation: int | None
+    leader: str | None
+    next_rebalance_ms: int | None
+    members: list[dict[str, Any]]
+    scenario: str | None
+    doubts: list[str]
+    inferred: list[str]
+    assumed: list[str]
+    error: str | None
+    log_partition: int
+    log_offset: int
+    group_bucket: int
+
+
+def generation_rows(
+    records: Iterable[MetadataRecord],
+    ends: EndOffsetTable,
+    parameters: Mapping[str, ApplicationParameters],
+) -> Iterator[GenerationRow]:
+    """Give a row for each generation of a Streams group; other groups have none.
+
+    A group's records stand together, in the order of their log. Inputs are gathered as the
+    service does it, the record's timestamp standing for the moment at which it was read.
+    """
+    for key, of_group in groupby(records, key=lambda record: record.key):
+        name = _group(key)
+        before: StreamsGeneration | None = None
+        for record in of_group:
+            try:
+                found = _read(record, name, before)
+                if found is None or _known(before, found):
+                    before = before if found else None
+                    continue
+                before = found
+                if record.told:
+                    continue
+                row = _row(record, found, ends, parameters.get(name) or ApplicationParameters())
+            except CaughtupError as error:
+                row = _refusal(record, name, error)
+            if not record.told:
+                yield row
+
+
+def source_topics(record: MetadataRecord) -> tuple[str, ...]:
+    """Name the topics that a Streams group's generation reads, in order; nothing of others."""
+    try:
+        found = _read(record, _group(record.key), None)
+    except CaughtupError:
+        return ()
+    return tuple(sorted(found.source_topics)) if found else ()
+
+
+def end_offset_table(events: Iterable[Event]) -> EndOffsetTable:
+    """Put decoded end offsets into one table, whatever their order."""
+    table = EndOffsetTable()
+    for event in sorted(events, key=lambda event: (event.time_ms, event.log_offset)):
+        if event.kind == END_OFFSET:
+            sample = EndOffsets(
+                event.start_offset,
+                event.last_stable_offset,
+                event.end_offset,
+                event.time_ms,
+                event.readable_end_offset,
+            )
+            partition = TopicPartition(event.topic, event.partition)
+            table.apply(partition, sample if event.present else None)
+    return table
+
+
+def read_row(row: Mapping[str, Any]) -> RecordedGeneration:
+    """Read a row back. Raises CaughtupError with what it says of a record that couldn't be read.
+
+    ``row`` has the table's columns, maps as pairs, and ``as_of_ms``.
+    """
+    if row["error"] is not None or row["scenario"] is None:
+        raise CaughtupError("unread", row["error"] or "no scenario was recorded")
+    try:
+        scenario = msgspec.json.decode(row["scenario"], type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise CaughtupError("bad_json", f"scenario: {error}") from None
+    clients: dict[str, dict[str, list[str]]] = {}
+    sums: dict[str, dict[str, int]] = {}
+    for member in row["members"]:
+        process = member["process_id"]
+        given = clients.setdefault(process, {"active": [], "standby": [], "warmup": []})
+        for kind in ("active", "standby"):
+            given[kind] = sorted({*given[kind], *member[kind]}, key=_task_order)
+        sums.setdefault(process, {}).update(dict(member["offset_sums"]))
+    return RecordedGeneration(
+        group=row["group"],
+        generation=row["generation"],
+        as_of_ms=row["as_of_ms"],
+        scenario=scenario,
+        assigned={
+            "probing_rebalance_needed": row["next_rebalance_ms"] is not None,
+            "clients": clients,
+        },
+        offset_sums=sums,
+        doubts=tuple(row["doubts"]),
+    )
+
+
+def _group(key: bytes) -> str:
+    return key[4:].decode(errors="replace")
+
+
+def _task_order(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split("_")))
+
+
+def _read(
+    record: MetadataRecord, group: str, before: StreamsGeneration | None
+) -> StreamsGeneration | None:
+    batch = decode_batch([(record.key, record.value)])
+    if batch.samples:
+        raise DecodeError("unreadable", batch.samples[0])
+    metadata = batch.groups.get(group)
+    if metadata is None:
+        return None
+    return read_streams_generation(group, metadata, before.source_topics if before else {})
+
+
+def _known(before: StreamsGeneration | None, found: StreamsGeneration) -> bool:
+    """Tell whether this generation, or a later one, was there before: some are written twice."""
+    return (
+        before is not None
+        and found.generation <= before.generation
+        and found.as_of_ms <= before.as_of_ms
+    )
+
+
+def _row(
+    record: MetadataRecord,
+    generation: StreamsGeneration,
+    ends: EndOffsetTable,
+    parameters: ApplicationParameters,
+) -> GenerationRow:
+    seen_ms = record.timestamp_ms + CLOCK_ALLOWANCE_MS
+    commits = _at_most_committed(generation, ends, seen_ms)
+    inputs = gather_inputs(generation, parameters, ends, commits, seen_ms)
+    due = generation.next_rebalance()
+    return GenerationRow(
+        as_of_ms=generation.as_of_ms,
+        group=generation.group,
+        generation=generation.generation,
+        leader=generation.leader,
+        next_rebalance_ms=due and due[0],
+        members=_members(generation),
+        scenario=msgspec.json.encode(inputs.scenario).decode(),
+        doubts=list(inputs.unknown),
+        inferred=list(inputs.inferred),
+        assumed=list(inputs.assumed),
+        error=None,
+        log_partition=record.partition,
+        log_offset=record.offset,
+        group_bucket=bucket(generation.group),
+    )
+
+
+def _at_most_committed(
+    generation: StreamsGeneration, ends: EndOffsetTable, seen_ms: int
+) -> dict[TopicPartition, CommitHistory]:
+    """Bound what the application had committed of its sources: no more than there was.
+
+    Where a source serves as a changelog that bounds the end, and commits need not be decoded.
+    """
+    found = {}
+    for task in sorted(generation.all_tasks()):
+        for partition in generation.sources(task):
+            history = ends.history(partition)
+            end = None if history is None else history.at_or_after(seen_ms)
+            if end is not None:
+                found[partition] = CommitHistory(end, generation.as_of_ms)
+    return found
+
+
+def _members(generation: StreamsGeneration) -> list[dict[str, Any]]:
+    members = []
+    for member in generation.members():
+        given = member.assignment
+        members.append(
+            {
+                "member_id": member.member_id,
+                "client_id": member.client_id,
+                "host": member.host,
+                "process_id": str(member.process),
+                "offset_sums": [(str(t), s) for t, s in sorted(member.offset_sums.items())],
+                "active": _names(given.active if given else ()),
+                "standby": _names(tuple(given.standby) if given else ()),
+            }
+        )
+    return members
+
+
+def _names(tasks: Sequence[Any]) -> list[str]:
+    return [str(task) for task in sorted(set(tasks))]
+
+
+def _refusal(record: MetadataRecord, group: str, error: CaughtupError) -> GenerationRow:
+    return GenerationRow(
+        record.timestamp_ms,
+        group,
+        *(None, None, None),
+        members=[],
+        scenario=None,
+        doubts=[],
+        inferred=[],
+        assumed=[],
+        error=" ".join(str(error).split()),
+        log_partition=record.partition,
+        log_offset=record.offset,
+        group_bucket=bucket(group),
+    )

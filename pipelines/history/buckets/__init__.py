@@ -1,0 +1,4 @@
+"""A bucket's records and what was remembered of it, to its files.
+
+Imports history.decoding; the history imports it.
+"""

@@ -1,0 +1,4 @@
+"""Records to columns, a whole Arrow batch at a time.
+
+Imports models; the history imports it.
+"""

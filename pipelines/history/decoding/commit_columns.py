@@ -1,0 +1,183 @@
+"""Offset commits of a whole Arrow batch as columns, with no step of Python for each record.
+
+What is accepted, and what is said of the rest, is what the models' decoders say: only records of
+the shapes that they take for sure are read here, and all others go through them one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from caughtup.models.ids import NUMBER_MAX
+from caughtup.models.wire.consumer_offsets import OFFSET_COMMIT_TYPES
+from caughtup.pipelines.history.decoding.column_reader import ColumnReader, Rows
+from caughtup.pipelines.history.decoding.commit_records import decode_commit_records
+from caughtup.pipelines.schema import LATEST_MS
+
+#: One row a commit. Partition and offset in the log tell where its record stands in
+#: ``__consumer_offsets``; times are ms since the epoch. ``present`` is False for a tombstone, which
+#: has none of the value's fields, and the record's time for its own. What its version doesn't hold
+#: is null, as is what holds Kafka's "none": an epoch or expiry of -1, a topic id of zeroes.
+COMMIT_COLUMNS = pa.schema(
+    [
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("present", pa.bool_(), nullable=False),
+        pa.field("committed", pa.int64()),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("metadata", pa.string()),
+        pa.field("commit_time_ms", pa.int64(), nullable=False),
+        pa.field("expire_time_ms", pa.int64()),
+        # 16 bytes; not of Arrow's fixed size, which Spark doesn't take.
+        pa.field("topic_id", pa.binary()),
+        pa.field("log_partition", pa.int32(), nullable=False),
+        pa.field("log_offset", pa.int64(), nullable=False),
+        pa.field("record_time_ms", pa.int64(), nullable=False),
+    ]
+)
+_VERSIONS = range(5)
+_TOPIC_ID_BYTES = 16
+# The tag of the topic id and the length after it, a byte each, as one number.
+_TOPIC_ID_HEAD = _TOPIC_ID_BYTES
+
+
+class DecodedCommits(NamedTuple):
+    """What a batch of records of ``__consumer_offsets`` says, in its order.
+
+    ``others`` are the numbers of the rows whose key is well-formed and not an offset commit's.
+    ``undecodable`` are those that don't follow their format, and why, in one line.
+    """
+
+    commits: pa.RecordBatch
+    others: NDArray[np.int64]
+    undecodable: list[tuple[int, str]]
+
+
+def decode_commit_columns(batch: pa.RecordBatch) -> DecodedCommits:
+    """Decode the offset commits among records of ``__consumer_offsets``.
+
+    ``batch`` has the columns partition, offset, timestamp_ms (ms since the epoch), key and value
+    (bytes of any of Arrow's types, or null); ``commits`` has COMMIT_COLUMNS.
+    """
+    commits, plain = _plain_commits(batch)
+    if plain.all():
+        return DecodedCommits(commits, np.empty(0, np.int64), [])
+    rows = np.flatnonzero(plain)
+    commits = commits.take(pa.array(rows))
+    found = decode_commit_records(batch, np.flatnonzero(~plain).tolist())
+    if found.commits:
+        more = pa.RecordBatch.from_pylist(list(found.commits.values()), schema=COMMIT_COLUMNS)
+        order = np.argsort(np.concatenate((rows, np.array(list(found.commits), np.int64))))
+        commits = pa.concat_batches((commits, more)).take(pa.array(order))
+    return DecodedCommits(commits, np.array(found.others, np.int64), found.undecodable)
+
+
+def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
+    """Decode all rows, and tell which of them are commits and of a plain shape."""
+    keys, values = ColumnReader(batch.column("key")), ColumnReader(batch.column("value"))
+    present = values.good.copy()
+    record_time = batch.column("timestamp_ms").cast(pa.int64()).to_numpy()
+
+    key_type = keys.int16()
+    keys.require(np.isin(key_type, OFFSET_COMMIT_TYPES))
+    group = keys.text(*keys.span(keys.int16()))
+    topic = keys.text(*keys.span(keys.int16()))
+    partition = keys.int32()
+    keys.require((partition >= 0) & (partition <= NUMBER_MAX) & (keys.position == keys.end))
+
+    fields = _read_values(values)
+    metadata = values.text(fields["metadata_start"], fields["metadata_end"])
+    time = np.where(present, fields["time"], record_time)
+    in_range = (time >= 0) & (time <= LATEST_MS)
+    columns = [
+        group,
+        topic,
+        pa.array(partition),
+        pa.array(present),
+        pa.array(fields["committed"], mask=~present),
+        pa.array(fields["epoch"], mask=fields["epoch"] == -1),
+        metadata if present.all() else pc.if_else(pa.array(present), metadata, None),
+        pa.array(time),
+        pa.array(fields["expire"], mask=fields["expire"] == -1),
+        _topic_ids(fields["topic_id"]),
+        batch.column("partition").cast(pa.int32()),
+        batch.column("offset").cast(pa.int64()),
+        pa.array(record_time),
+    ]
+    plain = keys.good & (values.good | ~present) & in_range
+    return pa.RecordBatch.from_arrays(columns, schema=COMMIT_COLUMNS), plain
+
+
+def _read_values(values: ColumnReader) -> dict[str, NDArray[Any]]:
+    """Read every version's fields into one array each, -1 or zeroes where a row has none."""
+    count = len(values.good)
+    nowhere = values.position
+    version = values.int16()
+    values.require((version >= _VERSIONS.start) & (version < _VERSIONS.stop))
+    columns: dict[str, NDArray[Any]] = {
+        "committed": np.zeros(count, np.int64),
+        "epoch": np.full(count, -1, np.int32),
+        "metadata_start": nowhere.copy(),
+        "metadata_end": nowhere.copy(),
+        "time": np.zeros(count, np.int64),
+        "expire": np.full(count, -1, np.int64),
+        "topic_id": np.zeros(count, np.dtype((np.void, _TOPIC_ID_BYTES))),
+    }
+    for one in _VERSIONS:
+        rows = np.flatnonzero(values.good & (version == one))
+        if not rows.size:
+            continue
+        if rows.size == count:
+            return columns | _read_version(values, one)
+        selected = values.select(rows)
+        for name, read in _read_version(selected, one).items():
+            columns[name][rows] = read
+        values.put_back(rows, selected)
+    return columns
+
+
+def _read_version(values: ColumnReader, version: int) -> dict[str, NDArray[Any]]:
+    """Read what follows the version. Source: Kafka's ``OffsetCommitValue``."""
+    flexible = version >= 4
+    fields: dict[str, NDArray[Any]] = {"committed": values.int64()}
+    values.require(fields["committed"] >= 0)
+    if version >= 3:
+        fields["epoch"] = values.int32()
+        values.require(fields["epoch"] >= -1)
+    length = values.short_uvarint() - 1 if flexible else values.int16()
+    fields["metadata_start"], fields["metadata_end"] = values.span(length)
+    fields["time"] = values.int64()
+    if version == 1:
+        fields["expire"] = np.maximum(values.int64(), -1)
+    if flexible:
+        fields["topic_id"] = _read_topic_id(values)
+    return fields
+
+
+def _read_topic_id(values: ColumnReader) -> NDArray[np.void]:
+    """Read tagged fields, of which there may be none, or the topic id's alone."""
+    tags = values.uint8()
+    values.require(tags <= 1)
+    topic_id = np.zeros(len(tags), np.dtype((np.void, _TOPIC_ID_BYTES)))
+    rows = np.flatnonzero(tags == 1)
+    tagged = values.select(rows)
+    tagged.require(tagged.int16() == _TOPIC_ID_HEAD)
+    topic_id[rows] = tagged.raw(_TOPIC_ID_BYTES)
+    values.put_back(rows, tagged)
+    return topic_id
+
+
+def _topic_ids(items: NDArray[np.void]) -> pa.BinaryArray:
+    """Make a column of them, null where there are only zeroes."""
+    halves = items.view(np.int64).reshape(-1, 2)
+    known = np.packbits((halves[:, 0] | halves[:, 1]) != 0, bitorder="little")
+    bounds = np.arange(len(items) + 1, dtype=np.int32) * _TOPIC_ID_BYTES
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(items), [pa.py_buffer(each) for each in (known, bounds, items)]
+    )

@@ -1,0 +1,139 @@
+"""Records of the service's own topics as rows of tables, each with the record as it was published.
+
+What a later release adds to a record is no error, and stays in the row's ``record``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.reassignments.tracking.observation import offsets_remaining
+from caughtup.models.records import recommendations
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, read_cluster_look
+from caughtup.models.records.decoding import RefusedError, require_agreement
+from caughtup.models.records.end_offsets import read_end_offsets
+from caughtup.models.records.fields import Absent
+from caughtup.models.records.keys import decode_group
+from caughtup.models.records.movements import PartitionMovementRecord, read_movement
+from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from caughtup.pipelines.events import Record, Undecodable
+from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.schema import LATEST_MS
+
+Row = tuple[Any, ...]
+
+
+def decode_own(table: str, records: Iterable[Record]) -> tuple[list[Row], list[Undecodable]]:
+    """Decode records of the topic that one of KINDS' tables is made of.
+
+    Rows have the columns of the kind, in their order. A tombstone is a row that isn't
+    ``present``, timed by its record; on the topic of movements there are none.
+    """
+    names = KINDS[table].columns.names
+    times = [place for place, name in enumerate(names) if name.endswith("_ms")]
+    decode = _DECODERS[table]
+    rows: list[Row] = []
+    undecodable: list[Undecodable] = []
+    for record in records:
+        try:
+            fields = decode(record)
+            text = None if record.value is None else record.value.decode()
+        except (RefusedError, UnicodeDecodeError) as error:
+            undecodable.append(Undecodable(record, " ".join(str(error).split())))
+            continue
+        missing = (None,) * (len(names) - len(fields) - 3)
+        row = (*fields, *missing, text, record.partition, record.offset)
+        wrong = [row[at] for at in times if row[at] is not None and not 0 <= row[at] <= LATEST_MS]
+        if wrong:
+            why = f"bad_time: {wrong[0]} ms is no time since 1970"
+            undecodable.append(Undecodable(record, why))
+        else:
+            rows.append(row)
+    return rows, undecodable
+
+
+def _end_offsets(record: Record) -> Row:
+    partition, ends = read_end_offsets(record.key, record.value)
+    if ends is None:
+        return record.timestamp_ms, *partition, False
+    offsets = (ends.start_offset, ends.last_stable_offset, ends.end_offset)
+    return ends.as_of_ms, *partition, True, *offsets, ends.readable_end_offset
+
+
+def _movement(record: Record) -> Row:
+    of = read_movement(record.key, record.value)
+    if isinstance(of, PartitionMovementRecord):
+        task = (None,) * 9
+        return (
+            *(of.at_ms, of.event, of.kind, *task),
+            *(of.topic, of.partition, list(of.from_), list(of.to), _known(of.why)),
+        )
+    partition = (None,) * 4
+    return (
+        *(of.at_ms, of.event, of.kind, of.group, of.generation, of.plan),
+        *(of.decision_id, of.task, _known(of.from_), of.to, of.reason, _known(of.lag)),
+        *(*partition, _known(of.why)),
+    )
+
+
+def _decision(record: Record) -> Row:
+    group = decode_group(record.key)
+    if record.value is None:
+        return record.timestamp_ms, group, False
+    decision = recommendations.FORMAT.decode(record.value)
+    require_agreement(group, decision.group)
+    leader, probing = decision.leader, decision.probing_rebalance
+    costs = (
+        (cost.copies, _known(cost.offsets), cost.rebalances, cost.seconds, cost.estimated)
+        for cost in (decision.cost, decision.kafka_cost)
+    )
+    return (
+        *(decision.as_of_ms, decision.group, True, decision.cluster, decision.generation),
+        *(decision.decision_id, decision.decided_at_ms, decision.assignor),
+        *(len(decision.process_ids), len(decision.movements)),
+        *(figure for cost in costs for figure in cost),
+        leader.assignor,
+        None if leader.identical == "unknown" else leader.identical,
+        *(leader.result, leader.why),
+        *(probing.needed, _known(probing.due_ms), _known(probing.worthwhile_at_ms)),
+        _known(decision.inputs.projected) or False,
+    )
+
+
+def _reassignment(record: Record) -> Row:
+    if record.key == CLUSTER_KEY:
+        if record.value is None:
+            return record.timestamp_ms, None, None, False
+        return read_cluster_look(record.value).as_of_ms, None, None, True
+    partition, seen = read_partition_look(record.key, record.value)
+    if seen is None:
+        return record.timestamp_ms, *partition, False
+    look = seen.to_look()
+    return (
+        *(seen.as_of_ms, *partition, True, seen.ended, seen.unlisted),
+        seen.since_ms,
+        None if seen.original is None else list(seen.original),
+        *map(list, (seen.replicas, seen.adding, seen.removing, seen.isr, seen.offline)),
+        *(seen.leader, seen.leader_epoch, offsets_remaining(look), _bytes_left(seen)),
+    )
+
+
+def _bytes_left(seen: ReassignmentRecord) -> int | None:
+    whole = None if seen.leader is None else seen.sizes.get(seen.leader)
+    if whole is None or any(replica not in seen.sizes for replica in seen.adding):
+        return None
+    return min(LONG_MAX, sum(max(0, whole - seen.sizes[replica]) for replica in seen.adding))
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, Absent) else value
+
+
+_DECODERS: dict[str, Callable[[Record], Row]] = {
+    "end_offsets": _end_offsets,
+    "movements": _movement,
+    "decisions": _decision,
+    "reassignments": _reassignment,
+}

@@ -1,0 +1,125 @@
+"""Generations as the history's stream sees them: decided once their end offsets are there.
+
+What a leader decided from is bounded by end offsets seen before the group's record and after it.
+Those after it may come with a later batch, so a record waits until looks of its time are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+import pyarrow
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType
+
+from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.pipelines.generations.job import group_generations, packs_of_looks
+from caughtup.pipelines.generations.rows import MetadataRecord, source_topics
+from caughtup.pipelines.tables import columns
+
+#: A group's metadata records: the last one that was told, and those that still wait.
+GROUP_RECORDS = columns(
+    partition=IntegerType(),
+    offset=LongType(),
+    timestamp_ms=LongType(),
+    key=BinaryType(),
+    value=BinaryType(),
+    told=BooleanType(),
+)
+#: How much later than a record looks must have come: those of all partitions take a while.
+_LATER_MS = CLOCK_ALLOWANCE_MS + 10_000
+#: Records of this much later mean that no look will come any more.
+_PATIENCE_MS = 10 * 60_000
+#: How much older than a record looks may be that are read again to bound it.
+_EARLIER_MS = 15 * 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a batch decides: rows of the table, if any, and what the next one is to remember."""
+
+    rows: DataFrame | None
+    remembered: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationStream:
+    """Decides generations batch by batch, with what ``parameters`` say of applications, by group."""
+
+    spark: SparkSession
+    parameters: Mapping[str, ApplicationParameters]
+
+    def take(
+        self, records: DataFrame, remembered: DataFrame, last: DataFrame, looks: DataFrame
+    ) -> Decided | None:
+        """Decide the generations of which enough is known by now; None where nothing changed.
+
+        ``records`` and ``remembered`` are of GROUP_RECORDS, ``last`` has the last look at each
+        partition before the batch and after it, ``looks`` is the table of all.
+        """
+        waiting = records.unionByName(remembered.where("NOT told"))
+        newest_ms = waiting.agg(F.max("timestamp_ms")).first()[0]
+        if newest_ms is None:
+            return None
+        seen_ms = last.agg(F.max("as_of_ms")).first()[0] or 0
+        until_ms = max(seen_ms - _LATER_MS, newest_ms - _PATIENCE_MS)
+        # The log's order decides: a record waits for those before it.
+        log = Window.partitionBy("key").orderBy("offset")
+        both = records.unionByName(remembered).withColumn(
+            "ready", F.col("told") | (F.max("timestamp_ms").over(log) <= until_ms)
+        )
+        due = both.where("ready AND NOT told")
+        count, oldest_ms, latest_ms = due.agg(
+            F.count("*"), F.min("timestamp_ms"), F.max("timestamp_ms")
+        ).first()
+        rows = None
+        if count:
+            packs = self._packs(due, last, looks, oldest_ms, latest_ms)
+            rows = group_generations(self.spark, both.where("ready"), packs, self.parameters)
+        return Decided(rows, _remembered(both))
+
+    def _packs(
+        self, due: DataFrame, last: DataFrame, looks: DataFrame, oldest_ms: int, latest_ms: int
+    ) -> list[bytes]:
+        """Pack the looks that may bound what leaders saw: at their sources and changelogs."""
+        named = due.select(*MetadataRecord._fields).mapInArrow(_source_topics, "topic string")
+        topics = {row["topic"] for row in named.distinct().collect()}
+        for given in self.parameters.values():
+            topics.update(name for names in (given.changelogs or {}).values() for name in names)
+        concerned = F.col("topic").isin(*sorted(topics)) | F.col("topic").endswith("-changelog")
+        since_ms, until_ms = oldest_ms - _EARLIER_MS, latest_ms + _PATIENCE_MS
+        near = looks.withColumn("as_of_ms", F.unix_millis("as_of")).where(
+            F.col("date").between(_day(since_ms), _day(until_ms))
+            & F.col("as_of_ms").between(since_ms, until_ms)
+        )
+        known = last.withColumn("present", F.lit(True)).withColumn("log_offset", F.lit(-1))
+        wanted = ("topic", "partition", "present", "start_offset", "last_stable_offset")
+        wanted += ("end_offset", "readable_end_offset", "as_of_ms", "log_offset")
+        both = near.select(*wanted).unionByName(known.select(*wanted))
+        return packs_of_looks(both.where(concerned))
+
+
+def _remembered(records: DataFrame) -> DataFrame:
+    """Keep the last record of each group that was told, unless the group is gone, and the rest."""
+    newest = Window.partitionBy("key", "ready").orderBy(F.col("offset").desc())
+    return (
+        records.withColumn("age", F.row_number().over(newest))
+        .where("NOT ready OR (age = 1 AND value IS NOT NULL)")
+        .withColumn("told", F.col("ready"))
+        .select(*GROUP_RECORDS.names)
+    )
+
+
+def _source_topics(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    for batch in batches:
+        records = map(MetadataRecord._make, zip(*(c.to_pylist() for c in batch), strict=True))
+        names = sorted({name for record in records for name in source_topics(record)})
+        yield pyarrow.RecordBatch.from_pydict({"topic": pyarrow.array(names, pyarrow.string())})
+
+
+def _day(time_ms: int) -> date:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).date()

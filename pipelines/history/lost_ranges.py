@@ -1,0 +1,120 @@
+"""Finds what a batch can't read any more: deleted by retention, or gone with its topic.
+
+Spark would either end for good (``failOnDataLoss``) or go on without a word. The history goes on,
+since a restart could not bring the records back, and notes each range that it didn't get.
+
+The offsets of a batch are read from Spark's checkpoint, whose format isn't promised:
+``offsets/N`` is a line ``v1``, one of metadata, and one for each source. A file that looks
+otherwise is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
+from caughtup.pipelines.spark.files import Files
+from caughtup.pipelines.spark.session import one_line
+
+_Offsets = dict[TopicPartition, int]
+
+
+class LostRange(NamedTuple):
+    """Offsets of a log, from and until, that were not read, and why."""
+
+    partition: TopicPartition
+    start: int
+    until: int
+    why: str
+
+
+def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
+    """Give where a batch ends in each partition, from Spark's checkpoint; nothing before the first.
+
+    Raises CaughtupError ``bad_checkpoint``.
+    """
+    path = f"{checkpoint}/offsets/{batch}"
+    if batch < 0 or not files.exists(path):
+        return {}
+    lines = files.read(path).decode(errors="replace").splitlines()
+    try:
+        if lines[0] != "v1" or len(lines) != 3:
+            raise ValueError("not in the format v1, of one source")
+        topics = msgspec.json.decode(lines[2], type=dict[str, dict[int, int]])
+    except (ValueError, IndexError) as error:
+        raise CaughtupError("bad_checkpoint", f"can't read {path}: {error}") from error
+    return {
+        TopicPartition(topic, partition): offset
+        for topic, partitions in topics.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def lost_ranges(before: _Offsets, until: _Offsets, first: _Offsets, why: str) -> list[LostRange]:
+    """Compare where a batch starts and ends with the first offsets that its logs still have."""
+    found = []
+    for partition in sorted(before):
+        start, end = before[partition], until.get(partition)
+        if end is None:
+            found.append(LostRange(partition, start, start, "the topic was deleted"))
+        elif end < start:
+            why_back = f"the log ended at {start} and then at {end}: the topic was made anew"
+            found.append(LostRange(partition, 0, end, why_back))
+        elif start < first.get(partition, 0):
+            found.append(LostRange(partition, start, min(first[partition], end), why))
+    return [one for one in found if one.until > one.start or one.why.endswith("deleted")]
+
+
+class FirstOffsets:
+    """Asks the brokers for the first offsets that logs still have, through the driver's JVM."""
+
+    def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        self._jvm = jvm
+        properties = jvm.java.util.Properties()
+        for name in sorted(options):
+            properties.setProperty(name.removeprefix("kafka."), options[name])
+        self._admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+
+    def cluster_id(self) -> str:
+        """Give the cluster's id. Raises CaughtupError ``kafka_unreachable``."""
+        try:
+            return str(self._admin.describeCluster().clusterId().get())
+        except Py4JError as error:
+            raise CaughtupError("kafka_unreachable", f"no cluster id: {one_line(error)}") from error
+
+    def ask(self, partitions: _Offsets) -> _Offsets:
+        """Give the first offset of each partition that still is there.
+
+        Raises CaughtupError ``kafka_unreachable``.
+        """
+        admin = self._jvm.org.apache.kafka.clients.admin
+        wanted = self._jvm.java.util.HashMap()
+        java = {
+            one: self._jvm.org.apache.kafka.common.TopicPartition(one.topic, one.partition)
+            for one in sorted(partitions)
+        }
+        for partition in java.values():
+            wanted.put(partition, admin.OffsetSpec.earliest())
+        found: _Offsets = {}
+        listed = self._admin.listOffsets(wanted)
+        for one, partition in java.items():
+            try:
+                found[one] = int(listed.partitionResult(partition).get().offset())
+            except Py4JError as error:
+                if "UnknownTopicOrPartition" not in str(error):
+                    raise CaughtupError(
+                        "kafka_unreachable", f"no first offset of {one}: {one_line(error)}"
+                    ) from error
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._admin.close()

@@ -1,0 +1,167 @@
+"""The history: what happened on a cluster, as Parquet tables, for as long as the job runs.
+
+One stream over all topics, so that a batch takes them up to the same moment. Transactional
+records count once they are committed. Stopped or killed, and started again with the same
+checkpoint, the job goes on where it was; no row is lost or written twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.topics import DEFAULT_PREFIX, PIPELINE_PROGRESS
+from caughtup.pipelines import schema
+from caughtup.pipelines.history.batch import HistoryBatches
+from caughtup.pipelines.history.identity import check_identity
+from caughtup.pipelines.history.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
+from caughtup.pipelines.history.state import HistoryState
+from caughtup.pipelines.history.table_writer import TableWriter
+from caughtup.pipelines.progress.listener import report_progress
+from caughtup.pipelines.spark.files import Files
+from caughtup.pipelines.spark.kafka_options import source_options
+from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.sources import missing_topics, record_stream
+
+_POLL_SECONDS = 1
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """What the job reads, where it writes.
+
+    ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
+    means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds
+    client properties, in any client's spelling. ``topics`` are the service's own, by table.
+    ``parameters`` is what the settings say of applications, by group. ``progress_topic`` is told
+    of each batch.
+    """
+
+    bootstrap_servers: str
+    output: str
+    checkpoint: str
+    trigger_seconds: float | None
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
+    parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
+    records_per_batch: int = schema.RECORDS_PER_BATCH
+    progress_topic: str = DEFAULT_PREFIX + PIPELINE_PROGRESS
+
+
+def history(
+    spark: SparkSession, options: HistoryOptions, stop_requested: Callable[[], bool]
+) -> None:
+    """Write the history until ``stop_requested``, or once if so told.
+
+    Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
+    ``output_unwritable``, ``bad_output``, ``bad_checkpoint`` or ``history_failed``.
+    """
+    History(spark, options).run(stop_requested)
+
+
+class History:
+    """A history that is ready to be written: everything it needs was checked."""
+
+    def __init__(self, spark: SparkSession, options: HistoryOptions) -> None:
+        """Check what the job needs. Raises CaughtupError as history does."""
+        self._options = options
+        self._output = options.output.rstrip("/")
+        self._checkpoint = options.checkpoint.rstrip("/")
+        source = self._source = source_options(options.bootstrap_servers, options.kafka)
+        self._spark = spark
+        topics = (schema.OFFSETS_TOPIC, *sorted(options.topics.values()))
+        self._records = record_stream(spark, topics, source, options.records_per_batch)
+        for topic in missing_topics(spark, topics, source):
+            _log.warning("there is no topic %s yet; its records count from when it is made", topic)
+        self._files = Files(spark)
+        for uri in (self._output, self._checkpoint):
+            self._files.check_writable(uri)
+        self._first_offsets = FirstOffsets(spark, source)
+        cluster = self._first_offsets.cluster_id()
+        check_identity(self._files, self._output, self._checkpoint, cluster)
+        self._batches = HistoryBatches(
+            spark,
+            TableWriter(spark, self._output),
+            HistoryState(spark, f"{self._checkpoint}/caughtup"),
+            {topic: table for table, topic in options.topics.items()},
+            options.parameters,
+        )
+        self._failure: CaughtupError | None = None
+        self._quarantined = 0
+
+    def run(self, stop_requested: Callable[[], bool]) -> None:
+        """Write batches until ``stop_requested``; never leave the stream running."""
+        options = self._options
+        with report_progress(
+            self._spark, self._source, options.progress_topic, options.trigger_seconds
+        ) as self._reporter:
+            self._follow(self._start(), stop_requested)
+
+    def _follow(self, query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
+        try:
+            while not query.awaitTermination(_POLL_SECONDS):
+                if stop_requested():
+                    return
+        except StreamingQueryException as error:
+            if stop_requested():  # what makes us stop may have reached Spark's workers first
+                return
+            raise self._failure or _failed(error) from error
+        finally:
+            query.stop()
+            self._first_offsets.close()
+
+    def _start(self) -> StreamingQuery:
+        writer = (
+            self._records.writeStream.queryName("history")
+            .foreachBatch(self._take)
+            .option("checkpointLocation", self._checkpoint)
+        )
+        seconds = self._options.trigger_seconds
+        if seconds is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{round(seconds * 1000)} milliseconds")
+        try:
+            return writer.start()
+        except PySparkException as error:
+            raise _failed(error) from error
+
+    def _take(self, records: DataFrame, batch: int) -> None:
+        try:
+            self._write(records, batch)
+        except CaughtupError as error:
+            self._failure = error
+        except Exception as error:  # noqa: BLE001 (whatever it is, somebody is to be told)
+            self._failure = _failed(error)
+        if self._failure is not None:
+            # Spark makes a text of what is raised here and searches it, with all its traces: for a
+            # long one its stack doesn't suffice. What it was is told by whoever waits for the end.
+            raise RuntimeError(self._failure.code) from None
+
+    def _write(self, records: DataFrame, batch: int) -> None:
+        before = batch_offsets(self._files, self._checkpoint, batch - 1)
+        until = batch_offsets(self._files, self._checkpoint, batch)
+        first = self._first_offsets.ask(before)
+        lost = lost_ranges(before, until, first, "deleted before it was read")
+        taken = self._batches.take(batch, records, lost)
+        self._quarantined += taken.quarantined
+        self._reporter.note(quarantined=self._quarantined)
+        if taken.quarantined:
+            _log.warning(
+                "%d records can't be decoded or are gone, such as %s; the table quarantine has "
+                "them",
+                taken.quarantined,
+                taken.sample,
+            )
+
+
+def _failed(error: Exception) -> CaughtupError:
+    return CaughtupError("history_failed", f"the history ended: {one_line(error)}")

@@ -1,0 +1,4 @@
+"""Replay on Spark: recorded generations under many settings.
+
+Imports generations; the command line imports it.
+"""

@@ -1,0 +1,194 @@
+"""Replay on Spark: every recorded generation of every group under every setting, in parallel."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import pyarrow
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.replay.outcome import ReplayRow
+from caughtup.models.replay.settings import Setting
+from caughtup.pipelines.generations.schema import GROUP_GENERATIONS, REPLAY_ROW
+from caughtup.pipelines.replay.rows import read_flat, replay_rows
+from caughtup.pipelines.schema import bucket
+from caughtup.pipelines.spark.session import one_line
+
+#: Slots for each thread of Spark's: what one got wrong about its work, the others make up for.
+_SLOTS_A_THREAD = 4
+#: Scenarios that go to Python at once: one of a large group takes a megabyte.
+_ROWS_A_BATCH = 64
+_ROWS_BACK = 256
+#: What fails in the JVM comes as one of these, whatever it was.
+_FAILURES = (PySparkException, Py4JError)
+
+
+class Unit(NamedTuple):
+    """A piece of work: a group under one setting, by its place among the settings."""
+
+    cost: int
+    group: str
+    setting: int
+
+
+def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = ()) -> DataFrame:
+    """Read the table of generations, of all groups or of some.
+
+    Raises CaughtupError ``no_table`` or ``bad_table`` where there is none, or another one.
+    """
+    try:
+        names = spark.read.parquet(uri).columns
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            raise CaughtupError("no_table", f"there is no table at {uri}") from error
+        raise CaughtupError("bad_table", f"can't read {uri}: {one_line(error)}") from error
+    except _FAILURES as error:
+        raise CaughtupError("bad_table", f"can't read {uri}: {one_line(error)}") from error
+    if missing := sorted(set(GROUP_GENERATIONS.names) - set(names)):
+        raise CaughtupError(
+            "bad_table", f"{uri} is no table of generations: it has no column {missing[0]}"
+        )
+    table = spark.read.schema(GROUP_GENERATIONS).parquet(uri)
+    if groups:
+        buckets = sorted({bucket(group) for group in groups})
+        table = table.where(F.col("group_bucket").isin(buckets) & F.col("group").isin(*groups))
+    return table
+
+
+def replay(
+    spark: SparkSession, generations: DataFrame, settings: Sequence[Setting | None]
+) -> DataFrame:
+    """Give the rows of a replay, generation_schema.REPLAY_ROW; None stands for what was recorded.
+
+    Groups and settings are dealt over the threads by their scenarios' sizes, large ones first.
+    Raises CaughtupError ``bad_table``.
+    """
+    units = [
+        Unit(cost, group, number)
+        for group, cost in sorted(group_costs(generations).items())
+        for number in range(len(settings))
+    ]
+    threads = spark.sparkContext.defaultParallelism
+    slots = max(1, min(len(units), threads * _SLOTS_A_THREAD))
+    keys = slot_keys(spark, slots)
+    plan = spark.createDataFrame(
+        [
+            (keys[slot], order, unit.group, unit.setting)
+            for order, (slot, unit) in enumerate(deal(units, slots))
+        ],
+        "slot bigint, unit bigint, unit_group string, setting int",
+    )
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _ROWS_A_BATCH)
+    return (
+        generations.withColumn("as_of_ms", F.unix_millis("as_of"))
+        .withColumn("next_rebalance_ms", F.unix_millis("next_rebalance"))
+        .join(F.broadcast(plan), F.col("group") == F.col("unit_group"))
+        .select(
+            *("slot", "unit", "setting", "group", "generation", "as_of_ms", "next_rebalance_ms"),
+            *("members", "scenario", "doubts", "error"),
+        )
+        .repartition(slots, "slot")
+        .sortWithinPartitions("unit", "as_of_ms", "generation")
+        .mapInArrow(partial(_replay, tuple(settings)), REPLAY_ROW)
+    )
+
+
+def group_costs(generations: DataFrame) -> dict[str, int]:
+    """Estimate each group's work: a scenario's size is that of its tasks times its clients."""
+    sizes = F.sum(F.coalesce(F.length("scenario"), F.lit(0)) + 1).alias("cost")
+    try:
+        return {
+            row["group"]: row["cost"] for row in generations.groupBy("group").agg(sizes).collect()
+        }
+    except _FAILURES as error:
+        raise CaughtupError("bad_table", f"can't read the table: {one_line(error)}") from error
+
+
+def deal(units: Iterable[Unit], slots: int) -> Iterator[tuple[int, Unit]]:
+    """Deal units to slots: the largest first, each to the slot that has least to do so far."""
+    loads = [(0, slot) for slot in range(slots)]
+    for unit in sorted(units, key=lambda unit: (-unit.cost, unit.group, unit.setting)):
+        load, slot = loads[0]
+        heapq.heapreplace(loads, (load + unit.cost, slot))
+        yield slot, unit
+
+
+def slot_keys(spark: SparkSession, slots: int) -> list[int]:
+    """Find a key for each of Spark's partitions, so that each slot is a partition of its own.
+
+    Spark puts a row where its key's hash says, and two slots' numbers may share a partition.
+    """
+    keys: dict[int, int] = {}
+    tried = 0
+    while len(keys) < slots:
+        more = spark.range(tried, tried + 16 * slots)
+        for key, slot in more.selectExpr("id", f"pmod(hash(id), {slots})").collect():
+            keys.setdefault(slot, key)
+        tried += 16 * slots
+    return [keys[slot] for slot in range(slots)]
+
+
+def write_rows(rows: DataFrame, output: str) -> DataFrame:
+    """Write a replay's rows as a Parquet table of its own, and read them from there.
+
+    Raises CaughtupError ``output_exists`` or ``replay_failed``.
+    """
+    try:
+        rows.write.mode("errorifexists").parquet(output)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_ALREADY_EXISTS":
+            raise CaughtupError("output_exists", f"{output} is there already") from error
+        raise _failed(error) from error
+    except _FAILURES as error:
+        raise _failed(error) from error
+    return rows.sparkSession.read.schema(REPLAY_ROW).parquet(output)
+
+
+def collect_rows(rows: DataFrame) -> list[ReplayRow]:
+    """Collect a replay's rows without their decisions, by group, setting and time.
+
+    Raises CaughtupError ``replay_failed``.
+    """
+    try:
+        table = rows.drop("decision").toArrow()
+    except _FAILURES as error:
+        raise _failed(error) from error
+    found = [read_flat(row) for row in table.to_pylist()]
+    return sorted(found, key=lambda row: (row.group, row.setting, row.as_of_ms))
+
+
+def _failed(error: Exception) -> CaughtupError:
+    return CaughtupError("replay_failed", f"the replay ended: {one_line(error)}")
+
+
+def _replay(
+    settings: Sequence[Setting | None], batches: Iterable[pyarrow.RecordBatch]
+) -> Iterator[pyarrow.RecordBatch]:
+    arrow = to_arrow_schema(REPLAY_ROW)
+    rows: list[dict[str, Any]] = []
+    for row in _rows(settings, batches):
+        rows.append(row)
+        if len(rows) == _ROWS_BACK:
+            yield pyarrow.RecordBatch.from_pylist(rows, schema=arrow)
+            rows = []
+    if rows:
+        yield pyarrow.RecordBatch.from_pylist(rows, schema=arrow)
+
+
+def _rows(
+    settings: Sequence[Setting | None], batches: Iterable[pyarrow.RecordBatch]
+) -> Iterator[dict[str, Any]]:
+    recorded = (row for batch in batches for row in batch.to_pylist())
+    for _, of_unit in groupby(recorded, key=itemgetter("unit")):
+        unit = list(of_unit)
+        yield from replay_rows(unit, [settings[unit[0]["setting"]]])

@@ -1,0 +1,78 @@
+"""What ``caughtup explain`` prints, and its JSON."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from rich.console import Console
+
+from caughtup.agents.cli.explain import explanation
+from caughtup.agents.cli.explain_tables import print_explanation
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.state.cluster import ClusterState
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    process,
+    read,
+)
+
+
+def decided(*members: Member) -> tuple[ClusterState, DecidedGeneration]:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(7, *members))
+    list(state.decide(START_MS + 20_000))
+    known = state.applications[GROUP].decided
+    assert known is not None
+    return state, known
+
+
+def printed(*tasks: str, members: tuple[Member, ...] = WARMING) -> str:
+    state, known = decided(*members)
+    console = Console(markup=False, file=io.StringIO(), record=True, width=200)
+    print_explanation(console, known, state.task_rows(GROUP), tasks)
+    return re.sub(r"\s+", " ", console.export_text())
+
+
+def test_it_tells_what_was_decided_and_why_and_what_both_plans_cost() -> None:
+    text = printed()
+    assert "orders, generation 7" in text
+    assert "The leader decided exactly what HighAvailabilityTaskAssignor decides." in text
+    assert "What the leader planned" in text
+    assert "warm-up 1 of 2" in text
+    assert "What caughtup recommends" in text
+    assert "copies of state built │ 1 │ 1" in text
+    assert "offsets restored │ 50,000 │ 50,000" in text
+    assert "time, an interval each │ 10 min │ 10 min" in text
+    assert "A probing rebalance is needed: 1 warm-up to be looked at again." in text
+
+
+def test_of_one_task_it_tells_who_has_what_and_what_is_to_become_of_it() -> None:
+    text = printed("0_1")
+    assert "Task 0_1" in text
+    assert "a │ active │ runs it already │ │ running" in text
+    assert "b │ warmup │ lags 50,000 offsets │ 50,000 │ reported" in text
+    assert "The leader: warmup, from a to b" in text
+    assert "caughtup leaves it where it is." in text
+
+
+def test_a_task_that_stays_is_said_to() -> None:
+    text = printed("0_0")
+    assert "The leader leaves it where it is. caughtup: warmup, from a to b" in text
+
+
+def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> None:
+    _, known = decided(*WARMING)
+    line = explanation(known)
+    assert (line["group"], line["generation"]) == (GROUP, 7)
+    assert line["leader_decision"][str(process(2))] == {"active": [], "standby": ["0_1"]}
+    assert line["exact"]["result"] == "match"
+    assert [movement["task"] for movement in line["leader_movements"]] == ["0_1"]
+    assert line["recommendation"] is known.record

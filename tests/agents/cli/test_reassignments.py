@@ -1,0 +1,161 @@
+"""What ``caughtup reassignments`` says of what it saw, and of what a service saw before."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from caughtup.agents.cli import reassignment_snapshot
+from caughtup.agents.cli.reassignment_snapshot import ReassignmentView
+from caughtup.agents.cli.reassignments import rendered
+from caughtup.agents.main import main
+from caughtup.agents.probes.reassignments import Round
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.partition_looks import ReassignmentRecord
+from tests.support.reassigning import (
+    APART_MS,
+    DEAD,
+    FINE,
+    LOOKS,
+    SEEN_MS,
+    cluster_look,
+    moving_look,
+)
+from tests.support.streams import START_MS
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reassignment_snapshot, "now_ms", lambda: SEEN_MS)
+
+
+def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> Round:
+    copied = (at_ms - START_MS) // APART_MS * 1_000
+    moving = ((moving_look(DEAD, 5, at_ms, 0),) if dead else ()) + (
+        (moving_look(FINE, 2, at_ms, copied),) if fine else ()
+    )
+    return Round(cluster_look(at_ms), True, moving)
+
+
+def recorded(until: int = LOOKS - 1, **there: bool) -> list[tuple[bytes, bytes]]:
+    """Give what a service wrote of its looks, as it is on the topic."""
+    records = []
+    for number in range(until):
+        seen = round_at(START_MS + number * APART_MS, **there)
+        cluster = msgspec.json.encode(ClusterRecord.from_look(seen.cluster))
+        records.append((CLUSTER_KEY, cluster))
+        for look in seen.moving:
+            record = ReassignmentRecord.from_look(look, START_MS - 60_000, (1,))
+            records.append((record.key, msgspec.json.encode(record)))
+    return records
+
+
+def lines(view: ReassignmentView) -> list[dict[str, Any]]:
+    written = [msgspec.json.encode(view.line(movement)) for movement in view.movements()]
+    return [json.loads(line) for line in written]
+
+
+def seen(view: ReassignmentView, *rounds: Round) -> ReassignmentView:
+    for found in rounds:
+        view.take(found)
+        view.assess()
+    return view
+
+
+def text(view: ReassignmentView, most: int = 99) -> str:
+    console = Console(file=io.StringIO(), width=160, color_system=None, markup=False)
+    console.print(*rendered(view, most), sep="\n")
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_with_a_services_looks_there_is_a_verdict_at_once_and_since_when() -> None:
+    view = ReassignmentView("c")
+    view.take_up(recorded())
+    dead, fine = lines(seen(view, round_at(SEEN_MS)))
+    assert (dead["verdict"], dead["cause"]) == ("dead target", "destination-broker-down")
+    assert (fine["verdict"], fine["kind"], fine["at_ms"]) == ("moving", "partition", SEEN_MS)
+    assert dead["age_seconds"] == (SEEN_MS - START_MS) / 1000 + 60
+    assert fine["idle_seconds"] == 0
+
+
+def test_without_one_it_says_what_a_few_looks_tell_and_not_since_when() -> None:
+    rounds = [round_at(SEEN_MS - n * 2_000) for n in (3, 2, 1, 0)]
+    for line in lines(seen(ReassignmentView("c"), *rounds)):
+        assert line["verdict"] in {"measuring", "moving"}
+        assert not {"age_seconds", "idle_seconds"} & line.keys()
+
+
+def test_looks_of_a_service_that_stopped_long_ago_are_left_out() -> None:
+    view = ReassignmentView("c")
+    view.take_up(recorded(until=3))
+    (_, fine) = lines(seen(view, round_at(SEEN_MS)))
+    assert "age_seconds" not in fine
+    assert fine["verdict"] == "measuring"
+
+
+def test_what_is_no_longer_listed_is_over() -> None:
+    view = ReassignmentView("c")
+    view.take_up(recorded())
+    (fine,) = lines(seen(view, round_at(SEEN_MS, dead=False)))
+    assert fine["topic"] == "fine"
+    assert lines(seen(view, round_at(SEEN_MS + 1, dead=False, fine=False))) == []
+
+
+def test_malformed_records_of_a_service_are_passed_over() -> None:
+    view = ReassignmentView("c")
+    view.take_up([(b"x", b"{"), (b"x", None), (CLUSTER_KEY, b"[]"), *recorded()])
+    assert len(lines(seen(view, round_at(SEEN_MS)))) == 2
+
+
+def test_throttles_that_nothing_needs_have_what_takes_them_off() -> None:
+    view = seen(ReassignmentView("c"), round_at(SEEN_MS))
+    broker, topic = view.throttles()
+    assert (broker["kind"], broker["on"], broker["name"]) == ("throttle", "broker", "6")
+    assert (topic["on"], topic["name"]) == ("topic", "left")
+    assert "--delete-config" in topic["advice"]
+
+
+def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:
+    view = ReassignmentView("c")
+    view.take_up(recorded())
+    drawn = text(seen(view, round_at(SEEN_MS)))
+    assert drawn.index("dead-0") < drawn.index("fine-0")
+    for said in (
+        "1 → 5",
+        "dead-0: dead target (destination-broker-down)",
+        "start broker 5",
+        "6.1 MB",
+        "20 kB/s",
+        "never",
+        "throttle without a movement on the topic left",
+    ):
+        assert said in drawn
+    assert "fine-0:" not in drawn
+
+
+def test_of_many_only_so_many_are_drawn_and_how_many_more_there_are() -> None:
+    view = ReassignmentView("c")
+    moving = tuple(moving_look(FINE._replace(partition=n), 2, SEEN_MS, n) for n in range(5_000))
+    drawn = text(seen(view, Round(cluster_look(SEEN_MS), True, moving)), most=10)
+    assert "4,990 more that fare no worse" in drawn
+
+
+def test_names_of_topics_are_text_and_no_markup() -> None:
+    view = ReassignmentView("c")
+    look = moving_look(FINE._replace(topic="[bold]x[/bold]"), 2, SEEN_MS, 5)
+    drawn = text(seen(view, Round(cluster_look(SEEN_MS), True, (look,))))
+    assert "[bold]x[/bold]-0" in drawn
+
+
+def test_it_is_among_the_commands_with_its_options() -> None:
+    ran = CliRunner().invoke(main, ["reassignments", "--help"])
+    assert ran.exit_code == 0
+    assert "--watch" in ran.output
+    assert "--format" in ran.output

@@ -1,0 +1,117 @@
+"""What several brokers told is put together so that what is unknown stays unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from caughtup.agents.kafka.protocol.answers import LogDirectory
+from caughtup.agents.kafka.protocol.client import ListedReassignment
+from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, Shape, Shapes
+from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
+from caughtup.agents.probes.reassignments import _asked_shapes as asked_shapes
+from caughtup.agents.probes.reassignments import _broker_look as broker_look
+from caughtup.agents.probes.reassignments import _partition_looks as partition_looks
+from caughtup.agents.probes.replicas import BrokerReplicas
+from caughtup.agents.probes.throttles import Rates
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import BrokerLook, PartitionLook
+
+ORDERS, PARCELS = TopicPartition("orders", 0), TopicPartition("parcels", 0)
+SHAPE = Shape((3, 1, 2), (1, 2), 1, 5, (3,))
+
+
+def test_a_replica_is_there_or_not_or_unknown() -> None:
+    told = {
+        1: BrokerReplicas(True, ends={ORDERS: 9}, sizes={ORDERS: 900}),
+        2: BrokerReplicas(True, not_hosted={ORDERS}),
+        3: BrokerReplicas(),
+        4: BrokerReplicas(True, ends={PARCELS: 7}),
+    }
+    listed = {ORDERS: ListedReassignment((4, 3, 1, 2), (4, 3), (2,))}
+    (look,) = partition_looks(listed, {ORDERS: SHAPE}, told, 1_000)
+    assert look == PartitionLook(
+        partition=ORDERS,
+        replicas=(4, 3, 1, 2),
+        adding=(4, 3),
+        removing=(2,),
+        isr=(1, 2),
+        leader=1,
+        as_of_ms=1_000,
+        leader_epoch=5,
+        offline=(3,),
+        log_ends={1: 9},
+        sizes={1: 900},
+        not_hosted=(2,),
+        unanswered=(4, 3),  # the one answered with an error, the other not at all
+    )
+
+
+def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_true() -> None:
+    listed = {ORDERS: ListedReassignment((), (), ())}
+    (look,) = partition_looks(listed, {}, {}, 1_000)
+    assert look == PartitionLook(ORDERS, (), (), (), (), None, 1_000)
+    assert look.leader_epoch is None
+
+
+def test_looks_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
+    listed = {
+        PARCELS: ListedReassignment((2, 1, 2), (2,), (2,)),
+        ORDERS: ListedReassignment((1,), (), ()),
+    }
+    told = {1: BrokerReplicas(), 2: BrokerReplicas(True, not_hosted={PARCELS})}
+    looks = partition_looks(listed, {}, told, 1_000)
+    assert [look.partition for look in looks] == [ORDERS, PARCELS]
+    assert (looks[1].not_hosted, looks[1].unanswered) == ((2,), (1,))
+
+
+def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -> None:
+    directories = (
+        LogDirectory("/roomy", 0, 100, 90),
+        LogDirectory("/full", 0, 1_000, 10),
+        LogDirectory("/dead", 56, None, None),
+        LogDirectory("/odd", 0, 0, 0),
+    )
+    told = BrokerReplicas(True, directories=directories)
+    assert broker_look(Broker(1, "a", 1, True), told, {1: Rates(5, None)}) == BrokerLook(
+        fenced=True,
+        leader_rate=5,
+        usable_bytes=10,
+        total_bytes=1_000,
+        offline_directories=("/dead",),
+    )
+    assert broker_look(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerLook()
+
+
+def test_a_partition_is_gone_only_where_brokers_say_so() -> None:
+    asked = [ORDERS, PARCELS, TopicPartition("gone", 0), TopicPartition("hidden", 0)]
+    shapes = Shapes({ORDERS: SHAPE}, {"gone": 3, "hidden": 29})
+    assert asked_shapes(asked, shapes) == {ORDERS: SHAPE, PARCELS: None, asked[2]: None}
+    assert asked_shapes(asked, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("levels", "release"),
+    [
+        ([30, 30], (4, 3)),
+        ([30, 27], (4, 1)),
+        ([19], (3, 7)),
+        ([1], (3, 0)),
+        ([30, None], None),
+        ([31], None),
+        ([0], None),
+        ([], None),
+    ],
+)
+def test_the_oldest_broker_tells_the_release(
+    levels: list[int | None], release: tuple[int, int] | None
+) -> None:
+    brokers = [
+        ApiVersions({}, {} if level is None else {"metadata.version": level}, {})
+        for level in levels
+    ]
+    assert oldest_release(brokers) == release
+
+
+def test_only_a_broker_under_zookeeper_takes_orders_about_leaders() -> None:
+    assert zookeeper_decides(ApiVersions({3: (0, 9), 4: (0, 5)}, {}, {}))
+    assert not zookeeper_decides(ApiVersions({3: (0, 9), 55: (0, 1)}, {}, {}))

@@ -1,0 +1,152 @@
+"""What goes out for a decision, again when its topic was made anew, and the line for the log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import faust
+import msgspec
+import pytest
+from faust.app.base import BootStrategy
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.kept_channel import kept_channel
+from caughtup.agents.process.health import Health
+from caughtup.agents.recommendations import recommender
+from caughtup.agents.recommendations.agent import Wakeup, recommend
+from caughtup.agents.recommendations.recommender import Recommender, summary
+from caughtup.agents.recommendations.records import MAX_BYTES, encode
+from caughtup.agents.recommendations.signing import Signer
+from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.state.cluster import ClusterState
+from tests.support.streams import (
+    ENDS,
+    GROUP,
+    START_MS,
+    TOLD,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    list_ends,
+    read,
+)
+
+
+def record_of(*members: Member) -> Mapping[str, Any]:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(7, *members))
+    (record,) = state.decide(START_MS + TELLING_MS)
+    return record
+
+
+def test_what_is_published_is_json_without_loss() -> None:
+    record = record_of(*WARMING)
+    assert msgspec.json.decode(msgspec.json.encode(record)) == json.loads(json.dumps(record))
+
+
+def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() -> None:
+    assert summary(record_of(*WARMING)) == "orders generation 7: 1 movements, leader match"
+    differing = record_of(replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    assert summary(differing) == (
+        "orders generation 7: 1 movements, leader mismatch "
+        "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
+    )
+
+
+class _WithoutKafka(BootStrategy):
+    enable_kafka = False
+
+
+class _App(faust.App):
+    BootStrategy = _WithoutKafka
+
+
+class Topic:
+    """Takes records as a topic does."""
+
+    name = "recommendations"
+
+    def __init__(self) -> None:
+        self.taken: asyncio.Queue[tuple[bytes, Any]] = asyncio.Queue()
+
+    async def send(
+        self, *, key: bytes, value: bytes, headers: object = None
+    ) -> asyncio.Future[None]:
+        self.taken.put_nowait((key, msgspec.json.decode(value)))
+        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        acknowledged.set_result(None)
+        return acknowledged
+
+
+async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
+    tmp_path: Path,
+) -> None:
+    app = _App("recommends", datadir=tmp_path, web_enabled=False)
+    state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
+    older, newer = record_of(*WARMING), {**record_of(*WARMING), "generation": 8}
+    endless = {**older, "cluster": "c" * MAX_BYTES}
+    for group, record in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
+        state.applications.apply_published(group, record)
+    recommendations, movements = Topic(), Topic()
+    signer = Signer(None, state.cluster)
+    recommend(app, wakeups, state, health, recommendations, movements, asyncio.Event(), signer)
+    await app.start()
+    try:
+        health.standby = "host:1 is active"
+        await wakeups.put(Wakeup.RECREATED)
+        await wakeups.put(Wakeup.TIME)
+        async with asyncio.timeout(10):
+            while wakeups.queue.qsize():  # noqa: ASYNC110 - nothing tells when it is so
+                await asyncio.sleep(0.01)
+        health.standby = None
+        await wakeups.put(Wakeup.RECREATED)
+        async with asyncio.timeout(10):
+            found = [await recommendations.taken.get() for _ in range(2)]
+        assert [(key, record["generation"]) for key, record in found] == [
+            (b"gone", 7),
+            (b"orders", 8),
+        ]
+        assert recommendations.taken.empty()
+        assert movements.taken.empty()
+        assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
+    finally:
+        await app.stop()
+
+
+async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_are_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def bounded(record: Mapping[str, Any]) -> bytes:
+        return encode(record, 1_000 if record["group"] == "large" else MAX_BYTES)
+
+    monkeypatch.setattr(recommender, "encode", bounded)
+    state = ClusterState("cluster-1", {"large": TOLD, GROUP: TOLD})
+    known_ends(state, now_ms() - 120_000)
+    list_ends(state, ENDS, at_ms=now_ms() + 60_000)
+    for group in ("large", GROUP):
+        read(
+            state,
+            generation(7, *WARMING, group=group, at_ms=now_ms() - 10_000),
+            seen_ms=now_ms() - 5_000,
+        )
+    recommendations, movements = Topic(), Topic()
+    movements.name = "movements"
+    signer = Signer(None, state.cluster)
+    await Recommender(state, recommendations, movements, signer).decide()
+    assert recommendations.taken.get_nowait()[0] == GROUP.encode()
+    assert recommendations.taken.empty()
+    assert {group: known.published for group, known in state.applications.items()} == {
+        "large": 0,
+        GROUP: 1,
+    }
+    assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
+    told = {movements.taken.get_nowait()[0] for _ in range(movements.taken.qsize())}
+    assert told == {b"large", GROUP.encode()}

@@ -1,0 +1,97 @@
+"""Records of caughtup-task-positions: taken, withdrawn, and refused when they are malformed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from caughtup.agents.reports.task_positions import apply_record
+from caughtup.models.ids import TaskId
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from tests.support.streams import GROUP, cluster_state
+
+PROCESS = "00000000-0000-0000-0000-000000000002"
+KEY = json.dumps([GROUP, PROCESS, "0_1"]).encode()
+COPY = CopyKey(PROCESS, TaskId(0, 1))
+FIELDS: dict[str, Any] = {
+    "schema": 1,
+    "group": GROUP,
+    "process": PROCESS,
+    "client_id": "b",
+    "task": "0_1",
+    "role": "standby",
+    "lag": 40,
+    "lags": {"orders-counts-changelog": 40},
+    "at_ms": 5,
+}
+
+
+def encoded(**changes: Any) -> bytes:
+    return json.dumps({**FIELDS, **changes}).encode()
+
+
+def test_a_report_is_of_the_time_at_which_the_broker_got_it() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(), 9_000)
+    lags = {"orders-counts-changelog": 40}
+    assert state.positions.of(GROUP) == {COPY: TaskPosition("standby", 40, lags, 9_000)}
+
+
+def test_a_running_active_needs_no_lag() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, b'{"schema": 1, "role": "active"}', 9_000)
+    assert state.positions.of(GROUP)[COPY] == TaskPosition("active", None, {}, 9_000)
+
+
+def test_a_changelog_whose_lag_is_not_known_yet_is_left_out() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(lag=None, lags={"a": 3, "b": None}), 9_000)
+    assert state.positions.of(GROUP)[COPY] == TaskPosition("standby", None, {"a": 3}, 9_000)
+
+
+def test_a_tombstone_withdraws_the_report() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, None, 9_000)
+    apply_record(state, KEY, encoded(), 9_000)
+    apply_record(state, KEY, None, 9_001)
+    assert state.positions.of(GROUP) == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "key", "value"),
+    [
+        pytest.param("bad_key", None, encoded(), id="no key"),
+        pytest.param("bad_key", b"orders", encoded(), id="a key that isn't JSON"),
+        pytest.param("bad_key", b'["orders", "p"]', encoded(), id="a key with too few parts"),
+        pytest.param("bad_key", b'["orders", "p", "01"]', encoded(), id="not a task"),
+        pytest.param("bad_key", KEY, encoded(group="others"), id="of another group"),
+        pytest.param("bad_json", KEY, b"{", id="half a value"),
+        pytest.param("too_deep", KEY, b"[" * 10_000, id="a nesting bomb"),
+        pytest.param("bad_json", KEY, b"\xff", id="not UTF-8"),
+        pytest.param("bad_type", KEY, encoded(lag=-1), id="a negative lag"),
+        pytest.param("bad_type", KEY, encoded(lag=2**63), id="a lag beyond all offsets"),
+        pytest.param("bad_type", KEY, encoded(lags={"t": -3}), id="a negative lag of a changelog"),
+        pytest.param("bad_type", KEY, encoded(lag="40"), id="a lag that is no number"),
+        pytest.param("bad_type", KEY, encoded(role="boss"), id="an unheard-of role"),
+        pytest.param("other_schema", KEY, encoded(schema=99), id="another schema"),
+    ],
+)
+def test_a_malformed_record_is_refused_with_its_reason_and_leaves_the_last_one(
+    reason: str, key: bytes | None, value: bytes
+) -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(), 1_000)
+    apply_record(state, key, value, 2_000)
+    assert state.refused.counts == {("task-positions", reason): 1}
+    assert state.faults.newest() == []
+    assert state.positions.of(GROUP)[COPY].at_ms == 1_000
+
+
+def test_a_report_whose_timestamp_somebody_chose_is_not_from_the_future() -> None:
+    state = cluster_state()
+    apply_record(state, KEY, encoded(), 400_000, 1_000)
+    assert state.refused.counts == {("task-positions", "from_the_future"): 1}
+    apply_record(state, KEY, encoded(), 400_000, 400_000)  # as the broker stamped it
+    assert state.positions.of(GROUP)[COPY].at_ms == 400_000

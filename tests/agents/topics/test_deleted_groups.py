@@ -1,0 +1,281 @@
+"""A thousand groups come and go, of every protocol, and leave nothing behind in any table."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.partition_series import partition_series
+from caughtup.models.decisions.inputs.application_state import read_application_state
+from caughtup.models.groups.consumer import ConsumerGroup
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.forgetting import GRACE_MS, Forgetting
+from caughtup.models.wire.batch import Record
+from caughtup.models.wire.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignment,
+    ConsumerGroupMemberMetadata,
+    ConsumerGroupMetadata,
+    ConsumerGroupRegularExpression,
+    TopicPartitions,
+)
+from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+from caughtup.models.wire.record_keys import (
+    ConsumerGroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegularExpressionKey,
+    RecordType,
+    StreamsGroupKey,
+    StreamsGroupMemberKey,
+)
+from caughtup.models.wire.streams_group_assignments import (
+    StreamsGroupCurrentMemberAssignment,
+    TaskIds,
+)
+from caughtup.models.wire.streams_group_records import (
+    StreamsGroupMemberMetadata,
+    StreamsGroupMetadata,
+)
+from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
+from tests.models.wire.new_group_encoders import new_group_key, new_group_record
+from tests.support import wire
+from tests.support.streams import (
+    HANDING_OVER,
+    START_MS,
+    TOLD,
+    WARMING,
+    cluster_state,
+    consumer_generation,
+    generation,
+    read,
+)
+from tests.support.told import told_record
+
+GROUPS = 1_000
+IDS = "state.commits._topic_ids"
+PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"
+#: What is counted or logged of the past, and has bounds of its own.
+NO_TABLES = ("counts", "faults", "refused", "set_aside", "_parameters", "parameters")
+
+
+def sizes(value: Any, path: str = "state", seen: set[int] | None = None) -> dict[str, int]:
+    """Count what every table holds that can be reached from a value, by where it is."""
+    seen = set() if seen is None else seen
+    found: dict[str, int] = {}
+    if id(value) in seen or isinstance(value, str | bytes | int | float | type(None)):
+        return found
+    seen.add(id(value))
+    if isinstance(value, Mapping | set | frozenset | deque | list | tuple | array):
+        found[path] = len(value)
+    if isinstance(value, Mapping):
+        for key, held in list(value.items()):
+            found |= sizes(held, f"{path}[{key}]", seen)
+    for name, held in attributes(value):
+        if name not in NO_TABLES:
+            found |= sizes(held, f"{path}.{name}", seen)
+    return found
+
+
+def attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    if is_dataclass(value) and not isinstance(value, type):
+        yield from ((field.name, getattr(value, field.name)) for field in fields(value))
+    elif type(value).__module__.startswith("caughtup"):
+        names = [*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())]
+        yield from ((name, getattr(value, name)) for name in names if hasattr(value, name))
+
+
+class Cluster:
+    """A state and what shows it, to which groups come and from which they go."""
+
+    def __init__(self) -> None:
+        self.state = ClusterState(
+            "cluster-1", {f"streams-{number}": TOLD for number in range(GROUPS)}
+        )
+        self.labels = GroupLabels()
+        self.forgetting = Forgetting(self.state)
+        self.now_ms = START_MS
+
+    def turn(self) -> None:
+        """Let everything have its turn that looks at groups."""
+        self.now_ms += 20_000
+        for _ in self.state.decide(self.now_ms):
+            pass
+        self.state.applications.movement_events(self.now_ms)
+        groups = self.state.group_names()
+        for group in groups:
+            for _ in self.state.assess(group, self.now_ms):
+                pass
+        self.state.forget_all_but(set(groups))
+        self.forgetting.forget(self.now_ms)
+        for _ in partition_series(self.state, self.labels, compatible=True):
+            pass
+
+    def sizes(self) -> dict[str, int]:
+        return sizes(self.state) | sizes(self.labels, "labels")
+
+    def come(self, number: int) -> None:
+        self._look(number, EndOffsets(0, 90, 100, self.now_ms))
+        read(self.state, *self._records(number), seen_ms=self.now_ms)
+        if number % 4 == 1:
+            told = told_record(*WARMING, given={1: (["0_0"], []), 2: ([], ["0_1"])})
+            self.state.applications.apply_state(
+                f"streams-{number}", read_application_state(told, START_MS)
+            )
+
+    def change(self, number: int) -> None:
+        if number % 4 == 1:
+            name = f"streams-{number}"
+            later = generation(2, *HANDING_OVER, group=name, at_ms=START_MS + 1)
+            read(self.state, later, seen_ms=self.now_ms)
+
+    def go(self, number: int) -> None:
+        records = [(key, None) for key, _ in self._records(number)]
+        read(self.state, *records, seen_ms=self.now_ms)
+        self._look(number, None)
+
+    def _look(self, number: int, ends: EndOffsets | None) -> None:
+        topics = [f"topic-{number}", f"streams-{number}-counts-changelog", f"in-{number}"]
+        for topic in topics:
+            for partition in range(2):
+                topic_id = number.to_bytes(16) if ends and topic == topics[0] else None
+                self.state.apply_ends(TopicPartition(topic, partition), ends, topic_id)
+
+    def _records(self, number: int) -> list[Record]:
+        topic, topic_id = f"topic-{number}", number.to_bytes(16)
+        made = (self._classic, self._streams, self._consumer, self._new_streams)[number % 4]
+        group, records = made(number)
+        commits = [
+            (
+                wire.offset_key(OffsetKey(group, topic, partition)),
+                wire.offset_commit(OffsetCommit(5, 1, "", START_MS, -1, topic_id), 4),
+            )
+            for partition in range(2)
+        ]
+        return [*commits, *records]
+
+    def _classic(self, number: int) -> tuple[str, list[Record]]:
+        name = f"classic-{number}"
+        owned = (TopicPartition(f"topic-{number}", 0),)
+        return name, [consumer_generation(1, {"c": owned}, group=name)]
+
+    def _streams(self, number: int) -> tuple[str, list[Record]]:
+        name = f"streams-{number}"
+        return name, [generation(1, *WARMING, group=name, sources={f"in-{number}": 0})]
+
+    def _consumer(self, number: int) -> tuple[str, list[Record]]:
+        name = f"consumer-{number}"
+        member = ConsumerGroupMemberMetadata(
+            None, None, "c", "/h", (f"topic-{number}",), "t.*", 300_000, None, None
+        )
+        held = (TopicPartitions(number.to_bytes(16), (0, 1)),)
+        return name, [
+            _record(
+                ConsumerGroupRegularExpressionKey(
+                    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, name, "t.*"
+                ),
+                ConsumerGroupRegularExpression((f"topic-{number}",), 1, START_MS),
+            ),
+            _record(
+                ConsumerGroupMemberKey(RecordType.CONSUMER_GROUP_MEMBER_METADATA, name, "m"),
+                member,
+            ),
+            _record(
+                ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, name),
+                ConsumerGroupMetadata(3, 0),
+            ),
+            _record(
+                ConsumerGroupMemberKey(
+                    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, name, "m"
+                ),
+                ConsumerGroupCurrentMemberAssignment(3, 2, 0, held, ()),
+            ),
+        ]
+
+    def _new_streams(self, number: int) -> tuple[str, list[Record]]:
+        name = f"streams-{number}"
+        changelog = TopicInfo(f"streams-{number}-counts-changelog", 0, 0, {})
+        topology = Subtopology("0", (f"topic-{number}",), (), (changelog,), (), (), ())
+        tasks = (TaskIds("0", (0, 1)),)
+        return name, [
+            _record(
+                StreamsGroupKey(RecordType.STREAMS_GROUP_METADATA, name),
+                StreamsGroupMetadata(4, 0, 1, {"num.standby.replicas": "1"}, -1, -1),
+            ),
+            _record(
+                StreamsGroupKey(RecordType.STREAMS_GROUP_TOPOLOGY, name),
+                StreamsGroupTopology(1, (topology,)),
+            ),
+            _record(
+                StreamsGroupMemberKey(RecordType.STREAMS_GROUP_MEMBER_METADATA, name, "m"),
+                StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, PROCESS, None, {}),
+            ),
+            _record(
+                StreamsGroupMemberKey(
+                    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, name, "m"
+                ),
+                StreamsGroupCurrentMemberAssignment(4, 3, 1, tasks, (), tasks, (), (), ()),
+            ),
+        ]
+
+
+def _record(key: Any, value: Any) -> Record:
+    return new_group_key(key), new_group_record(value)
+
+
+def test_a_thousand_groups_that_go_leave_nothing_behind() -> None:
+    cluster = Cluster()
+    stay = range(GROUPS, GROUPS + 4)
+    for number in stay:
+        cluster.come(number)
+    for _ in range(3):
+        cluster.turn()
+    before = cluster.sizes()
+    for number in range(GROUPS):
+        cluster.come(number)
+    cluster.turn()
+    for number in range(GROUPS):
+        cluster.change(number)
+    cluster.turn()
+    assert len(cluster.state.group_names()) == GROUPS + 4
+    assert len(cluster.state.watches) == (GROUPS + 4) // 2
+    assert not cluster.state.faults.totals
+    grown = cluster.sizes()
+    assert sum(grown.values()) > 50 * sum(before.values())
+    for number in range(GROUPS):
+        cluster.go(number)
+    cluster.turn()
+    cluster.now_ms += GRACE_MS
+    cluster.turn()
+    left = {path: n for path, n in cluster.sizes().items() if before.get(path, 0) < n}
+    # Objects that stand for partitions are swept out once half of them are of no use.
+    assert [path for path in left if not path.startswith(("state.commits._keys", IDS))] == []
+    assert left.get("state.commits._keys", 0) <= 2 * len(cluster.state.commits)
+    assert left.get(IDS, 0) <= 2 * len(cluster.state.commits)
+
+
+def test_a_group_that_comes_and_goes_within_a_poll_leaves_nothing_behind() -> None:
+    cluster = Cluster()
+    before = cluster.sizes()
+    for number in range(4):
+        records = cluster._records(number)
+        read(cluster.state, *records, *[(key, None) for key, _ in records])
+    cluster.turn()
+    assert cluster.sizes() == before
+
+
+def test_expressions_that_come_before_their_group_are_kept_and_go_with_it() -> None:
+    state = cluster_state()
+    expression, *others = Cluster()._consumer(2)[1]
+    read(state, expression)
+    for record in others:
+        read(state, record)
+    assert state.groups.consumer["consumer-2"].regular_expressions == {"t.*": ("topic-2",)}
+    # A broker up to 4.0 writes no tombstone for them.
+    read(state, *[(key, None) for key, _ in others])
+    assert state.groups.consumer == {}
+    assert ConsumerGroup().is_empty()

@@ -1,0 +1,60 @@
+"""Recommendations of groups that are gone are withdrawn from their topic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from caughtup.agents.process.health import Health
+from caughtup.agents.topics.forgetting import Forgetter
+from caughtup.models.state.forgetting import GRACE_MS
+from tests.support.own_records import recommended
+from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, read
+
+
+class Topic:
+    """Takes records as a topic does, but for those moments when it fails."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.written: list[tuple[bytes, bytes | None]] = []
+
+    async def send(self, *, key: bytes, value: bytes | None) -> Awaitable[None]:
+        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.failures:
+            self.failures -= 1
+            acknowledged.set_exception(KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT)))
+        else:
+            self.written.append((key, value))
+            acknowledged.set_result(None)
+        return acknowledged
+
+
+async def test_a_tombstone_is_written_once_however_often_that_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = cluster_state()
+    state.applications.apply_published(GROUP, recommended()[0])
+    topic: Any = Topic(failures=1)
+    forgetter = Forgetter(state, Health(), topic)
+    for at_ms in (0, GRACE_MS, GRACE_MS + 1, GRACE_MS + 2):
+        await forgetter.look(START_MS + at_ms)
+    assert topic.written == [(GROUP.encode(), None)]
+    assert len(caplog.records) == 1
+
+
+async def test_a_group_that_has_another_recommendation_keeps_it() -> None:
+    state = cluster_state()
+    state.applications.apply_published(GROUP, recommended()[0])
+    topic: Any = Topic(failures=1)
+    forgetter = Forgetter(state, Health(), topic)
+    for at_ms in (0, GRACE_MS):
+        await forgetter.look(START_MS + at_ms)
+    read(state, generation(8, *WARMING))
+    state.applications.apply_published(GROUP, recommended(8)[0])
+    await forgetter.look(START_MS + GRACE_MS + 1)
+    assert topic.written == []

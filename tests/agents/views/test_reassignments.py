@@ -1,0 +1,213 @@
+"""What the page and ``caughtup reassignments`` say of partitions in movement."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from caughtup.agents.views.reassignments import (
+    Movement,
+    ended_row,
+    in_words,
+    movement_line,
+    page_row,
+    size,
+    worst_first,
+)
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state.cluster import ClusterState
+from tests.support.reassigning import (
+    APART_MS,
+    DEAD,
+    FINE,
+    NEW,
+    SEEN_MS,
+    join,
+    moving_look,
+    reassigning,
+)
+
+#: The contract's fields, and those that were added to them.
+ALWAYS = [
+    "topic",
+    "partition",
+    "phase",
+    "replicas",
+    "target",
+    "adding",
+    "removing",
+    "isr",
+    "verdict",
+    "age_seconds",
+    "original",
+    "idle_seconds",
+]
+SOMETIMES = [
+    "leader",
+    "leader_epoch",
+    "cause",
+    "evidence",
+    "advice",
+    "bytes_remaining",
+    "offsets_remaining",
+    "rate_bytes_per_second",
+    "eta_seconds",
+    "rate_offsets_per_second",
+]
+
+
+@pytest.fixture(scope="module")
+def state() -> ClusterState:
+    return reassigning()
+
+
+def line(state: ClusterState, partition: TopicPartition, page: bool = False) -> dict[str, Any]:
+    """Give a line as a reader of the JSON has it."""
+    tracker = state.reassignments
+    tracked = tracker.moving[partition]
+    assessed = state.reassignment_watch.find(partition, tracked)
+    describe = page_row if page else movement_line
+    written = msgspec.json.encode(
+        describe(tracker, Movement(partition, tracked, assessed), SEEN_MS)
+    )
+    read: dict[str, Any] = json.loads(written)
+    return read
+
+
+def test_every_line_has_the_contracts_fields_and_no_nulls(state: ClusterState) -> None:
+    for partition in (FINE, DEAD, NEW):
+        told = line(state, partition)
+        assert set(ALWAYS) <= told.keys() <= set(ALWAYS + SOMETIMES)
+        assert None not in told.values()
+
+
+def test_a_move_that_fares_well_has_its_figures(state: ClusterState) -> None:
+    told = line(state, FINE)
+    assert told.pop("eta_seconds") == pytest.approx(305, rel=0.1)
+    assert told.pop("evidence")["offsets_behind"] == 61_000
+    assert told == {
+        "topic": "fine",
+        "partition": 0,
+        "phase": "A",
+        "replicas": [2, 1],
+        "original": [1],
+        "target": [2],
+        "adding": [2],
+        "removing": [1],
+        "isr": [1],
+        "leader": 1,
+        "leader_epoch": 3,
+        "verdict": "moving",
+        "bytes_remaining": 6_100_000,
+        "offsets_remaining": 61_000,
+        "rate_bytes_per_second": 20_000.0,
+        "rate_offsets_per_second": 200.0,
+        "age_seconds": 195.0,
+        "idle_seconds": 0.0,
+    }
+
+
+def test_a_move_that_cannot_end_has_its_cause_and_no_time_to_go(state: ClusterState) -> None:
+    told = line(state, DEAD, page=True)
+    assert (told["verdict"], told["cause"]) == ("dead target", "destination-broker-down")
+    assert told["never"] is True
+    assert not {"eta_seconds", "offsets_remaining", "rate_bytes_per_second"} & told.keys()
+    assert told["why"] == "replica 5, away 3 min, doesn't answer, not registered"
+    assert told["advice"].startswith("start broker 5")
+
+
+def test_a_move_that_nobody_has_judged_yet_is_being_measured() -> None:
+    state = reassigning()
+    state.reassignments.apply(moving_look(TopicPartition("newer", 1), 2, SEEN_MS, 0))
+    assert line(state, TopicPartition("newer", 1))["verdict"] == "measuring"
+
+
+def test_each_copy_says_how_much_of_the_log_it_has(state: ClusterState) -> None:
+    added, removed = line(state, FINE, page=True)["copies"]
+    assert added == {
+        "broker": 2,
+        "role": "added",
+        "in_sync": False,
+        "log_end": 39_000,
+        "share": 0.39,
+    }
+    assert (removed["broker"], removed["role"], removed["in_sync"]) == (1, "removed", True)
+    away, _ = line(state, DEAD, page=True)["copies"]
+    assert away == {
+        "broker": 5,
+        "role": "added",
+        "in_sync": False,
+        "away": True,
+        "unanswered": True,
+    }
+
+
+def test_without_sizes_a_copys_share_counts_from_where_it_was_first_seen() -> None:
+    state = reassigning()
+    for number, copied in enumerate((20_000, 60_000)):
+        look = moving_look(TopicPartition("sizeless", 0), 2, SEEN_MS + number * APART_MS, copied)
+        state.reassignments.apply(replace(look, sizes={}))
+    added, _ = line(state, TopicPartition("sizeless", 0), page=True)["copies"]
+    assert added["share"] == 0.5
+
+
+def test_a_copy_in_sync_has_all_of_it() -> None:
+    state = reassigning()
+    join(state)
+    added, _ = line(state, FINE, page=True)["copies"]
+    assert (added["in_sync"], added["share"]) == (True, 1)
+
+
+def test_those_that_need_somebody_come_first(state: ClusterState) -> None:
+    order = worst_first(state.reassignments, state.reassignment_watch)
+    assert [partition for partition, _, _ in order] == [DEAD, NEW, FINE]
+
+
+def test_an_end_says_from_where_to_where_and_where_it_is(state: ClusterState) -> None:
+    lost = ended_row(state.reassignments.ended[-1])
+    assert lost == {
+        "topic": "lost",
+        "partition": 0,
+        "outcome": "vanished",
+        "at_ms": SEEN_MS,
+        "original": (1,),
+        "target": (2,),
+        "seconds": 0,
+    }
+
+
+def test_evidence_is_written_as_a_person_reads_it() -> None:
+    evidence = {
+        "replica": 1234,
+        "offsets_behind": 12_345,
+        "stood_seconds": 64.0,
+        "throttle_bytes_per_second": 200_000,
+        "bytes_per_second": 1_500_000,
+        "usable_bytes": 1_000,
+        "bytes_behind": 2_400_000_000,
+        "fenced": True,
+        "registered": False,
+        "answers": False,
+        "waits_for": [4, 5],
+        "throttled_as": "leader",
+        "looks": 40,
+        "eta_seconds": 5.0,
+    }
+    assert in_words(evidence) == (
+        "replica 1234, offsets behind 12,345, stood 64 s, throttle 200 kB/s, 1.5 MB/s, "
+        "usable 1.0 kB, behind 2.4 GB, fenced, not registered, doesn't answer, waits for 4, 5, "
+        "throttled as leader"
+    )
+    assert in_words({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (9_960, "10 kB"), (999_600, "1.0 MB")],
+)
+def test_sizes_have_two_or_three_digits(value: int, written: str) -> None:
+    assert size(value) == written

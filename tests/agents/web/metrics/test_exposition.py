@@ -1,0 +1,218 @@
+"""``/metrics``: names, labels and figures as a Prometheus server parses them."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics import exposition as metrics
+from caughtup.models.lag.verdict import SEVERITY
+from tests.support.scraping import Labels, scrape, text
+from tests.support.states import (
+    GAINING,
+    HOSTILE,
+    KEEPING_UP,
+    NEVER_COMMITTED,
+    NOW_MS,
+    STOPPED,
+    everything,
+    judged,
+)
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    commit,
+    generation,
+    group_tombstone,
+    process,
+    read,
+)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "now_ms", lambda: NOW_MS)
+
+
+@pytest.fixture
+def series() -> dict[str, dict[Labels, float]]:
+    health = Health(ready=True, reader_lag=0)
+    health.succeeded("end_offsets", NOW_MS - 2_500)
+    health.failed("reassignments")
+    return scrape(everything(), health)
+
+
+def test_lag_is_there_where_it_is_known_and_absent_elsewhere(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    lag = series["caughtup_group_lag_records"]
+    assert lag["plain", "clicks", "0"] == 50
+    assert lag["plain", "clicks", "1"] == 70
+    assert lag[GROUP, "orders-in", "0"] == 40
+    assert ("gone", "deleted", "0") not in lag
+    committed = series["caughtup_group_committed_offset"]
+    assert committed["gone", "deleted", "0"] == 5
+    assert ("plain", "clicks", "1") not in committed
+    has_commit = series["caughtup_group_has_commit"]
+    assert (has_commit["plain", "clicks", "0"], has_commit["plain", "clicks", "1"]) == (1, 0)
+
+
+def test_a_group_has_one_status_of_all_and_none_before_it_was_judged(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert "caughtup_group_status" not in series
+    assert "caughtup_group_lag_seconds" not in series
+    status = scrape(judged())["caughtup_group_status"]
+    groups = {group for group, _ in status}
+    assert groups == {STOPPED, KEEPING_UP, GAINING, NEVER_COMMITTED}
+    assert status.keys() == {(group, verdict) for group in groups for verdict in SEVERITY}
+    assert {group: verdict for (group, verdict), holds in status.items() if holds} == {
+        STOPPED: "stopped",
+        KEEPING_UP: "ok",
+        GAINING: "slow",
+        NEVER_COMMITTED: "stopped",
+    }
+
+
+def test_members_are_counted_with_the_kind_of_their_group(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert series["caughtup_group_members"] == {(GROUP, "streams"): 2, ("plain", "classic"): 2}
+
+
+def test_the_log_end_is_told_in_both_views(series: dict[str, dict[Labels, float]]) -> None:
+    ends = series["caughtup_partition_end_offset"]
+    assert ends["clicks", "0", "read_committed"] == 90
+    assert ends["clicks", "0", "read_uncommitted"] == 100
+
+
+def test_an_application_has_its_generation_probe_verdicts_and_movements(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert series["caughtup_group_generation"] == {(GROUP,): 7}
+    assert series["caughtup_probing_rebalance_due"] == {(GROUP,): 1}
+    assert series["caughtup_probing_rebalance_due_timestamp_seconds"] == {(GROUP,): START_MS / 1000}
+    assert series["caughtup_movements_total"] == {(GROUP, "warmup"): 1}
+    assert series["caughtup_exact_decisions_total"] == {
+        (GROUP, "match"): 1,
+        (GROUP, "mismatch"): 0,
+        (GROUP, "undetermined"): 0,
+    }
+    assert series["caughtup_rebalances_total"] == {(GROUP,): 1}
+    assert series["caughtup_recommendations_published_total"] == {(GROUP,): 1}
+    assert series["caughtup_acceptable_recovery_lag_records"] == {(GROUP,): 10_000}
+
+
+def test_a_probe_that_is_not_scheduled_has_no_time() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("a", 1)))
+    found = scrape(state)
+    assert found["caughtup_probing_rebalance_due"] == {(GROUP,): 0}
+    assert "caughtup_probing_rebalance_due_timestamp_seconds" not in found
+
+
+def test_a_probe_whose_time_has_not_come_is_not_due() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("a", 1, probe_at_ms=NOW_MS + 1)))
+    assert scrape(state)["caughtup_probing_rebalance_due"] == {(GROUP,): 0}
+
+
+def test_copies_have_a_lag_where_it_is_known_and_are_counted_by_role(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert series["caughtup_task_lag_records"] == {
+        (GROUP, str(process(2)), "b", "0_1", "warmup"): 50_000
+    }
+    assert series["caughtup_task_copies"] == {(GROUP, "active"): 2, (GROUP, "warmup"): 1}
+
+
+def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> None:
+    assert series["caughtup_offsets_reader_ready"] == {(): 1}
+    assert series["caughtup_offsets_reader_lag_records"] == {(): 0}
+    assert series["caughtup_offsets_records_total"] == {("1",): 5, ("2",): 2, ("15",): 1}
+    assert series["caughtup_offsets_records_skipped_total"] == {("15",): 1}
+    assert sum(series["caughtup_decode_errors_total"].values()) == 1
+    assert series["caughtup_snapshot_age_seconds"] == {("end_offsets",): 2.5}
+    assert series["caughtup_probe_errors_total"] == {
+        ("end_offsets",): 0,
+        ("group",): 0,
+        ("lag",): 0,
+        ("offsets",): 0,
+        ("publish",): 0,
+        ("reassignments",): 1,
+        ("topics",): 0,
+    }
+
+
+def test_groups_are_told_of_only_once_the_log_was_read_to_its_end() -> None:
+    """Half a log would be taken for groups that lag or vanished."""
+    found = scrape(everything(), Health())
+    assert found["caughtup_offsets_reader_ready"] == {(): 0}
+    assert "caughtup_offsets_reader_lag_records" not in found
+    assert "caughtup_reassignment_partitions" in found
+    assert not {name for name in found if "group" in name or "task" in name or "_end_" in name}
+
+
+def test_an_empty_cluster_has_no_series_of_groups() -> None:
+    found = scrape(cluster_state())
+    assert not {name for name in found if "group" in name or "task" in name}
+
+
+def test_the_series_of_an_application_go_with_it() -> None:
+    state = everything()
+    read(state, group_tombstone())
+    found = scrape(state)
+    assert "caughtup_task_lag_records" not in found
+    assert found["caughtup_group_members"] == {("plain", "classic"): 2}
+
+
+def test_a_hostile_name_is_a_label_and_nothing_else(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert series["caughtup_group_lag_records"][HOSTILE, "clicks", "0"] == 70
+    benign = everything(hostile="benign")
+    assert scrape(benign).keys() == series.keys() - {"caughtup_snapshot_age_seconds"}
+
+
+def test_a_threads_hostile_name_is_a_label_too() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member(HOSTILE, 1, sums={"0_0": 5}, active=("0_0",)), *WARMING[1:]))
+    assert list(state.decide(START_MS + 20_000))
+    assert scrape(state)["caughtup_group_members"] == {(GROUP, "streams"): 2}
+
+
+def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> None:
+    families = [
+        family
+        for state in (everything(), judged())
+        for family in parse_openmetrics(text(state, encode=openmetrics))
+    ]
+    assert families
+    for family in families:
+        assert family.name.startswith("caughtup_")
+        assert family.documentation
+        assert not family.name.endswith(("_ms", "_milliseconds", "_kb", "_total"))
+        for sample in family.samples:
+            assert sample.name.endswith("_total") == (family.type == "counter")
+            assert sample.value >= 0 or sample.name == "caughtup_group_lag_velocity"
+
+
+def test_key_types_that_kafka_does_not_know_are_one_series_however_many_there_are() -> None:
+    state = cluster_state()
+    read(state, commit(0, 1), *((number.to_bytes(2), b"?") for number in range(1_000, 1_500)))
+    series = scrape(state)
+    assert series["caughtup_offsets_records_total"] == {("1",): 1, ("other",): 500}
+    assert series["caughtup_offsets_records_skipped_total"] == {("other",): 500}
+
+
+def test_records_that_were_set_aside_are_counted_by_topic_and_reason() -> None:
+    state = cluster_state()
+    for group in (b"orders", b"others"):
+        state.set_aside.add("caughtup-movements", group, "too_large", "9 bytes", NOW_MS)
+    counted = scrape(state)["caughtup_records_set_aside_total"]
+    assert counted == {("caughtup-movements", "too_large"): 2}

@@ -1,0 +1,268 @@
+"""What the page is told: all of it JSON, with what is unknown left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+import caughtup
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.page_state import (
+    MOVEMENTS_SHOWN,
+    group_summary,
+    page_steps,
+    reassignment_view,
+)
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state.cluster import ClusterState
+from tests.support.reassigning import ORPHANED_MS, SEEN_MS, cluster_look, moving_look, reassigning
+from tests.support.states import (
+    HOSTILE,
+    JUDGED_MS,
+    KEEPING_UP,
+    NOW_MS,
+    STOPPED,
+    assess,
+    everything,
+    judged,
+)
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    commit,
+    generation,
+    list_ends,
+    process,
+    read,
+)
+
+A, B = str(process(1)), str(process(2))
+
+
+def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, Any]:
+    """Go through all the steps at once."""
+    steps = page_steps(state, health, now_ms)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            described: dict[str, Any] = done.value
+            return described
+
+
+def shown(state: ClusterState, health: Health | None = None) -> dict[str, Any]:
+    """Give the state as the page parses it."""
+    value = whole_state(state, health or Health(), NOW_MS)
+    found = json.loads(msgspec.json.encode(value))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[str, Any]:
+    return shown(everything(), Health(ready=True, reader_lag=0))
+
+
+def test_it_says_how_the_service_itself_is_doing(page: dict[str, Any]) -> None:
+    assert (page["schema"], page["ready"], page["now_ms"]) == (1, True, NOW_MS)
+    assert (page["cluster"], page["version"]) == ("cluster-1", caughtup.__version__)
+    assert page["reader"] == {"records": 8, "lag": 0, "decode_errors": 1}
+    assert shown(cluster_state())["reader"] == {"records": 0, "decode_errors": 0}
+
+
+def test_groups_are_summed_up_in_order(page: dict[str, Any]) -> None:
+    groups = {group["group"]: group for group in page["groups"]}
+    assert list(groups) == sorted([HOSTILE, "gone", GROUP, "plain"])
+    assert groups["plain"] == {
+        "group": "plain",
+        "group_type": "classic",
+        "members": 2,
+        "partitions": 2,
+        "lag": 120,
+        "generation": 3,
+    }
+    assert groups["gone"] == {"group": "gone", "partitions": 1}
+
+
+def test_a_groups_lag_is_left_out_while_one_of_its_partitions_is_unknown() -> None:
+    state = cluster_state()
+    read(state, commit(0, 5), commit(1, 5))
+    list_ends(state, {0: 9}, at_ms=START_MS, topic="orders-in")
+    assert "lag" not in group_summary(state, GROUP)
+    list_ends(state, {1: 9}, at_ms=START_MS, topic="orders-in")
+    assert group_summary(state, GROUP)["lag"] == 8
+
+
+def test_a_group_has_its_verdict_with_the_reason_and_its_worst_lag_in_seconds(
+    page: dict[str, Any],
+) -> None:
+    groups = {group["group"]: group for group in page["groups"]}
+    assert groups["plain"].keys().isdisjoint({"status", "why", "lag_seconds"})  # not assessed yet
+    summary = group_summary(judged(), STOPPED)
+    assert summary["status"] == "stopped"
+    assert summary["why"].startswith("clicks-1: 4,900 to read and no commit for 49 min")
+    assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
+    assert summary["lag_seconds_method"] == "interpolated"
+    summary = group_summary(judged(), KEEPING_UP)
+    assert (summary["status"], summary["lag_seconds"]) == ("ok", 0)
+    assert summary["lag_seconds_method"] == "caught_up"
+
+
+def test_a_groups_lag_in_seconds_is_left_out_while_one_of_its_partitions_is_unknown() -> None:
+    state = judged()
+    list_ends(state, {9: 100}, at_ms=JUDGED_MS, topic="clicks")  # looked at once
+    read(state, commit(9, 50, topic="clicks", group=STOPPED), commit(0, 5, topic="g", group="gone"))
+    assess(state)
+    summary = group_summary(state, STOPPED)
+    assert (summary["status"], "lag_seconds" in summary) == ("stopped", False)
+    assert group_summary(state, "gone")["status"] == "unknown"
+    assert "lag_seconds" not in group_summary(state, "gone")
+
+
+def test_a_partition_of_a_topic_that_is_gone_hides_no_lag_in_seconds() -> None:
+    state = judged()
+    read(state, commit(0, 5, topic="deleted", group=STOPPED))
+    assess(state)
+    summary = group_summary(state, STOPPED)
+    assert "lag" not in summary
+    assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
+
+
+def test_an_application_has_its_clients_tasks_and_next_probe(page: dict[str, Any]) -> None:
+    (application,) = page["applications"]
+    assert (application["group"], application["generation"]) == (GROUP, 7)
+    assert (application["as_of_ms"], application["acceptable_recovery_lag"]) == (START_MS, 10_000)
+    assert application["clients"][0] == {
+        "process": A,
+        "name": "a",
+        "client_ids": ["a-StreamThread-1-consumer"],
+        "host": "/127.0.0.1",
+        "capacity": 1,
+        "leader": True,
+    }
+    assert [client["leader"] for client in application["clients"]] == [True, False]
+    assert application["probing"] == {"scheduled": True, "due_ms": START_MS, "carried_by": "a"}
+    moving = {"as_of_ms": START_MS, "provenance": "reported", "lag": 50_000}
+    running = {"process": A, "role": "active", "provenance": "running", "as_of_ms": START_MS}
+    assert application["tasks"] == [
+        {"task": "0_0", "stateful": True, "copies": [running]},
+        {
+            "task": "0_1",
+            "stateful": True,
+            "copies": [running, {"process": B, "role": "warmup", **moving}],
+        },
+    ]
+
+
+def test_an_application_has_its_verdict_and_the_reason_for_every_movement(
+    page: dict[str, Any],
+) -> None:
+    (application,) = page["applications"]
+    assert application["exact"] == {
+        "assignor": "HighAvailabilityTaskAssignor",
+        "result": "match",
+        "why": "",
+    }
+    recommendation = application["recommendation"]
+    assert [m["kind"] for m in recommendation["movements"]] == ["warmup"]
+    assert recommendation["movements"][0]["reason"]
+    assert [(m["task"], m["to"], m["kind"]) for m in application["leader_movements"]] == [
+        ("0_1", B, "warmup")
+    ]
+    assert "scenario" not in recommendation["inputs"]
+    assert recommendation["inputs"]["changelogs"] == "settings"
+    assert application["history"] == [
+        {"generation": 7, "at_ms": START_MS, "result": "match", "movements": 1}
+    ]
+
+
+def test_an_application_that_is_not_decided_yet_has_no_verdict() -> None:
+    state = cluster_state()
+    read(state, generation(1, WARMING[1]))
+    (application,) = shown(state)["applications"]
+    assert application["probing"] == {"scheduled": False}
+    assert application["tasks"] == []
+    assert application.keys().isdisjoint({"exact", "recommendation"})
+    assert [client["name"] for client in application["clients"]] == ["b"]
+
+
+def test_an_application_of_which_nothing_can_be_read_has_no_recommendation() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("a", 1, user_data=b"?")))
+    assert list(state.decide(START_MS)) == []
+    (application,) = shown(state)["applications"]
+    assert application["exact"]["result"] == "undetermined"
+    assert (application["clients"], application["tasks"]) == ([], [])
+    assert application.get("recommendation") is None
+
+
+def test_clients_stand_in_the_order_of_their_names() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("z", 1), Member("a", 2), Member("m", 3)))
+    (application,) = shown(state)["applications"]
+    assert [client["name"] for client in application["clients"]] == ["a", "m", "z"]
+
+
+def test_partitions_in_movement_are_there_with_how_they_fare_and_how_others_ended() -> None:
+    told = whole_state(reassigning(), Health(), SEEN_MS)
+    rows = [(row["topic"], row["verdict"]) for row in told["reassignments"]]
+    assert rows == [("dead", "dead target"), ("new", "measuring"), ("fine", "moving")]
+    assert told["reassignment_counts"] == {"dead target": 1, "measuring": 1, "moving": 1}
+    assert list(told["reassignment_counts"]) == ["dead target", "measuring", "moving"]
+    ended = [(row["topic"], row["outcome"]) for row in told["recent_reassignments"]]
+    assert ended == [("lost", "vanished"), ("done", "completed")]
+    assert (told["throttles"], told["reassignments_missing"]) == ([], ())
+    assert [t["name"] for t in reassignment_view(reassigning(), ORPHANED_MS)["throttles"]] == [
+        "6",
+        "left",
+    ]
+
+
+def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts() -> None:
+    state = reassigning()
+    for number in range(5_000):
+        partition = TopicPartition("many", number)
+        state.reassignments.apply(moving_look(partition, 2, SEEN_MS, number))
+    told = reassignment_view(state, SEEN_MS)
+    assert len(told["reassignments"]) == MOVEMENTS_SHOWN
+    assert told["reassignments"][0]["topic"] == "dead"
+    assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
+    assert len(msgspec.json.encode(told)) < 60_000
+
+
+def test_what_the_last_look_lacked_is_told() -> None:
+    state = reassigning()
+    state.reassignments.apply_cluster(cluster_look(SEEN_MS, missing=("DESCRIBE on the cluster",)))
+    assert shown(state)["reassignments_missing"] == ["DESCRIBE on the cluster"]
+
+
+def test_a_clock_behind_the_records_gives_no_negative_age() -> None:
+    state = everything()
+    (row,) = whole_state(state, Health(), START_MS - 5_000)["reassignments"]
+    assert (row["age_seconds"], row["idle_seconds"]) == (0, 0)
+
+
+def test_a_group_of_a_hostile_name_keeps_it(page: dict[str, Any]) -> None:
+    assert HOSTILE in {group["group"] for group in page["groups"]}
+
+
+def test_what_was_set_aside_is_told_of_its_group_and_of_all() -> None:
+    state = everything()
+    state.set_aside.add("caughtup-movements", GROUP.encode(), "too_large", "9 bytes", NOW_MS)
+    page = shown(state)
+    (application,) = page["applications"]
+    told = {
+        "topic": "caughtup-movements",
+        "key": GROUP,
+        "reason": "too_large",
+        "message": "9 bytes",
+        "times": 1,
+        "at_ms": NOW_MS,
+    }
+    assert application["set_aside"] == page["set_aside"] == [told]

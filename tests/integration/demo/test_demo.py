@@ -1,0 +1,99 @@
+"""The demo, run as a user runs it: it holds, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from caughtup.demo.processes.ports import free_ports
+
+_COMMAND = [sys.executable, "-m", "caughtup.agents", "demo"]
+_READY_SECONDS = 120.0
+_END_SECONDS = 40.0
+
+
+@pytest.mark.timeout(480)
+def test_the_scripted_demo_sees_all_that_was_done():
+    played = subprocess.run(
+        [*_COMMAND, "--scripted", "--format", "json"], capture_output=True, text=True, check=False
+    )
+
+    *facts, last = map(json.loads, played.stdout.splitlines())
+    wrong = [fact for fact in facts if not fact["ok"]]
+    assert not wrong, (wrong, played.stderr[-3000:])
+    assert len(facts) >= 15
+    assert all(fact.keys() == {"fact", "expected", "seen", "ok"} for fact in facts)
+    assert last["ok"] is True
+    assert last["seconds"] < 480
+    assert played.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
+def test_however_the_demo_is_ended_it_leaves_nothing_running(number: signal.Signals):
+    port = free_ports(1)[0]
+    demo = subprocess.Popen(
+        [*_COMMAND, "--web-port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        _wait(lambda: _answers(port), _READY_SECONDS)
+        children = _children(demo.pid)
+        directories = {_working_directory(pid) for pid in children} - {Path.cwd()}
+        assert len(children) >= 4, "two brokers, the service and the watchdog"
+
+        demo.send_signal(number)
+
+        code = demo.wait(_END_SECONDS)
+        _wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), _END_SECONDS)
+        _wait(lambda: not any(d.exists() for d in directories if "caughtup-" in d.name), 10.0)
+        if number is signal.SIGINT:
+            assert code == 0
+            assert "Traceback" not in demo.stderr.read()
+    finally:
+        demo.kill()
+        demo.wait()
+        demo.stderr.close()
+
+
+def _wait(condition, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
+        time.sleep(0.1)
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as response:
+            return response.status == 200
+    except (urllib.error.URLError, ConnectionError):
+        return False
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == parent:
+                found.append(int(entry))
+    return found
+
+
+def _working_directory(pid: int) -> Path:
+    return Path(os.readlink(f"/proc/{pid}/cwd"))

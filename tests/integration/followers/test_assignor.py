@@ -1,0 +1,409 @@
+"""A real Kafka Streams application follows recommendations, and runs on whatever it is sent."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Message
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from caughtup.followers.kafka_streams.jar import build_jar
+from caughtup.models.assignors.following.follower import FOLLOWED, Patience, follow
+from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import read_followed
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.ids import TaskId
+from tests.support.following import FOLLOW_UP_MS, Following, read_topic, recommend, scenario_of
+
+RECORDS = 6_000
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_jar(tmp_path_factory.mktemp("follower") / "caughtup-follower.jar")
+
+
+@pytest.fixture(scope="module")
+def following(cluster: EmbeddedCluster, jar: Path) -> Iterator[Following]:
+    """Two instances with state, and a third that came later and waits for a recommendation."""
+    with Following(cluster, jar) as following:
+        start_with_state(cluster, following, "one", "two")
+        following.application.start_instance("three")
+        following.wait_state("three are there", lambda state: len(state["clients"]) == 3)
+        yield following
+        assert_nothing_failed(following, "one", "two", "three")
+
+
+def start_with_state(cluster: EmbeddedCluster, following: Following, *names: str) -> None:
+    """Start instances side by side, and give them something to keep."""
+    for name in names:
+        following.application.start_instance(name, wait=False)
+    for name in names:
+        following.application.wait_running(name)
+    produce(cluster, following.application.source, RECORDS, keys=600)
+    following.application.wait_caught_up()
+
+
+def assert_nothing_failed(following: Following, *names: str) -> None:
+    """See that every instance runs, and that none was ever in an error."""
+    for name in names:
+        following.application.wait_running(name)
+        log = following.log(name)
+        assert "State transition from REBALANCING to ERROR" not in log
+        assert "PENDING_ERROR" not in log
+        assert " ERROR " not in log
+
+
+def newest(following: Following) -> dict[str, Any]:
+    """Wait for another rebalance; nothing has changed but what the test does."""
+    count = len(following.states())
+    return following.wait_state("another rebalance", lambda _: True, after=count)
+
+
+def spread(state: dict[str, Any]) -> list[int]:
+    assignment = state["outcome"]["assignment"]
+    return sorted(len(given["active"]) for given in assignment.values())
+
+
+def without(state: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name not in names}
+
+
+def spoiled(name: str, state: dict[str, Any]) -> tuple[Any, str]:
+    """Give a bad record for the application as it is, and what it is to be called."""
+    record = recommend(state)
+    first, second, _ = record["process_ids"]
+    assignment = record["assignment"]
+    if name == "other processes":
+        other = "00000000-0000-0000-0000-000000000009"
+        record["process_ids"] = [other, second, record["process_ids"][2]]
+        assignment[other] = assignment.pop(first)
+        return record, "other_processes"
+    if name == "fewer processes":
+        record["process_ids"].remove(first)
+        assignment[second]["active"] += assignment.pop(first)["active"]
+        # What it ran it may have stood by for.
+        assignment[second]["standby"] = []
+        return record, "other_processes"
+    if name == "an unknown task":
+        assignment[first]["active"].append("9_9")
+        return record, "unknown_task"
+    if name == "a missing task":
+        next(g for g in assignment.values() if g["active"])["active"].pop()
+        return record, "missing_task"
+    if name == "an active twice":
+        (task, *_) = next(g for g in assignment.values() if g["active"])["active"]
+        assignment[first]["active"].append(task)
+        return record, "malformed"
+    if name == "other configs":
+        record["inputs"]["scenario"]["config"]["num.standby.replicas"] = 1
+        return record, "other_configs"
+    if name == "another place":
+        for client in record["inputs"]["scenario"]["clients"].values():
+            client["previous_active"] = []
+        for given in assignment.values():
+            given["active"], given["standby"] = [], []
+        idle = next(p for p, c in state["clients"].items() if not c["previous_active"])
+        assignment[idle]["active"] = list(state["tasks"])
+        return record, "moved_since"
+    if name == "not caught up":
+        idle = next(p for p, c in state["clients"].items() if not c["previous_active"])
+        for given in assignment.values():
+            given["active"], given["standby"] = [], []
+        assignment[idle]["active"] = list(state["tasks"])
+        return record, "not_caught_up"
+    if name == "too many copies":
+        for process, client in state["clients"].items():
+            assignment[process]["active"] = client["previous_active"]
+            others = set(state["tasks"]) - set(client["previous_active"])
+            assignment[process]["standby"] = sorted(others)
+        return record, "too_many_copies"
+    if name == "no JSON":
+        return b"\xff\x00{", "malformed"
+    if name == "half a record":
+        return json.dumps(record).encode()[:200], "malformed"
+    if name == "nothing but depth":
+        return b"[" * 100_000, "malformed"
+    if name == "a number":
+        return b"1e400", "malformed"
+    assert name == "an oversized record"
+    return json.dumps({**record, "padding": "x" * 900_000}).encode()[:-1], "malformed"
+
+
+BAD = (
+    "other processes",
+    "fewer processes",
+    "an unknown task",
+    "a missing task",
+    "an active twice",
+    "other configs",
+    "another place",
+    "not caught up",
+    "too many copies",
+    "no JSON",
+    "half a record",
+    "nothing but depth",
+    "a number",
+    "an oversized record",
+)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_recommendation_moves_nothing(following: Following, name: str) -> None:
+    before = newest(following)
+    record, reason = spoiled(name, before)
+    following.publish(record)
+    state = following.wait_reason(reason)
+    assert "followed" not in state["outcome"]
+    assert state["outcome"]["assignment"] == before["outcome"]["assignment"]
+    assert state["outcome"]["follow_up_ms"] == FOLLOW_UP_MS
+    assert spread(state)[0] == 0, "the third instance has nothing yet"
+
+
+def test_a_withdrawn_recommendation_is_none(following: Following) -> None:
+    following.publish(recommend(newest(following), decided_at_ms=1))
+    following.publish(None)
+    following.wait_reason("no_recommendation")
+
+
+def test_another_group_s_recommendation_is_not_read(following: Following) -> None:
+    following.publish(recommend(newest(following)), key="somebody-else")
+    assert newest(following)["outcome"]["reason"] == "no_recommendation"
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_clocks_that_are_an_hour_off_change_nothing(following: Following, hours: int) -> None:
+    state = newest(following)
+    now_ms = int(time.time() * 1000) + hours * HOUR_MS
+    record = recommend(state, decided_at_ms=now_ms)
+    for process, client in state["clients"].items():
+        # Nothing moves, or the tests after this one would find no idle instance.
+        kept = {"active": client["previous_active"], "standby": client["previous_standby"]}
+        record["assignment"][process] = kept
+    record["probing_rebalance"] = {"needed": True, "worthwhile_at_ms": now_ms + 700}
+    following.publish(record, timestamp_ms=now_ms)
+    followed = following.wait_reason(FOLLOWED)
+    assert followed["outcome"]["followed"] == record["decision_id"]
+    assert followed["outcome"]["follow_up_ms"] == 700 << followed["follower"]["repeated"]
+    following.publish(None)
+    following.wait_reason("no_recommendation")
+
+
+def test_recommendations_are_followed_until_tasks_are_balanced(following: Following) -> None:
+    published: dict[str, dict[str, Any]] = {}
+    count = len(following.states())
+    state = newest(following)
+    while spread(state) != [2, 2, 2] or "follow_up_ms" in state["outcome"]:
+        record = recommend(state)
+        published[record["decision_id"]] = record
+        following.publish(record)
+        decision_id = record["decision_id"]
+        state = following.wait_state(
+            "it is followed",
+            lambda s, wanted=decision_id: s["outcome"].get("followed") == wanted,
+            after=len(following.states()),
+        )
+    for state in following.states()[count:]:
+        assert_as_the_model_decides(state, published)
+    following.application.wait_caught_up()
+    names = ("one", "two", "three")
+    wait("each runs two", lambda: [len(actives(following, name)) for name in names] == [2, 2, 2])
+    assert {task for name in names for task in actives(following, name)} == {
+        TaskId.parse(task) for task in state["tasks"]
+    }
+
+
+def actives(following: Following, name: str) -> list[TaskId]:
+    threads = following.application.threads(name).values()
+    return sorted(task for thread in threads for task in thread.active)
+
+
+def assert_as_the_model_decides(
+    state: dict[str, Any], published: dict[str, dict[str, Any]]
+) -> None:
+    """Hold what a rebalance came to against the model, from what was published of it."""
+    outcome, told = state["outcome"], state["follower"]
+    newest: Any = Objection(outcome["reason"], outcome["message"])
+    if told.get("newest") in published:
+        newest = read_followed(published[told["newest"]], state["group"])
+    decision = follow(
+        parse_scenario(scenario_of(state)),
+        newest,
+        age_ms=told.get("age_ms", 0),
+        waited=told["waited"],
+        repeated=told.get("repeated", 0),
+        patience=Patience(told["follow_up_ms"], told["max_age_ms"], told["follow_ups"]),
+    )
+    assert (decision.reason, decision.decision_id, decision.follow_up_ms) == (
+        outcome["reason"],
+        outcome.get("followed"),
+        outcome.get("follow_up_ms"),
+    )
+    assert outcome["assignment"] == {
+        str(process): {
+            "active": [str(task) for task in decision.active[process]],
+            "standby": [str(task) for task in decision.standby[process]],
+        }
+        for process in decision.active
+    }
+
+
+def test_the_published_state_is_what_kafka_streams_says_itself(
+    following: Following, cluster: EmbeddedCluster
+) -> None:
+    application = following.application
+    state = following.states()[-1]
+    assert without(
+        state, "published_at_ms", "state_id", "clients", "follower", "outcome", "greatest_lags"
+    ) == {
+        "schema": 1,
+        "group": following.group,
+        "config": {
+            "acceptable.recovery.lag": 10,
+            "max.warmup.replicas": 2,
+            "num.standby.replicas": 0,
+            "probing.rebalance.interval.ms": 60_000,
+            "rack.aware.assignment.tags": [],
+            "rack.aware.assignment.strategy": "none",
+            "rack.aware.assignment.traffic_cost": None,
+            "rack.aware.assignment.non_overlap_cost": None,
+        },
+        "tasks": {
+            f"{subtopology}_{partition}": {
+                "stateful": True,
+                "stores": list(stores),
+                "source_partitions": [
+                    [application.source, partition]
+                    if subtopology == 0
+                    else [f"{following.group}-by-customer-repartition", partition]
+                ],
+                "changelog_partitions": [
+                    [f"{following.group}-{store}-changelog", partition] for store in stores
+                ],
+            }
+            for subtopology, stores in application.subtopology_stores("one").items()
+            for partition in range(3)
+        },
+    }
+    for name in ("one", "two", "three"):
+        client = state["clients"][str(application.process_id(name))]
+        assert client["capacity"] == 1
+        (member,) = client["client_ids"]
+        assert member.startswith(f"{name}-StreamThread-1-consumer-")
+
+
+def test_the_follow_up_is_on_the_process_whose_clock_it_was_set_by(following: Following) -> None:
+    log = "".join(following.log(name) for name in ("one", "two", "three"))
+    leaders = {
+        name for name in ("one", "two", "three") if "caughtup: followed-" in following.log(name)
+    }
+    assert leaders
+    for line in log.splitlines():
+        if "followup rebalance be scheduled by" in line.lower():
+            assert any(f"{leader}-StreamThread-1-consumer" in line for leader in leaders), line
+
+
+def positions(cluster: EmbeddedCluster, following: Following) -> list[Message]:
+    consumer = read_topic(cluster, following.prefix + "task-positions")
+    try:
+        read: list[Message] = []
+        while messages := consumer.consume(500, timeout=2):
+            read += messages
+        return read
+    finally:
+        consumer.close()
+
+
+def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
+    following: Following, cluster: EmbeddedCluster
+) -> None:
+    state = following.states()[-1]
+    three = str(following.application.process_id("three"))
+    deadline = time.monotonic() + 150
+    while True:
+        last: dict[str, Any] = {}
+        seen: dict[str, list[dict[str, Any]]] = {}
+        for message in positions(cluster, following):
+            key = message.key().decode()
+            last[key] = message.value()
+            if message.value() is not None:
+                seen.setdefault(key, []).append(json.loads(message.value()))
+        if all(value is None for value in last.values()) or time.monotonic() > deadline:
+            break
+    assert all(value is None for value in last.values()), "everything runs, nothing is restored"
+    for task in state["outcome"]["assignment"][three]["active"]:
+        records = seen[json.dumps([following.group, three, task], separators=(",", ":"))]
+        standby = [record for record in records if record["role"] == "standby"]
+        assert standby, "it warmed up first"
+        assert standby[-1]["lag"] == 0
+        (changelog,) = [topic for topic, _ in state["tasks"][task]["changelog_partitions"]]
+        assert list(standby[-1]["lags"]) == [changelog]
+        assert standby[-1]["leads"][changelog] > 0
+        assert standby[-1]["client_id"] == "three"
+
+
+def test_without_recommendations_a_new_instance_gets_work_in_the_end(
+    cluster: EmbeddedCluster, jar: Path
+) -> None:
+    """There isn't even a topic; and nobody creates one."""
+    properties = {"caughtup.follow.ups": "2"}
+    with Following(cluster, jar, topics=(), properties=properties) as following:
+        start_with_state(cluster, following, "one")
+        application = following.application
+        application.start_instance("two")
+
+        def copies(name: str, role: str) -> int:
+            threads = application.threads(name).values()
+            return sum(len(getattr(thread, role)) for thread in threads)
+
+        wait("warm-ups", lambda: copies("two", "standby") == 2)
+        application.wait_caught_up()
+        # Another one brings another rebalance, and what is caught up by then is handed over.
+        application.start_instance("three")
+        wait("the second runs tasks", lambda: copies("two", "active") == 2)
+        log = following.log("one") + following.log("two") + following.log("three")
+        assert "there is no topic " + following.prefix + "recommended-assignments" in log
+        assert "given_up" in log
+        assert_nothing_failed(following, "one", "two", "three")
+        assert following.prefix not in " ".join(topics(cluster))
+
+
+def wait(what: str, wanted: Any, seconds: float = 150) -> None:
+    deadline = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def topics(cluster: EmbeddedCluster) -> list[str]:
+    consumer = read_topic(cluster, "__consumer_offsets")
+    try:
+        return list(consumer.list_topics(timeout=30).topics)
+    finally:
+        consumer.close()
+
+
+def test_a_recommendation_that_the_log_has_left_behind_is_too_old(
+    cluster: EmbeddedCluster, jar: Path
+) -> None:
+    """Times of the log tell it, whatever this clock says: both are of one writer's clock."""
+    with ExitStack() as stack:
+        following = stack.enter_context(Following(cluster, jar))
+        start_with_state(cluster, following, "one")
+        record = recommend(newest(following))
+        # It would change something: it wants another rebalance.
+        record["probing_rebalance"]["needed"] = True
+        following.application.stop_instance("one")
+        following.publish(record, timestamp_ms=1_000)
+        following.publish({}, key="another-group", timestamp_ms=1_000 + HOUR_MS)
+        following.application.start_instance("one")
+        following.wait_reason("too_old")
+        assert_nothing_failed(following, "one")

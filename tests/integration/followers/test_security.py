@@ -1,0 +1,105 @@
+"""A follower with an application's own rights, and without any on caughtup's topics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from caughtup.demo.cluster.broker_config import Security
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.followers.kafka_streams.jar import build_jar
+from tests.support.following import Following, recommend
+
+pytestmark = pytest.mark.thorough
+
+PASSWORD = "a password of its own"
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[EmbeddedCluster]:
+    """Passwords and an authorizer; the application may do all with what is its own."""
+    users = {"admin": "of the admin", "application": PASSWORD}
+    with EmbeddedCluster(security=Security("sasl_plaintext", users, authorizer=True)) as cluster:
+        allow(cluster, ResourceType.TOPIC, "followed-", AclOperation.ALL)
+        allow(cluster, ResourceType.GROUP, "followed-", AclOperation.ALL)
+        yield cluster
+
+
+def allow(
+    cluster: EmbeddedCluster, kind: ResourceType, prefix: str, operation: AclOperation
+) -> None:
+    binding = AclBinding(
+        kind,
+        prefix,
+        ResourcePatternType.PREFIXED,
+        "User:application",
+        "*",
+        operation,
+        AclPermissionType.ALLOW,
+    )
+    admin = AdminClient(cluster.client_config())
+    for created in admin.create_acls([binding]).values():
+        created.result(30)
+
+
+def test_without_rights_the_application_runs_and_with_them_it_follows(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    properties = {
+        "bootstrap.servers": secure.bootstrap_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="application" password="{PASSWORD}";'
+        ),
+    }
+    jar = build_jar(tmp_path / "follower.jar")
+    with Following(secure, jar, properties=properties) as following:
+        following.application.start_instance("one")
+        refused = f"Not authorized to access topics: [{following.prefix}recommended-assignments]"
+        following.wait_log("one", refused)
+        following.wait_log("one", f"cannot send to {following.prefix}application-states")
+        following.wait_log("one", "(reader_failed, next rebalance in")
+        assert following.application.state("one") == "RUNNING"
+        assert following.states() == []
+
+        for topic, operation in (
+            ("recommended-assignments", AclOperation.READ),
+            ("application-states", AclOperation.WRITE),
+        ):
+            allow(secure, ResourceType.TOPIC, following.prefix + topic, operation)
+        state = following.wait_reason("no_recommendation")
+        record = recommend(state)
+        following.publish(record)
+        followed = following.wait_reason("followed")
+        assert followed["outcome"]["followed"] == record["decision_id"]
+        following.application.wait_running("one")
+        # To follow takes no right to recommend.
+        refused = []
+        writer = Producer(secure.client_config("application"))
+        writer.produce(
+            following.prefix + "recommended-assignments",
+            json.dumps(record),
+            following.group,
+            on_delivery=lambda error, _: refused.append(error.code()),
+        )
+        assert writer.flush(30) == 0
+        assert refused == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
+        log = following.log("one")
+        assert PASSWORD not in log
+        # Kafka's own consumer says it in each try; the follower says it once.
+        assert log.count("caughtup: cannot read") == 1
+        assert log.count("caughtup: cannot send to " + following.prefix + "app") == 1

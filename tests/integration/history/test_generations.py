@@ -1,0 +1,105 @@
+"""Generations of a real Kafka Streams application, recorded by a real Spark and replayed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from caughtup.demo.apps.streams import StreamsApplication
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.story.stage import caughtup_command
+from tests.support.service import Service, wait_for
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def caughtup(*arguments: str | Path) -> str:
+    """Run a command that starts Spark, and give what it prints."""
+    ran = subprocess.run(
+        [*caughtup_command(), *map(str, arguments), "--master", "local[1]"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def recommended(cluster: EmbeddedCluster, topic: str) -> dict[int, dict[str, Any]]:
+    """Read every recommendation there is: generation → record."""
+    consumer = Consumer({**cluster.client_config(), "group.id": "looks-only"})
+    try:
+        end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: dict[int, dict[str, Any]] = {}
+        while consumer.position([TopicPartition(topic, 0)])[0].offset < end:
+            message = consumer.poll(10)
+            assert message is not None, "the topic wasn't read to its end within 10 s"
+            assert message.error() is None
+            record = json.loads(message.value())
+            found[record["generation"]] = record
+        return found
+    finally:
+        consumer.close()
+
+
+@pytest.mark.timeout(1_200)
+@pytest.mark.thorough
+def test_what_spark_records_is_what_the_service_decided_from(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    name = f"recorded-{uuid.uuid4().hex[:8]}"
+    table, page = tmp_path / "generations", tmp_path / "page.html"
+    with (
+        StreamsApplication(cluster, name, partitions=2) as application,
+        Service(cluster) as service,
+    ):
+        application.start_instance("one")
+        produce(cluster, application.source, 2_000, keys=50)
+        service.wait_total(0, "group_lag_records", group=name)
+        application.start_instance("two")
+        recommendations = service.topic("recommended-assignments")
+        newest = wait_for(
+            "a recommendation for both",
+            lambda: next(
+                (
+                    record
+                    for record in recommended(cluster, recommendations).values()
+                    if record["group"] == name and len(record["process_ids"]) == 2
+                ),
+                None,
+            ),
+        )
+        command = ("pipeline", "generations", "--config", service.settings_file)
+        assert "generations were new" in caughtup(*command, "--output", table)
+
+    rows = [row for row in pyarrow.parquet.read_table(table).to_pylist() if row["group"] == name]
+    assert len({row["generation"] for row in rows}) == len(rows) >= 2
+    assert not [row["error"] for row in rows if row["error"]]
+    (same,) = [row for row in rows if row["generation"] == newest["generation"]]
+    assert json.loads(same["scenario"]) == newest["inputs"]["scenario"]
+    assert same["doubts"] == newest["inputs"]["unknown"]
+    assert {member["process_id"] for member in same["members"]} == set(newest["process_ids"])
+
+    printed = caughtup(
+        *("replay", "--from", table, "--group", name, "--format", "json", "--report", page),
+        *("--assignor", "high_availability", "--assignor", "minimal_movement"),
+        *("--what", "num.standby.replicas=0,1"),
+    )
+    lines = {line["setting"]: line for line in map(json.loads, printed.splitlines())}
+    assert len(lines) == 1 + 2 * 3
+    recorded = lines["recorded"]
+    assert recorded["generations"] == len(rows)
+    assert recorded["changes"] >= 2, "one was alone before two came"
+    assert recorded["undecided"] == 0
+    assert all(line["changes"] == recorded["changes"] for line in lines.values())
+    assert "<svg" in page.read_text()

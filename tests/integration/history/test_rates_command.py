@@ -1,0 +1,85 @@
+"""``caughtup pipeline rates`` as its user runs it: a secured cluster, few rights, a signal."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from caughtup.demo.cluster.broker_config import Security, Tls
+from caughtup.demo.story.stage import caughtup_command
+from tests.integration.conftest import MakeCluster
+from tests.support.following import read_topic
+from tests.support.service import settings_file, wait_for
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
+READ, WRITE = AclOperation.READ, AclOperation.WRITE
+#: All that the job's user may do, as docs/operating.md says.
+RIGHTS = (
+    (TOPIC, "caughtup-task-positions", ResourcePatternType.LITERAL, READ),
+    (TOPIC, "caughtup-end-offsets", ResourcePatternType.LITERAL, READ),
+    (TOPIC, "caughtup-catch-up-rates", ResourcePatternType.LITERAL, WRITE),
+    (TOPIC, "caughtup-pipeline-progress", ResourcePatternType.LITERAL, WRITE),
+    (GROUP, "caughtup", ResourcePatternType.PREFIXED, READ),
+)
+SECONDS = 150.0
+
+
+@pytest.mark.thorough
+def test_a_user_with_few_rights_measures_until_told_to_stop(
+    make_cluster: MakeCluster, tls: Tls, tmp_path: Path
+) -> None:
+    users = {"admin": "admin's", "spark": 'back\\slash and "quotes"'}
+    cluster = make_cluster(security=Security("sasl_ssl", users=users, authorizer=True, tls=tls))
+    client = {**cluster.client_config("admin"), "log_level": 0}
+    admin = AdminClient(client)
+    topics = [NewTopic(name, 1) for kind, name, _, _ in RIGHTS if kind == TOPIC]
+    for made in admin.create_topics(topics).values():
+        made.result(30)
+    rights = [
+        AclBinding(kind, name, pattern, "User:spark", "*", operation, AclPermissionType.ALLOW)
+        for kind, name, pattern, operation in RIGHTS
+    ]
+    for done in admin.create_acls(rights).values():
+        done.result(30)
+    ends = {"schema": 1, "topic": "a-changelog", "partition": 0, "start_offset": 0}
+    ends |= {"last_stable_offset": 9, "end_offset": 9, "as_of_ms": time.time_ns() // 1_000_000}
+    producer = Producer(client)
+    producer.produce("caughtup-end-offsets", json.dumps(ends).encode(), b"a-changelog-0")
+    assert producer.flush(30) == 0
+
+    settings = settings_file(
+        tmp_path, cluster.bootstrap_servers, cluster.security.client_config("spark")
+    )
+    arguments = ["pipeline", "rates", "--config", str(settings), "--trigger-seconds", "1"]
+    arguments += ["--master", "local[1]", "--checkpoint", str(tmp_path / "checkpoint")]
+    job = cluster.processes.start("rates", [*caughtup_command(), *arguments])
+    consumer = read_topic(cluster, "caughtup-catch-up-rates")
+
+    def rate() -> bytes | None:
+        assert job.exit_code is None, job.output()
+        message = consumer.poll(0.2)
+        return None if message is None else message.key()
+
+    try:
+        assert wait_for("a rate", rate, SECONDS) == b'["a-changelog",0]'
+    finally:
+        consumer.close()
+    job.terminate(60)
+    assert job.exit_code == 0, job.output()
+    assert "Traceback" not in job.output()
+    assert users["spark"] not in job.output()

@@ -1,0 +1,34 @@
+"""Reassignments of every kind on six brokers: each is named, and no healthy one raises an alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from caughtup.bench.stalls import stage_moves, staged_figures
+from caughtup.demo.reassignments.stage import CONTROLLERS, NODES, SHORT_ACTS
+from caughtup.demo.story.stage import Stage
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with Stage(nodes=NODES, controllers=CONTROLLERS) as stage:
+        stage.start_cluster()
+        stage.start_service()
+        yield stage
+
+
+@pytest.mark.timeout(480)
+@pytest.mark.parametrize(
+    "act",
+    # Those after the first take more than a minute.
+    [SHORT_ACTS[0], *(pytest.param(act, marks=pytest.mark.thorough) for act in SHORT_ACTS[1:])],
+)
+def test_what_is_staged_is_named_and_nothing_else_alarms(stage: Stage, act: str) -> None:
+    moves = [staged_figures(name, move) for name, move in stage_moves(stage, [act])]
+    assert moves
+    wrong = [move for move in moves if not move["ok"]]
+    assert not wrong, wrong

@@ -1,0 +1,186 @@
+"""Two services with the same settings: one decides, the other stands by and takes over."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.fleet.offset_commits import offsets_partition
+from tests.support.service import Service, caughtup, wait_for
+from tests.support.streams import Member, generation
+
+#: A member's session, and more for a machine that is busy with other tests.
+TAKEN_OVER_SECONDS = 20.0
+#: What a service that broke has for ending, on a busy machine.
+GONE_SECONDS = 20.0
+
+
+class Application:
+    """A Streams application as its group's records tell of it: generation after generation."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.group = f"pair-{uuid.uuid4().hex[:8]}"
+        self.generation = 0
+        # Brokers let nobody else produce to an internal topic.
+        self._producer = Producer({**cluster.client_config(), "client.id": "__admin_client"})
+        partitions = self._producer.list_topics("__consumer_offsets").topics["__consumer_offsets"]
+        self._partition = offsets_partition(self.group, len(partitions.partitions))
+
+    def rebalance(self, times: int = 1) -> None:
+        """Have two members swap their tasks so many times."""
+        for _ in range(times):
+            self.generation += 1
+            tasks = ["0_0", "0_1"][:: 1 if self.generation % 2 else -1]
+            members = [Member(name, n, active=(tasks[n],)) for n, name in enumerate("ab")]
+            now = int(time.time() * 1000)
+            key, value = generation(self.generation, *members, group=self.group, at_ms=now)
+            self._producer.produce("__consumer_offsets", value, key, partition=self._partition)
+            assert self._producer.flush(30) == 0
+
+
+@pytest.fixture
+def pair(cluster: EmbeddedCluster) -> Iterator[tuple[Service, Service]]:
+    """An active service and one that stands by."""
+    own = f"caughtup-{uuid.uuid4().hex[:8]}"
+    first, second = (Service(cluster, application_id=own) for _ in range(2))
+    with first:
+        second.begin()
+        try:
+            wait_for("the second stands by", lambda: "is active" in second.unready())
+            yield first, second
+        finally:
+            second.process.terminate(10)
+
+
+@pytest.fixture
+def application(cluster: EmbeddedCluster, pair: tuple[Service, Service]) -> Application:
+    application = Application(cluster)
+    application.rebalance()
+    wait_for("it is decided", lambda: decisions(cluster, pair[0], application) == {1: 1})
+    return application
+
+
+def decisions(cluster: EmbeddedCluster, service: Service, application: Application) -> Counter[int]:
+    """Count the recommendations by generation, what compaction would drop included."""
+    topic = service.topic("recommended-assignments")
+    consumer = Consumer(
+        {**cluster.client_config(), "group.id": "looks-only", "enable.partition.eof": True}
+    )
+    found: Counter[int] = Counter()
+    try:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        while True:
+            message = wait_for("a record or the end", lambda: consumer.poll(0.5))
+            if message.error():
+                return found
+            record = json.loads(message.value() or b"")
+            if record["group"] == application.group:
+                found[record["generation"]] += 1
+    finally:
+        consumer.close()
+
+
+def known(service: Service, application: Application) -> int | None:
+    """Give the newest generation that a service has read."""
+    for view in service.page()["applications"]:
+        if view["group"] == application.group:
+            read: int = view["generation"]
+            return read
+    return None
+
+
+def check_roles(cluster: EmbeddedCluster, active: Service, standby: Service) -> None:
+    """Check what both say of who they are, everywhere."""
+    name = f":{active.process.pid}"
+    assert active.unready() == ""
+    assert f"{name} is active" in standby.unready()
+    assert f"{name} is active" in standby.log
+    assert (active.value("active"), standby.value("active")) == (1, 0)
+    assert "caughtup_group" not in standby.metrics_text()
+    directory = cluster.processes.directory
+    checked = caughtup("check", "--config", active.settings_file, directory=directory)
+    said = " ".join(checked.out.split())
+    assert f"{name} is active; standby: " in said, said
+
+
+def wait_decided(
+    cluster: EmbeddedCluster, application: Application, active: Service, standby: Service
+) -> None:
+    """Wait until the newest generation is decided, and read by who stands by."""
+    newest = application.generation
+    wait_for("it is decided", lambda: newest in decisions(cluster, active, application))
+    wait_for("the other has read it", lambda: known(standby, application) == newest)
+
+
+def wait_roles(active: Service, standby: Service) -> None:
+    """Wait until an instance is ready and the other knows that it is active."""
+    name = f":{active.process.pid}"
+    wait_for("one is active", active.ready, TAKEN_OVER_SECONDS)
+    wait_for("the other stands by", lambda: f"{name} is active" in standby.unready())
+
+
+def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
+    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+) -> None:
+    active, standby = pair
+    check_roles(cluster, active, standby)
+    for end in ("SIGTERM", "SIGKILL"):
+        application.rebalance(5)
+        wait_decided(cluster, application, active, standby)
+        application.rebalance(5)
+        began = time.monotonic()
+        if end == "SIGTERM":
+            assert active.stop() == 0
+        else:
+            active.kill()
+        wait_for("the other is ready", standby.ready, TAKEN_OVER_SECONDS)
+        print(f"{time.monotonic() - began:.1f} s from {end} until the other was ready")
+        active, standby = standby, active
+        standby.begin()
+        wait_roles(active, standby)
+        wait_decided(cluster, application, active, standby)
+        active.wait_value(application.generation, "group_generation", group=application.group)
+        check_roles(cluster, active, standby)
+    counted = decisions(cluster, active, application)
+    assert set(counted.values()) == {1}, counted
+
+
+def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothing(
+    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+) -> None:
+    suspended, other = pair
+    os.kill(suspended.process.pid, signal.SIGSTOP)
+    try:
+        application.rebalance(3)
+        wait_for("the other is ready", other.ready, TAKEN_OVER_SECONDS)
+        newest = application.generation
+        wait_for("it is decided", lambda: newest in decisions(cluster, other, application))
+    finally:
+        os.kill(suspended.process.pid, signal.SIGCONT)
+    code = wait_for("it has ended", lambda: suspended.process.exit_code, GONE_SECONDS)
+    name = f":{other.process.pid} is active"
+    (line,) = (line for line in suspended.log.splitlines() if line.startswith("caughtup: "))
+    assert code == 1
+    assert line.startswith("caughtup: the service broke: ")
+    assert name in line
+    assert set(decisions(cluster, other, application).values()) == {1}
+
+
+def test_one_that_was_suspended_for_a_moment_stays_active_and_ends_when_it_is_told(
+    cluster: EmbeddedCluster,
+) -> None:
+    with Service(cluster) as service:
+        os.kill(service.process.pid, signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(service.process.pid, signal.SIGCONT)
+        wait_for("it is ready", service.ready)
+        assert service.stop() == 0

@@ -1,0 +1,351 @@
+"""TLS, SASL and ACLs: what works, what is refused, and what is said about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import trustme
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from caughtup.demo.cluster.broker_config import Security, Tls
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import create_topics
+from tests.support.service import Ran, Service, caughtup, commit, settings_file, wait_for
+
+PASSWORD = 'a "quoted" pässwörd \\ of'
+COMMANDS = (["lag"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
+#: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
+SOON_SECONDS = 45
+PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
+#: The prefix of every application id and topic of these services.
+OWN = "caughtup"
+
+
+class Allowed(NamedTuple):
+    """An ACL: operations on a resource."""
+
+    kind: ResourceType
+    name: str
+    operations: tuple[AclOperation, ...]
+    pattern: ResourcePatternType = LITERAL
+
+
+READ, WRITE, CREATE, DESCRIBE = (
+    AclOperation.READ,
+    AclOperation.WRITE,
+    AclOperation.CREATE,
+    AclOperation.DESCRIBE,
+)
+OFFSETS = Allowed(ResourceType.TOPIC, "__consumer_offsets", (READ,))
+GROUP = Allowed(ResourceType.GROUP, OWN, (READ,), PREFIXED)
+OWN_TOPICS = Allowed(ResourceType.TOPIC, OWN, (CREATE, READ, WRITE), PREFIXED)
+#: Without it, the end offsets and so the lag of groups on these topics are unknown.
+TOPICS = Allowed(ResourceType.TOPIC, "*", (DESCRIBE,))
+#: Without it, reassignments are unknown.
+CLUSTER = Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,))
+FEWEST = (OFFSETS, GROUP, OWN_TOPICS, TOPICS, CLUSTER)
+
+#: Users by what they lack of the fewest.
+LACKING = {
+    "nothing": (),
+    "everything": FEWEST,
+    "offsets": (OFFSETS,),
+    "group": (GROUP,),
+    "topics": (TOPICS,),
+    "cluster": (CLUSTER,),
+    "write": (OWN_TOPICS,),
+    "create": (OWN_TOPICS,),
+    "scram": (),
+}
+INSTEAD = {
+    "write": Allowed(ResourceType.TOPIC, OWN, (CREATE, READ), PREFIXED),
+    "create": Allowed(ResourceType.TOPIC, OWN, (READ, WRITE), PREFIXED),
+}
+
+
+@pytest.fixture(scope="module")
+def secure(tls: Tls) -> Iterator[EmbeddedCluster]:
+    """TLS, passwords and an authorizer; a user for each lack, and a group's commit at 4 of 10."""
+    users = {name: f"{PASSWORD} {name}" for name in ("admin", *LACKING)}
+    security = Security("sasl_ssl", users, authorizer=True, tls=tls)
+    scram = {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.client.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+    }
+    with EmbeddedCluster(security=security, broker_properties=scram) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.internal_bootstrap_servers})
+        bindings = [
+            AclBinding(
+                given.kind,
+                given.name,
+                given.pattern,
+                f"User:{user}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for user, lack in LACKING.items()
+            for given in (*(set(FEWEST) - set(lack)), *([INSTEAD[user]] if user in INSTEAD else []))
+            for operation in given.operations
+        ]
+        for created in admin.create_acls(bindings).values():
+            created.result(30)
+        credential = UserScramCredentialUpsertion(
+            "scram",
+            ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096),
+            users["scram"].encode(),
+        )
+        for altered in admin.alter_user_scram_credentials([credential]).values():
+            altered.result(30)
+        create_topics(cluster, {"words": 1})
+        produce(cluster, "words", 10)
+        commit(cluster, "readers", "words", 4)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def service(secure: EmbeddedCluster) -> Iterator[Service]:
+    """The service as a user with the fewest ACLs."""
+    with Service(secure, user="nothing", application_id="caughtup") as service:
+        yield service
+
+
+def run(
+    secure: EmbeddedCluster, directory: Path, user: str, command: list[str], **properties: str
+) -> Ran:
+    """Run a command as a user; ``properties`` with ``_`` for ``.`` are added to its settings."""
+    kafka = secure.security.client_config(user)
+    kafka |= {name.replace("_", "."): value for name, value in properties.items()}
+    path = settings_file(directory, secure.bootstrap_servers, kafka)
+    ran = caughtup(*command, "--config", path, directory=directory)
+    assert PASSWORD not in ran.out + ran.err
+    return ran
+
+
+def run_all(secure: EmbeddedCluster, directory: Path, **properties: str) -> list[Ran]:
+    """Run every command as the user with the fewest ACLs, at once: they mostly wait."""
+    with ThreadPoolExecutor() as threads:
+        running = [
+            threads.submit(run, secure, directory, "nothing", command, **properties)
+            for command in COMMANDS
+        ]
+        return [ran.result() for ran in running]
+
+
+def test_the_service_works_with_the_fewest_acls(secure: EmbeddedCluster, service: Service) -> None:
+    service.wait_value(6, "group_lag_records", group="readers")
+    age = {"name": "snapshot_age_seconds", "source": "reassignments"}
+    wait_for("reassignments are listed", lambda: service.value(**age) is not None)
+    commit(secure, "readers", "words", 9)
+    service.wait_value(1, "group_lag_records", group="readers")
+    commit(secure, "readers", "words", 4)
+    service.wait_value(6, "group_lag_records", group="readers")
+    assert not service.value("probe_errors_total", probe="end_offsets")
+    assert not service.value("probe_errors_total", probe="reassignments")
+
+
+def test_commands_work_with_the_fewest_acls(
+    secure: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    checked = run(secure, tmp_path, "nothing", ["check", "--format", "json"])
+    assert (checked.code, checked.err) == (0, "")
+    assert all(finding["ok"] for finding in checked.lines)
+    lag = run(secure, tmp_path, "nothing", ["lag", "readers", "--format", "json"])
+    assert (lag.code, lag.err) == (0, "")
+    assert [(line["topic"], line["lag"]) for line in lag.lines] == [("words", 6)]
+
+
+def test_reassignments_are_told_with_the_fewest_acls_and_throttles_are_not_known(
+    secure: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    ran = run(secure, tmp_path, "nothing", ["reassignments", "--format", "json"])
+    assert (ran.code, ran.out) == (3, "")
+    *unknown, nothing = ran.err.splitlines()
+    assert nothing == "no partition is in movement"
+    told = [re.sub(r" of broker \d+", " of a broker", line) for line in unknown]
+    needed = "missing: DESCRIBE_CONFIGS on the cluster"
+    assert told == [
+        f"caughtup: not known: the names of topics: {needed}",
+        f"caughtup: not known: throttles of a broker: {needed}",
+    ]
+    wait_for("the service says so", lambda: service.value("reassignments_partial") == 1)
+
+
+def test_without_describe_on_the_cluster_the_command_says_what_to_allow(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    ran = run(secure, tmp_path, "cluster", ["reassignments"])
+    assert ran.code == 1
+    assert "cannot tell what is in movement" in ran.message
+    assert "missing: DESCRIBE on the cluster" in ran.message
+
+
+def test_a_password_is_told_to_nobody(service: Service) -> None:
+    shown = service.log + service.metrics_text() + str(service.page())
+    assert "readers" in shown
+    assert PASSWORD not in shown
+    assert PASSWORD.encode("unicode_escape").decode() not in shown
+
+
+def test_scram_works_too(secure: EmbeddedCluster, service: Service, tmp_path: Path) -> None:
+    scram = {"sasl_mechanisms": "SCRAM-SHA-512"}
+    checked = run(secure, tmp_path, "scram", ["check", "--format", "json"], **scram)
+    assert (checked.code, checked.err) == (0, "")
+    lag = run(secure, tmp_path, "scram", ["lag", "readers", "--format", "json"], **scram)
+    assert [line["lag"] for line in lag.lines] == [6]
+
+
+def test_every_command_names_a_wrong_password(secure: EmbeddedCluster, tmp_path: Path) -> None:
+    for ran in run_all(secure, tmp_path, sasl_password=f"{PASSWORD}, but wrong"):
+        assert "refused the credentials: check sasl.* under [kafka]" in ran.message
+        assert ran.seconds < SOON_SECONDS
+
+
+def test_every_command_names_a_certificate_that_nobody_vouches_for(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    authority = tmp_path / "another.pem"
+    trustme.CA().cert_pem.write_to_path(authority)
+    for ran in run_all(secure, tmp_path, ssl_ca_location=str(authority)):
+        assert re.search(
+            r"no TLS connection to .*SSL handshake failed.*; check ssl\.\*", ran.message
+        )
+        assert ran.seconds < SOON_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("lacking", "missing"),
+    [
+        ("offsets", "READ on the topic __consumer_offsets"),
+        ("group", "READ on the group caughtup"),
+        ("write", "WRITE on the topic caughtup-end-offsets"),
+    ],
+)
+def test_what_the_service_cannot_do_without_is_named(
+    secure: EmbeddedCluster, service: Service, tmp_path: Path, lacking: str, missing: str
+) -> None:
+    ran = run(secure, tmp_path, lacking, ["run", "--web-port", "0"])
+    assert ran.message == f"missing: {missing}; `caughtup check` names all that is missing"
+    checked = run(secure, tmp_path, lacking, ["check", "--format", "json"])
+    assert missing in checked.message
+    assert f"missing: {missing}" in [line["detail"] for line in checked.lines if not line["ok"]]
+
+
+def test_without_create_it_starts_where_its_topics_are_there(
+    secure: EmbeddedCluster, service: Service
+) -> None:
+    second = Service(secure, user="create", application_id="caughtup")
+    second.begin()
+    try:
+        wait_for("it stands by", lambda: "is active" in second.unready())
+    finally:
+        second.process.terminate(10)
+    assert service.ready()
+
+
+def test_a_topic_that_may_not_be_made_anew_is_named_until_it_may(
+    secure: EmbeddedCluster, service: Service
+) -> None:
+    """Somebody takes a right away and then deletes a topic: it says which right, and recovers."""
+    admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
+    create = AclBinding(
+        OWN_TOPICS.kind,
+        OWN_TOPICS.name,
+        OWN_TOPICS.pattern,
+        "User:nothing",
+        "*",
+        CREATE,
+        AclPermissionType.ALLOW,
+    )
+    for deleted in admin.delete_acls([AclBindingFilter(*_fields(create))]).values():
+        assert deleted.result(30)
+    try:
+        lag = service.topic("lag")
+        admin.delete_topics([lag])[lag].result(30)
+        wait_for("it says why", lambda: "allow CREATE on it" in str(service.page()["unready"]))
+        (reason,) = service.page()["unready"]
+        assert reason.startswith(f"topics: {lag} is gone: cannot create the topic {lag} (")
+        assert not service.ready()
+    finally:
+        for created in admin.create_acls([create]).values():
+            created.result(30)
+    wait_for("it is ready again", service.ready)
+    assert lag in admin.list_topics(timeout=30).topics
+
+
+def _fields(acl: AclBinding) -> tuple[object, ...]:
+    resource = acl.restype, acl.name, acl.resource_pattern_type
+    return (*resource, acl.principal, acl.host, acl.operation, acl.permission_type)
+
+
+def test_check_names_everything_that_is_missing(
+    secure: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    checked = run(secure, tmp_path, "everything", ["check", "--format", "json"])
+    assert checked.code == 1
+    assert [line["detail"] for line in checked.lines if not line["ok"]] == [
+        "missing: READ on the topic __consumer_offsets",
+        "missing: DESCRIBE on the cluster",
+        "missing: READ on the group caughtup",
+        "missing: READ, WRITE on the topic caughtup-end-offsets",
+        "missing: READ, WRITE on the topic caughtup-reassignments",
+        "missing: READ, WRITE on the topic caughtup-recommended-assignments",
+        "missing: READ, WRITE on the topic caughtup-movements",
+        "missing: READ, WRITE on the topic caughtup-lag",
+        "missing: READ on the topic caughtup-task-positions",
+        "missing: READ on the topic caughtup-catch-up-rates",
+        "missing: READ on the topic caughtup-application-states",
+        "missing: READ on the topic caughtup-pipeline-progress",
+    ]
+    assert checked.message.endswith("(and 11 more)")
+
+
+def test_a_user_who_may_do_nothing_is_told_what_to_allow(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    started = run(secure, tmp_path, "everything", ["run", "--web-port", "0"])
+    assert "cannot create the topic caughtup-" in started.message
+    assert "allow CREATE on it" in started.message
+    lag = run(secure, tmp_path, "everything", ["lag"])
+    assert re.search(r"cannot read \S+ .*: allow READ on the topic", lag.message)
+
+
+def test_without_describe_on_the_cluster_only_reassignments_are_unknown(
+    secure: EmbeddedCluster,
+) -> None:
+    with Service(secure, user="cluster") as service:
+        service.wait_value(6, "group_lag_records", group="readers")
+        failures = {"name": "probe_errors_total", "probe": "reassignments"}
+        wait_for("the probe fails", lambda: service.value(**failures))
+        assert service.value("snapshot_age_seconds", source="reassignments") is None
+        assert "missing: DESCRIBE on the cluster" in service.log
+        assert service.ready()
+
+
+def test_without_describe_on_topics_lag_is_unknown_and_not_wrong(
+    secure: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    lag = run(secure, tmp_path, "topics", ["lag", "readers", "--format", "json"])
+    (line,) = lag.lines
+    assert line["committed"] == 4
+    assert "lag" not in line
+    assert "end_offset" not in line

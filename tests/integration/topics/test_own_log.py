@@ -1,0 +1,121 @@
+"""Own topics as a thread reads them: made anew under the same name, held, and gone."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.log import OwnLog, OwnRecord
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from tests.support.service import wait_for
+
+
+@pytest.fixture
+def own_log(cluster: EmbeddedCluster) -> Iterator[OwnLog]:
+    own_log = OwnLog(Settings(bootstrap_servers=cluster.bootstrap_servers))
+    yield own_log
+    own_log.close()
+
+
+@pytest.fixture
+def topic(cluster: EmbeddedCluster) -> str:
+    name = f"own-{uuid.uuid4().hex[:8]}"
+    make(cluster, name)
+    return name
+
+
+def make(cluster: EmbeddedCluster, topic: str) -> None:
+    admin = AdminClient(cluster.client_config())
+    config = {"message.timestamp.type": "LogAppendTime"}
+    admin.create_topics([NewTopic(topic, 1, config=config)])[topic].result(30)
+
+
+def write(cluster: EmbeddedCluster, topic: str, *values: str) -> None:
+    producer = Producer({**cluster.client_config(), "allow.auto.create.topics": False})
+    for value in values:
+        producer.produce(topic, value.encode(), key=b"k")
+    assert producer.flush(30) == 0
+
+
+def read(own_log: OwnLog, topic: str, count: int) -> list[OwnRecord]:
+    found: list[OwnRecord] = []
+
+    def enough() -> bool:
+        found.extend(own_log.poll(0.1).records.get(topic, []))
+        return len(found) >= count
+
+    wait_for(f"{count} records", enough)
+    return found
+
+
+def values(own_log: OwnLog, topic: str, count: int) -> list[bytes | None]:
+    return [record.value for record in read(own_log, topic, count)]
+
+
+def test_a_topic_is_read_from_its_start_and_then_on(
+    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+) -> None:
+    write(cluster, topic, "a", "b")
+    assert own_log.open({topic: False}) == {}
+    assert own_log.unread == {(topic, 0)}
+    first, _ = read(own_log, topic, 2)
+    assert (first.key, first.value, first.by_broker) == (b"k", b"a", True)
+    wait_for("all is read", lambda: own_log.poll(0.1) and not own_log.unread)
+    write(cluster, topic, "c")
+    assert values(own_log, topic, 1) == [b"c"]
+
+
+def test_or_from_its_end(cluster: EmbeddedCluster, own_log: OwnLog, topic: str) -> None:
+    write(cluster, topic, "a", "b")
+    own_log.open({topic: True})
+    assert own_log.unread == set()
+    write(cluster, topic, "c")
+    assert values(own_log, topic, 1) == [b"c"]
+
+
+def test_one_that_was_made_anew_is_read_whole_once_it_is_opened_again(
+    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+) -> None:
+    """A client that goes on by its offset skips as many records as it has read before."""
+    write(cluster, topic, "a", "b")
+    own_log.open({topic: False})
+    assert values(own_log, topic, 2) == [b"a", b"b"]
+    admin = AdminClient(cluster.client_config())
+    admin.delete_topics([topic])[topic].result(30)
+    make(cluster, topic)
+    write(cluster, topic, "c", "d", "e")
+    assert own_log.open({topic: False}) == {}
+    assert values(own_log, topic, 3)[-3:] == [b"c", b"d", b"e"]
+
+
+def test_one_that_is_not_there_is_left_out_and_keeps_no_other_waiting(
+    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+) -> None:
+    write(cluster, topic, "a")
+    assert own_log.open({topic: False, f"{topic}-gone": False}) == {}
+    assert values(own_log, topic, 1) == [b"a"]
+
+
+def test_one_that_is_held_waits_and_the_others_go_on(
+    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+) -> None:
+    held = f"{topic}-held"
+    make(cluster, held)
+    write(cluster, held, "a")
+    own_log.open({topic: False, held: False})
+    assert values(own_log, held, 1) == [b"a"]
+    own_log.hold([held])
+    write(cluster, held, "b")
+    write(cluster, topic, "c")
+    while True:
+        records = own_log.poll(1).records
+        assert held not in records
+        if topic in records:
+            break
+    own_log.hold([])
+    assert values(own_log, held, 1) == [b"b"]

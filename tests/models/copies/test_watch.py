@@ -1,0 +1,168 @@
+"""The copies of an application as the service watches them: how they fare, when probing is due."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from caughtup.models.copies.watch import CopyWatch
+from caughtup.models.ids import TaskId
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.wire.record_keys import RecordType, StreamsGroupMemberKey
+from caughtup.models.wire.streams_group_assignments import (
+    StreamsGroupCurrentMemberAssignment,
+    TaskIds,
+)
+from caughtup.models.wire.streams_group_records import StreamsGroupMemberMetadata
+from tests.models.wire.new_group_encoders import new_group_key, new_group_record
+from tests.support.streams import (
+    ENDS,
+    GROUP,
+    HANDED_OVER,
+    HANDING_OVER,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    group_tombstone,
+    known_ends,
+    list_ends,
+    process,
+    read,
+)
+
+COPY = CopyKey(str(process(2)), TaskId(0, 1))
+
+
+def decided(*members: Member) -> ClusterState:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *members))
+    assert len(list(state.decide(START_MS + 1_000))) == 1
+    return state
+
+
+def watched(state: ClusterState, now_ms: int) -> CopyWatch:
+    for _ in state.watch_copies(GROUP, now_ms):
+        pass
+    return state.watches[GROUP]
+
+
+def report(state: ClusterState, lag: int, at_ms: int) -> None:
+    state.positions.apply(GROUP, COPY, TaskPosition("standby", lag, {}, at_ms))
+
+
+def restoring(state: ClusterState, seconds: int) -> CopyWatch:
+    """Let the copy restore a thousand offsets a second, reported every five seconds."""
+    watch = watched(state, START_MS + 1_000)
+    for second in range(5, seconds + 1, 5):
+        at_ms = START_MS + second * 1_000
+        list_ends(state, ENDS, at_ms=at_ms)
+        report(state, 50_000 - 1_000 * second, at_ms)
+        watch = watched(state, at_ms)
+    return watch
+
+
+def test_a_warm_up_that_just_began_has_no_pace_yet() -> None:
+    watch = watched(decided(*WARMING), START_MS + 1_000)
+    assert list(watch.copies) == [COPY]
+    assert watch.copies[COPY].verdict == "unknown"
+    assert watch.worthwhile_at_ms(START_MS + 1_000) is None
+
+
+def test_a_warm_up_that_restores_has_an_eta_and_a_time_at_which_probing_is_worth_it() -> None:
+    state = decided(*WARMING)
+    watch = restoring(state, 30)
+    now_ms = START_MS + 30_000
+    warm_up = watch.copies[COPY]
+    assert warm_up.verdict == "warming"
+    assert warm_up.figures.eta is not None
+    assert 8 <= warm_up.figures.eta.seconds <= 12  # 10,000 offsets above what is accepted
+    at_ms = watch.worthwhile_at_ms(now_ms)
+    assert at_ms is not None
+    assert now_ms + 8_000 <= at_ms <= now_ms + 12_000
+    assert watch.probing is not None
+    assert not watch.probing.worthwhile_now
+
+
+def test_when_it_is_caught_up_probing_is_worth_it_now() -> None:
+    watch = restoring(decided(*WARMING), 45)
+    assert watch.copies[COPY].verdict in ("caught_up", "stranded")
+    assert watch.probing is not None
+    assert watch.probing.worthwhile_now
+    assert watch.worthwhile_at_ms(START_MS + 45_000) is None
+
+
+def test_the_next_recommendation_says_when_a_rebalance_is_worth_it() -> None:
+    state = decided(*WARMING)
+    restoring(state, 30)
+    later = START_MS + 31_000
+    again = Member("b", 2, sums={"0_1": 30_000}, standby=("0_1",))
+    list_ends(state, ENDS, at_ms=later + 1)
+    read(state, generation(2, WARMING[0], again, at_ms=later), seen_ms=later)
+    (record,) = state.decide(later + 1)
+    worthwhile = record["probing_rebalance"]["worthwhile_at_ms"]
+    assert later < worthwhile < later + 20_000
+
+
+def test_a_copy_that_runs_is_watched_no_more() -> None:
+    state = decided(*WARMING)
+    watched(state, START_MS + 1_000)
+    for number, members in ((2, HANDING_OVER), (3, HANDED_OVER)):
+        read(state, generation(number, *members, at_ms=START_MS + number))
+    list(state.decide(START_MS + 20_000))
+    copies = watched(state, START_MS + 20_000).copies
+    assert [(copy, one.role) for copy, one in copies.items()] == [(COPY, "restoring")]
+
+
+def test_a_group_that_is_gone_is_watched_no_more() -> None:
+    state = decided(*WARMING)
+    watched(state, START_MS + 1_000)
+    read(state, group_tombstone())
+    assert list(state.watch_copies(GROUP, START_MS + 2_000)) == []
+    state.forget_all_but(set())
+    assert state.watches == {}
+
+
+def test_what_looks_like_a_standby_is_one_unless_the_operator_says_there_are_none() -> None:
+    """Where nobody told the configs, Kafka's default of no standbys is only assumed."""
+    state = cluster_state(ApplicationParameters())
+    known_ends(state)
+    unasked = (replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    read(state, generation(1, *unasked))
+    list(state.decide(START_MS + 1_000))
+    assert not watched(state, START_MS + 1_000).copies[COPY].is_warmup
+
+
+def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
+    """Nothing that is seen would count beside what was seen while they were an hour ahead."""
+    state = decided(*WARMING)
+    restoring(state, 30)
+    late_ms = START_MS + 3_600_000
+    report(state, 15_000, late_ms)
+    watched(state, late_ms)
+    for second in range(35, 60, 5):
+        at_ms = START_MS + second * 1_000
+        state.positions.apply(GROUP, COPY, None)
+        report(state, 50_000 - 900 * second, at_ms)
+        list_ends(state, ENDS, at_ms=at_ms)
+        watch = watched(state, at_ms)
+    figures = watch.copies[COPY].figures
+    assert figures.lag is not None
+    assert figures.lag.at_ms == at_ms
+
+
+def test_a_group_that_was_left_on_both_protocols_is_watched_as_its_tasks_are_shown() -> None:
+    state = decided(*WARMING)
+    assert list(watched(state, START_MS + 1_000).copies) == [COPY]
+    member = StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, str(process(9)), None, {})
+    held = StreamsGroupCurrentMemberAssignment(1, 1, 1, (), (TaskIds("0", (0,)),), (), (), (), ())
+    for record_type, value in (
+        (RecordType.STREAMS_GROUP_MEMBER_METADATA, member),
+        (RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, held),
+    ):
+        key = StreamsGroupMemberKey(record_type, GROUP, "m")
+        read(state, (new_group_key(key), new_group_record(value)))
+    assert list(watched(state, START_MS + 2_000).copies) == [CopyKey(str(process(9)), TaskId(0, 0))]

@@ -1,0 +1,121 @@
+"""An application from generation to generation: decided in order, once, and not again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from caughtup.models.decisions.application import GENERATIONS_KEPT, Application
+from caughtup.models.decisions.undecided import PATIENCE_MS
+from caughtup.models.state.cluster import ClusterState
+from tests.support.streams import (
+    ENDS,
+    GROUP,
+    HANDED_OVER,
+    HANDING_OVER,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    group_tombstone,
+    known_ends,
+    list_ends,
+    read,
+)
+
+LATER_MS = START_MS + 30_000
+
+
+def application(state: ClusterState) -> Application:
+    return state.applications[GROUP]
+
+
+def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
+    """Give what would be published, as a consumer of the topic would read it."""
+    return [json.loads(json.dumps(record)) for record in state.decide(now_ms)]
+
+
+def test_generations_that_come_quickly_are_each_decided_in_their_order() -> None:
+    state = cluster_state()
+    read(state, generation(1, *WARMING))
+    read(state, generation(2, *HANDING_OVER, at_ms=START_MS + 10), seen_ms=START_MS + 11)
+    read(state, generation(3, *HANDED_OVER, at_ms=START_MS + 20), seen_ms=START_MS + 21)
+    assert publish(state) == []
+    assert state.applications.awaited() == [GROUP]
+    known_ends(state)
+    assert [record["generation"] for record in publish(state)] == [1, 2, 3]
+    assert state.applications.awaited() == []
+    assert application(state).exact_counts == {"match": 3}
+    assert [past.generation for past in application(state).history] == [1, 2, 3]
+    assert application(state).rebalances == 3
+    assert application(state).published == 0  # none of them is on the topic yet
+    state.applications.count_published(GROUP)
+    assert application(state).published == 1
+
+
+def test_a_decision_waits_for_end_offsets_listed_after_the_rebalance() -> None:
+    state = cluster_state()
+    list_ends(state, ENDS, at_ms=START_MS - 1)
+    read(state, generation(1, *WARMING))
+    assert publish(state, START_MS + PATIENCE_MS - 1) == []
+    list_ends(state, ENDS, at_ms=START_MS)
+    (record,) = publish(state, START_MS + PATIENCE_MS - 1)
+    assert record["inputs"]["end_offset_sums"] == {"0_0": [0, 50_000], "0_1": [0, 50_000]}
+
+
+def test_a_decision_without_end_offsets_is_made_when_patience_ends() -> None:
+    state = cluster_state()
+    read(state, generation(1, *HANDING_OVER))
+    assert publish(state, START_MS + PATIENCE_MS - 1) == []
+    (record,) = publish(state, START_MS + PATIENCE_MS)
+    assert record["inputs"]["end_offsets"] == "unknown"
+    assert record["inputs"]["unknown"] == [
+        f"task {task}: its changelogs' end offsets around the rebalance" for task in ("0_0", "0_1")
+    ]
+
+
+def test_an_application_without_state_is_decided_at_once() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("a", 1, active=("1_0",)), sources={"clicks": 1}))
+    (record,) = publish(state)
+    assert record["leader"]["result"] == "match"
+
+
+def test_a_generation_is_published_once() -> None:
+    state = cluster_state()
+    known_ends(state)
+    record = generation(1, *WARMING)
+    read(state, record)
+    assert len(publish(state)) == 1
+    read(state, record)
+    assert publish(state, LATER_MS) == []
+
+
+def test_an_application_that_comes_back_is_decided_anew() -> None:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *WARMING))
+    assert len(publish(state)) == 1
+    read(state, group_tombstone())
+    read(state, generation(1, *WARMING, at_ms=START_MS + 50))
+    assert len(publish(state)) == 1
+
+
+def test_history_is_bounded() -> None:
+    state = cluster_state()
+    known_ends(state)
+    for number in range(GENERATIONS_KEPT + 5):
+        read(state, generation(number, *HANDED_OVER))
+        assert len(publish(state)) == 1
+    numbers = [past.generation for past in application(state).history]
+    assert numbers == list(range(5, GENERATIONS_KEPT + 5))
+
+
+def test_movements_are_counted_by_kind() -> None:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *WARMING))
+    publish(state)
+    assert application(state).movement_counts == {"warmup": 1}

@@ -1,0 +1,242 @@
+"""A service that starts again, or reads the log again: what was decided stays decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from caughtup.models.decisions.application import Application
+from caughtup.models.decisions.undecided import PATIENCE_MS, TELLING_MS
+from caughtup.models.state.cluster import ClusterState
+from tests.support.streams import (
+    GROUP,
+    HANDED_OVER,
+    HANDING_OVER,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    read,
+)
+
+LATER_MS = START_MS + 30_000
+
+
+def application(state: ClusterState) -> Application:
+    return state.applications[GROUP]
+
+
+def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
+    """Give what would be published, as a consumer of the topic would read it."""
+    return [json.loads(json.dumps(record)) for record in state.decide(now_ms)]
+
+
+def published_before(number: int, *members: Member) -> Mapping[str, Any]:
+    """Give the record that an earlier process of the service published for a generation."""
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(number, *members))
+    (record,) = publish(state, START_MS + TELLING_MS)
+    return record
+
+
+def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
+    record = published_before(5, *WARMING)
+    state = cluster_state()
+    state.applications.apply_published(GROUP, record)
+    read(state, generation(5, *WARMING), seen_ms=LATER_MS)
+    # No end offsets are listed: what was known then is in the record.
+    assert publish(state, LATER_MS + PATIENCE_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.exact.result == "match"
+    assert decided.exact.decision is not None
+    assert decided.record == record
+    assert [(copy.role, copy.lag) for copy in state.task_rows(GROUP)] == [
+        ("active", None),
+        ("active", None),
+        ("warmup", 50_000),
+    ]
+
+
+def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> None:
+    swapped = (
+        Member("a", 1, sums={"0_0": 50_000}, active=("0_1",)),
+        Member("b", 2, sums={"0_1": 50_000}, active=("0_0",)),
+    )
+    record = published_before(5, *swapped)
+    assert record["leader"]["result"] == "mismatch"
+    state = cluster_state()
+    state.applications.apply_published(GROUP, record)
+    read(state, generation(5, *swapped), seen_ms=LATER_MS)
+    assert publish(state, LATER_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.exact.why == record["leader"]["why"]
+    assert application(state).exact_counts == {"mismatch": 1}
+
+
+def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> None:
+    """The log of ``__consumer_offsets`` may not be compacted yet; nothing is decided meanwhile."""
+    record = published_before(5, *HANDED_OVER)
+    state = cluster_state()
+    known_ends(state)
+    state.applications.apply_published(GROUP, record)
+    read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
+    read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
+    state.applications.leave_the_past()
+    assert publish(state, LATER_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.generation.generation == 5
+
+
+def test_a_generation_that_precedes_the_published_one_in_the_same_moment_is_not_mixed_up() -> None:
+    record = published_before(5, *HANDED_OVER)
+    state = cluster_state()
+    state.applications.apply_published(GROUP, record)
+    read(state, generation(4, *HANDING_OVER), seen_ms=LATER_MS)
+    read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
+    assert publish(state, LATER_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert (decided.generation.generation, decided.record) == (5, record)
+    assert state.applications.awaited() == []
+
+
+def test_reading_the_log_again_from_its_start_decides_nothing_again() -> None:
+    state = cluster_state()
+    known_ends(state)
+    generations = [
+        generation(1, *WARMING, at_ms=START_MS - 20),
+        generation(2, *HANDING_OVER, at_ms=START_MS - 10),
+        generation(3, *HANDED_OVER),
+    ]
+    for _ in range(2):
+        for record in generations:
+            read(state, record)
+    assert [record["generation"] for record in publish(state)] == [1, 2, 3]
+    for record in generations:
+        read(state, record)
+    assert publish(state) == []
+    assert application(state).newest.generation == 3
+    assert application(state).rebalances == 3
+
+
+@pytest.mark.parametrize(
+    "other", [published_before(4, *WARMING), published_before(5, HANDED_OVER[0])]
+)
+def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
+    other: Mapping[str, Any],
+) -> None:
+    state = cluster_state()
+    known_ends(state)
+    state.applications.apply_published(GROUP, other)
+    read(state, generation(5, *WARMING))
+    (record,) = publish(state)
+    assert record["generation"] == 5
+    assert len(record["process_ids"]) == 2
+
+
+@pytest.mark.parametrize("later", [{"generation": 2**31 - 1}, {"as_of_ms": 4_102_444_800_000}])
+@pytest.mark.parametrize("first", ["published", "read"])
+def test_what_was_published_for_a_later_generation_mutes_none(
+    later: dict[str, int], first: str
+) -> None:
+    """Which one is the newest only the log of groups tells, once it was read."""
+    forged = {**published_before(5, *WARMING), "generation": 9, "as_of_ms": LATER_MS, **later}
+    state = cluster_state()
+    known_ends(state)
+    if first == "published":
+        state.applications.apply_published(GROUP, forged)
+    read(state, generation(5, *WARMING))
+    state.applications.leave_the_past()
+    if first == "read":
+        state.applications.apply_published(GROUP, forged)
+    read(state, generation(6, *WARMING, at_ms=START_MS + 10), seen_ms=START_MS + 10)
+    known_ends(state, since_ms=START_MS + 10)
+    assert [record["generation"] for record in publish(state, LATER_MS)] == [5, 6]
+
+
+def test_a_clock_that_is_set_back_keeps_no_generation_waiting() -> None:
+    state = cluster_state()
+    read(state, generation(5, *WARMING), seen_ms=LATER_MS)  # end offsets never come
+    assert publish(state, LATER_MS) == []
+    (record,) = publish(state, LATER_MS - 3_600_000)
+    assert record["generation"] == 5
+
+
+def damaged(*path: str | int, value: Any = None) -> Any:
+    """Give a published record with one value replaced."""
+    record = published_before(5, *WARMING)
+    inside: Any = record
+    for step in path[:-1]:
+        inside = inside[step]
+    inside[path[-1]] = value
+    return record
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        damaged("inputs"),
+        damaged("inputs", "scenario", value={}),
+        damaged("inputs", "end_offset_sums", "0_0", value="ab"),
+        damaged("inputs", "end_offset_sums", value={"0-0": [1, 2]}),
+        damaged("inputs", "unknown", value=7),
+        damaged("leader", value=[]),
+        damaged("leader", "result", value=["match"]),
+        damaged("movements", value=[{}]),
+        damaged("movements"),
+    ],
+)
+def test_a_record_that_is_not_ours_is_ignored_and_the_generation_decided(record: Any) -> None:
+    state = cluster_state()
+    known_ends(state)
+    state.applications.apply_published(GROUP, record)
+    read(state, generation(5, *WARMING))
+    (own,) = publish(state)
+    assert own["leader"]["result"] == "match"
+    assert application(state).rebalances == 1
+
+
+def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided() -> None:
+    state = cluster_state()
+    known_ends(state)
+    for number in (3, 4, 5):
+        read(state, generation(number, *WARMING, at_ms=START_MS + number))
+    state.applications.leave_the_past()
+    known_ends(state, since_ms=START_MS + 5)
+    assert [record["generation"] for record in publish(state, LATER_MS)] == [5]
+    assert [past.generation for past in application(state).history] == [5]
+
+
+def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -> None:
+    record = published_before(5, *WARMING)
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(4, WARMING[0]), generation(5, *WARMING))
+    state.applications.apply_published(GROUP, record)
+    state.applications.take_up_published()
+    assert publish(state, START_MS + TELLING_MS) == []
+    decided = application(state).decided
+    assert decided is not None
+    assert decided.record == record
+    assert application(state).rebalances == 1
+    state.applications.take_up_published()
+    assert application(state).rebalances == 1
+    assert state.applications.newest_published() == [(GROUP, record)]
+
+
+def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None:
+    state = cluster_state()
+    known_ends(state)
+    state.applications.apply_published(GROUP, published_before(4, WARMING[0]))
+    read(state, generation(4, WARMING[0]), generation(5, *WARMING))
+    state.applications.take_up_published()
+    assert [record["generation"] for record in publish(state, START_MS + TELLING_MS)] == [5]

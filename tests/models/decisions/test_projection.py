@@ -1,0 +1,132 @@
+"""What the next rebalance would see: what each client has now, and how far it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
+from caughtup.models.decisions.projection import project
+from caughtup.models.ids import TaskId
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from tests.support.streams import (
+    GROUP,
+    HANDING_OVER,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    process,
+    read,
+)
+
+A, B = str(process(1)), str(process(2))
+LATER_MS = START_MS + 5_000
+
+
+def decided(*members: Member) -> ClusterState:
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(1, *members))
+    assert len(list(state.decide(START_MS + 20_000))) == 1
+    return state
+
+
+def projected(state: ClusterState) -> dict[str, Any] | None:
+    known = state.applications[GROUP].decided
+    assert known is not None
+    return project(known.generation, known.inputs.scenario, state.positions.of(GROUP))
+
+
+def report(
+    state: ClusterState,
+    process_id: str,
+    lag: int | None,
+    *,
+    role: str = "standby",
+    at_ms: int = LATER_MS,
+) -> None:
+    copy = CopyKey(process_id, TaskId(0, 1))
+    state.positions.apply(GROUP, copy, TaskPosition(role, lag, {}, at_ms))
+
+
+def test_everybody_comes_back_with_what_the_generation_gave_and_the_lags_of_then() -> None:
+    scenario = projected(decided(*WARMING))
+    assert scenario is not None
+    assert scenario["clients"][A]["previous_active"] == ["0_0", "0_1"]
+    assert scenario["clients"][B]["previous_standby"] == ["0_1"]
+    assert [lag_of(scenario, B, task) for task in ("0_0", "0_1")] == [50_000, 50_000]
+    assert caught_up_copies(scenario) == CaughtUpCopies()
+
+
+def test_what_was_reported_since_takes_the_place_of_the_lag_of_then() -> None:
+    state = decided(*WARMING)
+    report(state, B, 70)
+    scenario = projected(state)
+    assert scenario is not None
+    assert scenario["clients"][B]["lags"]["0_1"] == 70
+    assert caught_up_copies(scenario).copies == {(B, "0_1")}
+
+
+def test_a_report_from_before_the_generation_counts_no_more() -> None:
+    state = decided(*WARMING)
+    report(state, B, 70, at_ms=START_MS - 1)
+    scenario = projected(state)
+    assert scenario is not None
+    assert lag_of(scenario, B, "0_1") == 50_000
+
+
+def test_an_active_runs_unless_it_says_that_it_restores() -> None:
+    state = decided(*WARMING)
+    report(state, A, 9_000, role="restoring")
+    scenario = projected(state)
+    assert scenario is not None
+    assert scenario["clients"][A]["lags"] == {"0_0": -2, "0_1": 9_000}
+    report(state, A, None, role="active")
+    again = projected(state)
+    assert again is not None
+    assert again["clients"][A]["lags"]["0_1"] == -2
+
+
+def test_while_a_task_is_held_back_nobody_can_tell() -> None:
+    assert projected(decided(*HANDING_OVER)) is None
+
+
+def test_a_copy_that_catches_up_makes_a_new_recommendation_once() -> None:
+    state = decided(*WARMING)
+    assert list(state.decide(LATER_MS)) == []
+    report(state, B, 40_000)
+    assert list(state.decide(LATER_MS)) == []
+    report(state, B, 8_000)
+    (record,) = state.decide(LATER_MS)
+    assert record["generation"] == 1
+    assert record["inputs"]["projected"] is True
+    assert [(m["task"], m["kind"]) for m in record["movements"]] == [("0_1", "active")]
+    assert record["assignment"][B]["active"] == ["0_1"]
+    assert record["leader"]["result"] == "match"
+    report(state, B, 10, at_ms=LATER_MS + 1)
+    assert list(state.decide(LATER_MS)) == []
+    assert state.applications[GROUP].rebalances == 1
+
+
+def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
+    before = decided(*WARMING)
+    report(before, B, 8_000)
+    (record,) = before.decide(LATER_MS)
+    after = cluster_state()
+    after.applications.apply_published(GROUP, record)
+    known_ends(after)
+    read(after, generation(1, *WARMING))
+    report(after, B, 6_000)
+    assert list(after.decide(LATER_MS)) == []
+
+
+@pytest.mark.parametrize("lag", [-2, -3])
+def test_neither_a_running_copy_nor_one_of_unknown_lag_is_caught_up_and_waiting(lag: int) -> None:
+    scenario = {"config": {}, "clients": {A: {"lags": {"0_0": lag}}}}
+    assert caught_up_copies(scenario) == CaughtUpCopies()

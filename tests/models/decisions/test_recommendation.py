@@ -1,0 +1,207 @@
+"""The record that is published: complete, made of JSON, and readable back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from caughtup.models.assignors.registry import decide
+from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.decisions.recommendation import decision_id, read_recommendation
+from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.errors import CaughtupError
+from caughtup.models.parameters import ApplicationParameters
+from tests.support.streams import (
+    ENDS,
+    GROUP,
+    HANDED_OVER,
+    HANDING_OVER,
+    START_MS,
+    TOLD,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    known_ends,
+    list_ends,
+    process,
+    read,
+)
+
+A, B = str(process(1)), str(process(2))
+
+
+def record_of(
+    *members: Member, number: int = 7, parameters: ApplicationParameters = TOLD, ends: bool = True
+) -> Mapping[str, Any]:
+    state = cluster_state(parameters)
+    if ends:
+        known_ends(state)
+    read(state, generation(number, *members))
+    (record,) = state.decide(START_MS + 20_000)
+    return record
+
+
+def test_it_says_for_whom_it_holds_and_when_it_was_made() -> None:
+    record = record_of(*WARMING)
+    assert {name: record[name] for name in ("schema", "cluster", "group", "generation")} == {
+        "schema": 1,
+        "cluster": "cluster-1",
+        "group": GROUP,
+        "generation": 7,
+    }
+    assert record["process_ids"] == [A, B]
+    assert record["as_of_ms"] == START_MS
+    assert record["decided_at_ms"] == START_MS + 20_000
+    assert record["assignor"] == "minimal_movement"
+
+
+def test_a_warm_up_is_in_the_assignment_and_among_the_movements_with_its_reason() -> None:
+    record = record_of(*WARMING)
+    assert record["assignment"] == {
+        A: {"active": ["0_0", "0_1"], "standby": [], "warmup": []},
+        B: {"active": [], "standby": ["0_0"], "warmup": ["0_0"]},
+    }
+    (movement,) = record["movements"]
+    reason = movement.pop("reason")
+    assert movement == {"task": "0_0", "from": A, "to": B, "kind": "warmup", "lag": 50_000}
+    assert "50,000 offsets" in reason
+    assert record["cost"] == {
+        "copies": 1,
+        "offsets": 50_000,
+        "rebalances": 1,
+        "seconds": 600.0,
+        "estimated": False,
+    }
+    assert record["probing_rebalance"] == {
+        "needed": True,
+        "reason": "1 warm-up to be looked at again",
+        "due_ms": START_MS,
+    }
+
+
+def test_a_hand_over_to_a_copy_that_is_caught_up_builds_nothing() -> None:
+    record = record_of(*HANDING_OVER)
+    assert [m["kind"] for m in record["movements"]] == ["active"]
+    assert record["cost"]["copies"] == record["cost"]["rebalances"] == 0
+    assert record["probing_rebalance"]["needed"] is False
+
+
+def test_what_is_beyond_the_warm_up_budget_waits_and_is_said_to() -> None:
+    tasks = tuple(f"0_{number}" for number in range(8))
+    parameters = replace(TOLD, config={**TOLD.config, "max.warmup.replicas": 1})
+    state = cluster_state(parameters)
+    for at_ms in (START_MS - 60_000, START_MS):
+        list_ends(state, dict.fromkeys(range(8), 90_000), at_ms=at_ms)
+    alone = Member("a", 1, tasks, dict.fromkeys(tasks, -2), tasks)
+    read(state, generation(1, alone, Member("b", 2)))
+    (record,) = state.decide(START_MS + TELLING_MS)
+    assert [m["kind"] for m in record["movements"]] == ["warmup", "waiting", "waiting", "waiting"]
+    assert (record["cost"]["copies"], record["cost"]["rebalances"]) == (4, 4)
+    assert record["probing_rebalance"]["reason"] == (
+        "1 warm-up to be looked at again and 3 movements beyond the budget"
+    )
+
+
+def test_a_lag_that_is_not_a_number_of_offsets_is_absent() -> None:
+    unknown = Member("b", 2, sums={"0_1": -3})
+    (movement,) = record_of(WARMING[0], unknown)["movements"]
+    assert "lag" not in movement
+
+
+@pytest.mark.parametrize(
+    ("members", "identical"),
+    [(WARMING, True), ((replace(WARMING[0], probe_at_ms=None), WARMING[1]), False)],
+)
+def test_it_says_whether_the_leader_decided_the_same(
+    members: tuple[Member, ...], identical: bool
+) -> None:
+    leader = record_of(*members)["leader"]
+    assert leader["identical"] is identical
+    assert leader["result"] == ("match" if identical else "mismatch")
+    assert bool(leader["why"]) is not identical
+
+
+def test_where_the_leaders_inputs_are_not_known_neither_is_whether_it_decided_the_same() -> None:
+    leader = record_of(replace(WARMING[0], probe_at_ms=None), WARMING[1], ends=False)["leader"]
+    assert (leader["identical"], leader["result"]) == ("unknown", "undetermined")
+
+
+def test_every_input_says_where_it_came_from() -> None:
+    inputs = record_of(*WARMING)["inputs"]
+    assert inputs["end_offset_sums"] == {"0_0": [50_000, 50_000], "0_1": [50_000, 50_000]}
+    assert (inputs["end_offsets"], inputs["changelogs"]) == ("measured", "settings")
+    nothing_told = record_of(*WARMING, parameters=ApplicationParameters())["inputs"]
+    assert nothing_told["changelogs"] == "inferred"
+    assert len(nothing_told["inferred"]) == 1
+    assert nothing_told["assumed"] == sorted(TOLD.config)
+    no_ends = record_of(*WARMING, ends=False)["inputs"]
+    assert no_ends["end_offset_sums"] == {"0_0": None, "0_1": None}
+    assert no_ends["end_offsets"] == "unknown"
+
+
+def test_ends_that_lie_within_bounds_are_said_to() -> None:
+    state = cluster_state()
+    list_ends(state, ENDS, at_ms=START_MS + 1)
+    read(state, generation(7, *WARMING))
+    (record,) = state.decide(START_MS + 1)
+    assert record["inputs"]["end_offsets"] == "bounded"
+
+
+def test_the_decision_can_be_made_again_from_the_record_alone() -> None:
+    record = json.loads(json.dumps(record_of(*WARMING)))
+    decision = decide(parse_scenario(record["inputs"]["scenario"]))
+    assert decision.to_dict()["clients"] == record["assignment"]
+
+
+@pytest.mark.parametrize("members", [WARMING, HANDING_OVER, HANDED_OVER])
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_record_reads_back_as_what_it_was_made_of(
+    members: tuple[Member, ...], ends: bool
+) -> None:
+    state = cluster_state()
+    if ends:
+        known_ends(state)
+    read(state, generation(7, *members))
+    (record,) = state.decide(START_MS + 20_000)
+    decided = state.applications[GROUP].decided
+    assert decided is not None
+    assert read_recommendation(json.loads(json.dumps(record))) == (decided.inputs, decided.exact)
+
+
+def test_the_same_inputs_have_the_same_id_whatever_the_moment_and_the_order() -> None:
+    record = record_of(*WARMING)
+    assert record["decision_id"] == record_of(*reversed(WARMING))["decision_id"]
+    shuffled = json.loads(json.dumps(record["inputs"]["scenario"], sort_keys=True))
+    assert decision_id("cluster-1", shuffled) == record["decision_id"]
+    assert len(record["decision_id"]) == 32
+
+
+def test_other_inputs_have_other_ids() -> None:
+    strict = replace(TOLD, config={**TOLD.config, "acceptable.recovery.lag": 5})
+    ids = [
+        record_of(*WARMING)["decision_id"],
+        record_of(*WARMING, number=8)["decision_id"],
+        record_of(*WARMING, parameters=strict)["decision_id"],
+        record_of(*HANDED_OVER)["decision_id"],
+        decision_id("cluster-2", record_of(*WARMING)["inputs"]["scenario"]),
+    ]
+    assert len(set(ids)) == len(ids)
+
+
+def test_an_id_does_not_change_between_versions_of_the_service() -> None:
+    """A digest of the inputs as JSON with sorted keys and no spaces."""
+    text = b'["c",{"a":"\\u00e9","b":1}]'
+    assert decision_id("c", {"b": 1, "a": "é"}) == hashlib.sha256(text).hexdigest()[:32]
+
+
+def test_a_record_without_what_we_write_is_refused_in_one_line() -> None:
+    with pytest.raises(CaughtupError) as failure:
+        read_recommendation({"inputs": {}})
+    assert failure.value.code == "bad_recommendation"
+    assert "\n" not in failure.value.message

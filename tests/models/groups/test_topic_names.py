@@ -1,0 +1,80 @@
+"""Topics by name and id, and who reads them."""
+
+from __future__ import annotations
+
+from caughtup.models.groups.topic_names import TopicNames, TopicReaders
+
+OLD, NEW = b"o" * 16, b"n" * 16
+
+
+def test_a_topic_made_again_has_its_new_id_only() -> None:
+    topics = TopicNames()
+    assert topics.learn("clicks", OLD)
+    assert not topics.learn("clicks", OLD)
+    assert topics.learn("clicks", NEW)
+    assert topics.names == {NEW: "clicks"}
+    topics.forget("clicks")
+    assert topics.names == {}
+    topics.forget("clicks")
+
+
+def test_what_the_brokers_told_counts_and_they_are_asked_again_where_a_commit_says_otherwise() -> (
+    None
+):
+    topics = TopicNames()
+    assert topics.learn("clicks", OLD)
+    assert topics.unknown(["clicks", "orders"]) == {"clicks", "orders"}
+    assert not topics.learn("clicks", OLD, told=True)
+    assert topics.unknown(["clicks", "orders"]) == {"orders"}
+    for _ in range(2):
+        assert not topics.learn("clicks", NEW)
+    assert topics.names == {OLD: "clicks"}
+    assert topics.unknown(["clicks"]) == {"clicks"}
+    assert topics.learn("clicks", NEW, told=True)
+    assert topics.names == {NEW: "clicks"}
+    assert topics.unknown(["clicks"]) == set()
+    topics.forget("clicks")
+    assert topics.unknown(["clicks"]) == {"clicks"}
+
+
+def test_an_id_is_one_topics_and_the_brokers_say_whose() -> None:
+    topics = TopicNames()
+    topics.learn("clicks", OLD)
+    assert not topics.learn("orders", OLD)
+    assert topics.names == {OLD: "clicks"}
+    assert topics.learn("orders", OLD, told=True)
+    assert topics.names == {OLD: "orders"}
+    assert topics.unknown(["clicks", "orders"]) == {"clicks"}
+    assert topics.learn("clicks", NEW)
+    assert topics.names == {OLD: "orders", NEW: "clicks"}
+    for topic in ("clicks", "orders", "clicks"):
+        topics.forget(topic)
+    assert topics.names == {}
+
+
+def test_a_group_reads_a_topic_as_long_as_it_has_a_commit_on_any_partition() -> None:
+    readers = TopicReaders()
+    for _ in range(2):
+        readers.add("clicks", "billing")
+    readers.add("clicks", "audit")
+    readers.remove("clicks", "billing")
+    assert sorted(readers.groups("clicks")) == ["audit", "billing"]
+    readers.remove("clicks", "billing")
+    assert list(readers.groups("clicks")) == ["audit"]
+    readers.remove("clicks", "audit")
+    assert readers.topics() == set()
+
+
+def test_an_id_that_two_topics_are_told_to_have_is_that_of_the_last_and_the_other_is_asked_for() -> (
+    None
+):
+    names = TopicNames()
+    assert names.learn("orders", OLD, told=True)
+    assert names.learn("forged", OLD, told=True)
+    assert names.names == {OLD: "forged"}
+    assert names.unknown(["orders", "forged"]) == {"orders"}
+    assert names.learn("orders", OLD, told=True)
+    assert names.names == {OLD: "orders"}
+    names.forget("forged")
+    names.forget("orders")
+    assert names.names == {}

@@ -1,0 +1,149 @@
+"""What looks at a partition tell: what it waits for by release, its phase, its row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.controllers import (
+    ZOOKEEPER_STEPS,
+    needed,
+    pending,
+    phase,
+    reverted,
+    row,
+    rule_known,
+    target,
+)
+from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+
+ZOOKEEPER = ClusterLook(0, zookeeper=True)
+UNKNOWN = ClusterLook(0)
+
+
+def kraft(major: int, minor: int) -> ClusterLook:
+    return ClusterLook(0, software=(major, minor))
+
+
+#: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
+MOVING = PartitionLook(
+    partition=TopicPartition("orders", 0),
+    replicas=(3, 4, 1, 2),
+    adding=(3, 4),
+    removing=(2,),
+    isr=(1, 2),
+    leader=1,
+    as_of_ms=0,
+)
+REMOVING = replace(MOVING, replicas=(1, 3, 2), adding=(), removing=(2,), isr=(2,), leader=2)
+SHRINKING = replace(MOVING, replicas=(3, 1, 2, 5), adding=(3,), removing=(2, 5))
+ALL = (kraft(3, 3), kraft(3, 7), kraft(3, 8), kraft(4, 2), kraft(4, 3), kraft(5, 0), ZOOKEEPER)
+
+
+def test_the_target_and_what_a_cancellation_leaves_keep_the_order_of_the_replicas() -> None:
+    assert (target(MOVING), reverted(MOVING)) == ((3, 4, 1), (1, 2))
+
+
+def test_a_broker_in_both_lists_is_in_neither_the_target_nor_what_a_cancellation_leaves() -> None:
+    both = replace(MOVING, replicas=(4, 5, 2, 1, 3, 6), adding=(4, 5, 6), removing=(1, 3, 6))
+    assert (target(both), reverted(both)) == ((4, 5, 2), (2, 1, 3))
+
+
+@pytest.mark.parametrize(
+    ("look", "waits"),
+    [
+        pytest.param(MOVING, "added added whole whole added added whole", id="two for one"),
+        pytest.param(SHRINKING, "added added whole whole whole whole whole", id="one for two"),
+        pytest.param(REMOVING, "whole whole whole whole whole whole whole", id="only fewer"),
+    ],
+)
+def test_what_must_be_in_sync_depends_on_the_release(look: PartitionLook, waits: str) -> None:
+    sets = {"added": frozenset(look.adding), "whole": frozenset(target(look))}
+    assert [needed(look, cluster) for cluster in ALL] == [sets[name] for name in waits.split()]
+
+
+def test_a_removal_waits_up_to_3_7_until_any_that_stays_is_in_sync() -> None:
+    assert pending(REMOVING, kraft(3, 7)) == (1, 3)
+    one_stays = replace(REMOVING, isr=(2, 3))
+    assert [pending(one_stays, cluster) for cluster in (kraft(3, 7), kraft(3, 8))] == [(), (1,)]
+
+
+def test_a_replica_that_stays_may_be_out_of_sync_but_from_3_8_to_4_2_and_with_zookeeper() -> None:
+    without_1 = replace(MOVING, isr=(2, 3, 4))
+    waits = [pending(without_1, cluster) for cluster in ALL]
+    assert waits == [(), (), (1,), (1,), (), (), (1,)]
+
+
+@pytest.mark.parametrize("isr", [(1, 2), (1, 2, 3, 4, 5, 6)])
+def test_a_broker_in_both_lists_stays_pending_where_kraft_can_never_complete_it(
+    isr: tuple[int, ...],
+) -> None:
+    """The original replicas were asked for again while others were being added."""
+    back = replace(
+        MOVING,
+        replicas=(1, 2, 3, 4, 5, 6),
+        adding=(4, 5, 6),
+        removing=(4, 5, 6),
+        isr=(*isr, 3) if 3 not in isr else isr,
+    )
+    assert pending(back, kraft(4, 3)) == pending(back, kraft(3, 7)) == (4, 5, 6)
+    assert pending(back, kraft(4, 2)) == ()
+
+
+@pytest.mark.parametrize("cluster", [None, UNKNOWN])
+def test_without_the_release_the_newest_rule_holds_and_is_only_assumed(
+    cluster: ClusterLook | None,
+) -> None:
+    for look in (MOVING, SHRINKING, REMOVING):
+        assert needed(look, cluster) == needed(look, kraft(4, 3))
+    assert not rule_known(cluster)
+
+
+def test_the_rule_is_known_of_the_releases_that_were_compared_and_with_zookeeper() -> None:
+    assert [rule_known(cluster) for cluster in ALL] == [True] * 5 + [False, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "kraft_phase", "zookeeper_phase"),
+    [
+        pytest.param({}, "A", "A", id="nothing in sync"),
+        pytest.param({"isr": (1, 2, 3)}, "A", "A", id="one of two in sync"),
+        pytest.param({"isr": (1, 2, 3, 4)}, "completing", "B", id="all in sync"),
+        pytest.param({"isr": (3, 4)}, "completing", "A", id="all but one that stays"),
+        pytest.param({"isr": (1, 2, 7)}, "U", "U", id="the ISR of other replicas"),
+        pytest.param({"leader": 7}, "U", "U", id="a leader of other replicas"),
+        pytest.param({"replicas": (), "isr": (), "leader": None}, "U", "U", id="no replicas"),
+        pytest.param({"isr": (), "leader": None}, "A", "A", id="nobody in sync"),
+        pytest.param({"isr": (1, 2, 3, 4), "leader": None}, "completing", "B", id="no leader"),
+    ],
+)
+def test_the_phase_is_a_until_what_the_controller_waits_for_is_in_sync(
+    change: dict[str, tuple[int, ...]], kraft_phase: str, zookeeper_phase: str
+) -> None:
+    look = replace(MOVING, **change)
+    assert [phase(look, cluster) for cluster in (kraft(4, 3), None, ZOOKEEPER)] == [
+        kraft_phase,
+        kraft_phase,
+        zookeeper_phase,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("isr", "leader", "number"),
+    [
+        ((1, 2), 1, 2),
+        ((1, 2, 3), 3, 2),
+        ((1, 2, 3, 4), 2, 3),
+        ((1, 2, 3, 4), None, 3),
+        ((1, 2, 3, 4), 1, 4),
+        ((1, 3, 4), 3, 5),
+        ((1, 3, 4), 2, 3),
+    ],
+)
+def test_the_row_of_the_zookeeper_controllers_walk_shows_in_the_isr_and_the_leader(
+    isr: tuple[int, ...], leader: int | None, number: int
+) -> None:
+    assert row(replace(MOVING, isr=isr, leader=leader)) == number
+    assert number in ZOOKEEPER_STEPS

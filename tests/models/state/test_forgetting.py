@@ -1,0 +1,122 @@
+"""What is told of groups that there aren't is forgotten, after a while."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
+from caughtup.agents.reports.task_positions import apply_record as apply_position
+from caughtup.models.ids import TaskId
+from caughtup.models.records.keys import encode_copy
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from tests.support.own_records import OWN_RECORDS, recommended
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    cluster_state,
+    commit,
+    generation,
+    group_tombstone,
+    known_ends,
+    read,
+)
+from tests.support.told import tell, told_record
+
+COPY = CopyKey("p", TaskId(0, 1))
+LATER_MS = START_MS + 60_000 + GRACE_MS
+(RATES,) = (own.value for own in OWN_RECORDS if own.name == "catch-up rates")
+
+
+def told_of(group: str = GROUP) -> ClusterState:
+    """A state in which everything is told of a group, and the log of groups has nothing of it."""
+    state = cluster_state()
+    known_ends(state)
+    record, _ = recommended()
+    state.applications.apply_published(group, {**record, "group": group})
+    state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
+    rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
+    apply_rates(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
+    tell(state, told_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
+    state.set_aside.add("caughtup-movements", group.encode(), "too_large", "", START_MS)
+    assert names(state) == {GROUP, group}
+    return state
+
+
+def names(state: ClusterState) -> set[str]:
+    told = state.applications.told_of()
+    aside = {one.key for one in state.set_aside.newest()}
+    return {*told, *state.positions.groups(), *state.rates.groups(), *aside}
+
+
+def test_a_group_that_never_was_is_forgotten_and_its_recommendation_withdrawn() -> None:
+    state = told_of()
+    forgetting = Forgetting(state)
+    assert forgetting.forget(START_MS) == []
+    assert forgetting.forget(START_MS + GRACE_MS - 1) == []
+    assert names(state) == {GROUP}
+    assert forgetting.forget(START_MS + GRACE_MS) == [GROUP]
+    assert names(state) == set()
+    assert forgetting.forget(START_MS + 2 * GRACE_MS) == []
+
+
+@pytest.mark.parametrize("record", [generation(7, *WARMING), commit(0, 5)])
+def test_a_group_with_members_or_commits_is_there(record: Any) -> None:
+    state = told_of()
+    read(state, record)
+    forgetting = Forgetting(state)
+    for at_ms in (START_MS, LATER_MS):
+        assert forgetting.forget(at_ms) == []
+    assert names(state) == {GROUP}
+
+
+def test_a_group_that_is_deleted_goes_after_the_grace_and_is_new_if_it_comes_back() -> None:
+    state = told_of()
+    read(state, generation(7, *WARMING))
+    forgetting = Forgetting(state)
+    assert forgetting.forget(START_MS) == []
+    read(state, group_tombstone())
+    assert forgetting.forget(LATER_MS) == []
+    read(state, generation(1, *WARMING, at_ms=LATER_MS))
+    assert forgetting.forget(LATER_MS + GRACE_MS) == []
+    read(state, group_tombstone())
+    assert forgetting.forget(LATER_MS + GRACE_MS) == []
+    assert forgetting.forget(LATER_MS + 2 * GRACE_MS) == [GROUP]
+
+
+def test_a_clock_that_is_set_back_keeps_nothing_for_ever() -> None:
+    absences: Absences[str] = Absences()
+    assert absences.gone({"a"}, (), 9 * GRACE_MS) == []
+    assert absences.gone({"a"}, (), 0) == []
+    assert absences.gone({"a"}, (), GRACE_MS) == ["a"]
+
+
+def test_a_hundred_thousand_positions_of_groups_that_there_are_not_are_forgotten() -> None:
+    state = cluster_state()
+    read(state, generation(7, *WARMING))
+    value = b'{"schema":1,"role":"standby","lag":4,"lags":{"a-changelog":4}}'
+    for number in range(100_000):
+        apply_position(state, encode_copy(f"forged-{number}", "p", "0_1"), value, START_MS)
+    apply_position(state, encode_copy(GROUP, "p", "0_1"), value, START_MS)
+    assert len(state.positions.groups()) == 100_001
+    forgetting = Forgetting(state)
+    forgetting.forget(START_MS)
+    forgetting.forget(START_MS + GRACE_MS)
+    assert state.positions.groups() == {GROUP}
+    assert state.faults.newest() == []
+
+
+def test_a_movement_of_a_partition_that_does_not_move_is_forgotten() -> None:
+    state = cluster_state()
+    event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
+    state.partition_movements.restore(event | {"from": [1], "to": [2], "at_ms": 5})
+    forgetting = Forgetting(state)
+    forgetting.forget(START_MS)
+    assert len(state.partition_movements.on_their_way()) == 1
+    forgetting.forget(START_MS + GRACE_MS)
+    assert state.partition_movements.on_their_way() == []

@@ -1,0 +1,88 @@
+"""The same decisions as the published HighAvailabilityTaskAssignor, over generated scenarios."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from caughtup.models.assignors.decision import Kind, Rule
+from caughtup.models.assignors.registry import decide
+from caughtup.models.assignors.scenario import parse_scenario
+from tests.oracle.comparison import assert_same_decisions
+from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.generated.scenarios import generate, generate_uneven
+
+
+@pytest.mark.family("high_availability")
+@seeds_of_a_family()
+def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+) -> None:
+    tally(assert_same_decisions(assignor_oracle, map(generate, seeds)))
+
+
+@pytest.mark.family("high_availability, uneven loads")
+@seeds_of_a_family()
+def test_uneven_loads_harm_our_heap_just_as_they_harm_kafkas(
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+) -> None:
+    tally(assert_same_decisions(assignor_oracle, map(generate_uneven, seeds)))
+
+
+def test_large_groups_are_decided_as_the_published_assignor_decides_them(
+    assignor_oracle: AssignorOracle,
+) -> None:
+    """One client had everything, then 299 joined: every task is to move, and two may warm up."""
+    scenario = generate_uneven(0)
+    tasks = [f"0_{partition}" for partition in range(600)]
+    names = [f"{number:08x}-0000-4000-b000-{number * 7919:012x}" for number in range(300)]
+    scenario["tasks"] = {task: {"stateful": True} for task in tasks}
+    scenario["clients"] = {
+        name: {
+            "capacity": 1 + place % 3,
+            "previous_active": tasks if place == 150 else [],
+            "previous_standby": [],
+            "lags": dict.fromkeys(tasks, -2 if place == 150 else 100_000 + place % 5),
+        }
+        for place, name in enumerate(names)
+    }
+    assert_same_decisions(assignor_oracle, [scenario])
+
+
+def test_the_generator_reaches_what_it_has_to_reach() -> None:
+    """Or else agreement over its scenarios would prove little."""
+    seen: Counter[object] = Counter()
+    for seed in range(1_000):
+        scenario = generate(seed)
+        clients = scenario["clients"].values()
+        acceptable = scenario["config"]["acceptable.recovery.lag"]
+        lags = {lag for client in clients for lag in client["lags"].values()}
+        threads = {client["capacity"] for client in clients}
+        tasks = [tuple(map(int, task.split("_"))) for task in scenario["tasks"]]
+        seen["one client"] += len(clients) == 1
+        seen["more clients than tasks"] += len(clients) > len(tasks)
+        seen["40 threads or more"] += max(threads) >= 40
+        seen["unequal threads"] += len(threads) > 1
+        seen["running"] += -2 in lags
+        seen["unknown"] += -3 in lags
+        for edge in (-1, 0, 1):
+            seen["acceptable lag", edge] += acceptable + edge in lags - {-2, -3}
+        seen["standbys", scenario["config"]["num.standby.replicas"]] += 1
+        seen["negative UUID"] += any(name[0] in "89abcdef" for name in scenario["clients"])
+        seen["subtopology of 10 or more"] += any(10 <= s < 128 for s, _ in tasks)
+        seen["subtopology of 128 or more"] += any(s >= 128 for s, _ in tasks)
+        seen["partition of 10 or more"] += any(10 <= p < 128 for _, p in tasks)
+        seen["partition of 128 or more"] += any(p >= 128 for _, p in tasks)
+        kinds = {task["stateful"] for task in scenario["tasks"].values()}
+        seen["stateful and stateless"] += len(kinds) == 2
+        decision = decide(parse_scenario(scenario))
+        seen["probing", decision.probing_rebalance_needed] += 1
+        for movement in decision.movements:
+            seen[movement.kind] += 1
+            seen[movement.rule] += 1
+    wanted = {*Kind, *Rule, ("probing", False), *(("standbys", n) for n in range(4))}
+    assert wanted <= seen.keys()
+    rare = {what: count for what, count in seen.items() if count < 5}
+    assert not rare

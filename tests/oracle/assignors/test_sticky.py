@@ -1,0 +1,146 @@
+"""The same decisions as the published sticky assignor and its fallback, over generated scenarios."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from caughtup.models.assignors.decision import Decision, Kind
+from caughtup.models.assignors.java import hash_map, hash_order
+from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
+from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.sticky import assignor as sticky
+from caughtup.models.assignors.kafka.sticky import client_loads
+from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
+from caughtup.models.assignors.registry import decide
+from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from tests.oracle.comparison import assert_same_decisions
+from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.generated.sticky import generate_sticky
+
+
+@pytest.mark.family("sticky and fallback_prior")
+@seeds_of_a_family()
+def test_generated_scenarios_are_decided_as_the_published_assignors_decide_them(
+    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+) -> None:
+    tally(assert_same_decisions(assignor_oracle, map(generate_sticky, seeds)))
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
+def test_a_large_group_that_grows_is_decided_as_the_published_assignors_decide_it(
+    assignor_oracle: AssignorOracle, assignor: str
+) -> None:
+    """Twelve subtopologies of 250 partitions: their tasks crowd buckets of Java's hash tables."""
+    rng = random.Random(12)
+    tasks = [f"{subtopology}_{p}" for subtopology in range(12) for p in range(250)]
+    scenario = generate_sticky(0) | {
+        "assignor": assignor,
+        "tasks": {task: {"stateful": True} for task in tasks},
+        "clients": {},
+    }
+    scenario["config"]["num.standby.replicas"] = 1
+    for joining in (70, 1):
+        for _ in range(joining):
+            scenario["clients"][str(uuid.UUID(int=rng.getrandbits(128)))] = {
+                "capacity": rng.randint(1, 4),
+                "previous_active": [],
+                "previous_standby": [],
+                "lags": dict.fromkeys(tasks, 0),
+            }
+        assert_same_decisions(assignor_oracle, [scenario])
+        decision = decide(parse_scenario(scenario))
+        for process, given in decision.clients.items():
+            client = scenario["clients"][str(process)]
+            client["previous_active"] = [str(task) for task in given.active]
+            client["previous_standby"] = [str(task) for task in given.standby]
+
+
+def test_the_generator_reaches_what_it_has_to_reach() -> None:
+    """Or else agreement over its scenarios would prove little."""
+    seen: Counter[object] = Counter()
+    for seed in range(1_000):
+        scenario = generate_sticky(seed)
+        clients = scenario["clients"].values()
+        ran = Counter(task for client in clients for task in client["previous_active"])
+        stood_by = Counter(task for client in clients for task in client["previous_standby"])
+        most = max(len(client["previous_active"]) for client in clients)
+        threads = {client["capacity"] for client in clients}
+        tasks = [tuple(map(int, task.split("_"))) for task in scenario["tasks"]]
+        seen[scenario["assignor"]] += 1
+        seen["hundreds of tasks"] += len(tasks) >= 200
+        seen["one client"] += len(clients) == 1
+        seen["more clients than tasks"] += len(clients) > len(tasks)
+        seen["40 threads or more"] += max(threads) >= 40
+        seen["unequal threads"] += len(threads) > 1
+        seen["one client ran most"] += len(clients) > 3 and most > sum(ran.values()) / 2
+        seen["owners gone"] += bool(scenario["tasks"].keys() - ran.keys())
+        seen["tasks gone"] += bool(ran.keys() - scenario["tasks"].keys())
+        seen["two say they ran it"] += max(ran.values(), default=0) > 1
+        seen["many had a standby"] += max(stood_by.values(), default=0) > 9
+        seen["both on one client"] += any(
+            set(client["previous_active"]) & set(client["previous_standby"]) for client in clients
+        )
+        seen["standbys", scenario["config"]["num.standby.replicas"]] += 1
+        seen["negative UUID"] += any(name[0] in "89abcdef" for name in scenario["clients"])
+        seen["subtopology of 10 or more"] += any(10 <= s < 128 for s, _ in tasks)
+        seen["subtopology of 128 or more"] += any(s >= 128 for s, _ in tasks)
+        seen["partition of 10 or more"] += any(10 <= p < 128 for _, p in tasks)
+        seen["partition of 128 or more"] += any(p >= 128 for _, p in tasks)
+        seen["a table that Java 25 makes smaller"] += len(tasks) in (12, 24, 48, 96, 192)
+        kinds = {task["stateful"] for task in scenario["tasks"].values()}
+        seen["stateful and stateless"] += len(kinds) == 2
+        seen.update(movement.kind for movement in decide(parse_scenario(scenario)).movements)
+    wanted = {"sticky", "fallback_prior", *(("standbys", n) for n in range(4))}
+    assert wanted | {Kind.ACTIVE, Kind.COLD, Kind.STANDBY, Kind.STATELESS} <= seen.keys()
+    rare = {what: count for what, count in seen.items() if count < 5}
+    assert not rare
+
+
+@pytest.fixture(scope="module")
+def decided() -> list[tuple[Scenario, Decision]]:
+    scenarios = [parse_scenario(generate_sticky(seed)) for seed in range(600)]
+    return [(scenario, decide(scenario)) for scenario in scenarios]
+
+
+def _unordered(self: ClientHashOrder, places: list[int]) -> list[int]:
+    return list(places)
+
+
+def _all_but_unordered(self: ClientHashOrder, excluded: set[int]) -> list[int]:
+    return [place for place in self.everyone if place not in excluded]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"),
+    [
+        (TaskPairs, "has_new", lambda self, place, companions: True),
+        (ClientLoads, "should_give_way", lambda self, place: False),
+        (client_loads, "_rank", lambda client: (client.task_load(), -client.capacity)),
+        (StickyHistory, "owners", lambda self: iter(self._owners.items())),
+        (ClientHashOrder, "of", _unordered),
+        (ClientHashOrder, "of_copy", _unordered),
+        (ClientHashOrder, "of_all_but", _all_but_unordered),
+        (ClientHashOrder, "_crowds", lambda self, places, table, excluded=0: False),
+        (hash_order, "copied_table", lambda size: 16),
+        (sticky, "copied_table", hash_map.grown_table),
+        (hash_map, "_TREE_FROM", 1_000_000),
+        (hash_map, "_LEAST_TABLE_WITH_TREES", 16),
+    ],
+)
+def test_no_rule_or_order_could_be_left_out_unnoticed(
+    monkeypatch: pytest.MonkeyPatch,
+    decided: list[tuple[Scenario, Decision]],
+    owner: Any,
+    name: str,
+    wrong: Callable[..., Any] | int,
+) -> None:
+    """With any of these done wrong, the generated scenarios are decided otherwise."""
+    monkeypatch.setattr(owner, name, wrong)
+    assert any(decide(scenario) != decision for scenario, decision in decided)

@@ -1,0 +1,205 @@
+"""Answers that the published jar writes, read here; and bytes that nobody wrote."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caughtup.agents.kafka.protocol import answers, requests
+from caughtup.agents.kafka.protocol.answers import Configs, Listed, LogDirectories, LogDirectory
+from caughtup.agents.kafka.protocol.cluster_answers import Shape
+from caughtup.agents.kafka.protocol.requests import ResourceType
+from caughtup.models.ids import TopicPartition
+from tests.models.wire.strategies import thorough
+from tests.oracle.protocol.messages import Messages
+
+INT32 = st.integers(0, 2**31 - 1)
+INT64 = st.integers(0, 2**63 - 1)
+ERRORS = st.integers(1, 120)
+BROKERS = st.lists(st.integers(0, 9), max_size=6).map(tuple)
+NAMES = st.text("abc.-_", min_size=1, max_size=200)
+PARTITIONS = st.builds(TopicPartition, NAMES, INT32)
+SHAPES = st.builds(Shape, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS)
+TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
+ANY = TopicPartition("any", 0)
+
+
+@pytest.fixture(scope="module")
+def messages(jvm: Any) -> Messages:
+    return Messages(jvm)
+
+
+def by_topic(entries: dict[TopicPartition, Any]) -> dict[str, dict[int, Any]]:
+    topics: dict[str, dict[int, Any]] = {}
+    for (topic, partition), entry in entries.items():
+        topics.setdefault(topic, {})[partition] = entry
+    return topics
+
+
+@thorough
+@given(
+    listed=st.dictionaries(PARTITIONS, st.tuples(BROKERS, BROKERS, BROKERS), max_size=5),
+    message=st.none() | st.text(max_size=200),
+)
+def test_listed_reassignments(
+    messages: Messages, listed: dict[TopicPartition, Any], message: str | None
+) -> None:
+    answer = {
+        "throttleTimeMs": 0,
+        "errorCode": 31,
+        "errorMessage": message,
+        "topics": [
+            {
+                "name": topic,
+                "partitions": [
+                    {
+                        "partitionIndex": partition,
+                        "replicas": replicas,
+                        "addingReplicas": adding,
+                        "removingReplicas": removing,
+                    }
+                    for partition, (replicas, adding, removing) in entries.items()
+                ],
+            }
+            for topic, entries in by_topic(listed).items()
+        ],
+    }
+    raw = messages.write(requests.list_reassignments_call(7), answer)
+    assert answers.decode_reassignments(raw) == Listed(31, message, listed)
+
+
+def test_reassignments_that_were_asked_for(messages: Messages) -> None:
+    results = [(0, None), (39, "no such broker"), (85, None)]
+    answer = {
+        "throttleTimeMs": 0,
+        "allowReplicationFactorChange": True,
+        "errorCode": 0,
+        "errorMessage": None,
+        "responses": [
+            {
+                "name": name,
+                "partitions": [{"partitionIndex": 4, "errorCode": code, "errorMessage": message}],
+            }
+            for name, (code, message) in zip("abc", results, strict=True)
+        ],
+    }
+    raw = messages.write(requests.alter_reassignments_call(7, {}), answer)
+    assert answers.decode_altered(raw) == [(0, None), *results]
+
+
+@thorough
+@given(
+    ends=st.dictionaries(PARTITIONS, INT64, max_size=4),
+    errors=st.dictionaries(PARTITIONS, ERRORS, max_size=4),
+)
+def test_log_ends(
+    messages: Messages, ends: dict[TopicPartition, int], errors: dict[TopicPartition, int]
+) -> None:
+    errors = {partition: code for partition, code in errors.items() if partition not in ends}
+    told = {p: (0, offset) for p, offset in ends.items()} | {p: (c, -1) for p, c in errors.items()}
+    answer = {
+        "topics": [
+            {
+                "name": topic,
+                "partitions": [
+                    {"partitionIndex": p, "errorCode": code, "timestamp": -1, "offset": offset}
+                    for p, (code, offset) in entries.items()
+                ],
+            }
+            for topic, entries in by_topic(told).items()
+        ]
+    }
+    raw = messages.write(requests.replica_log_ends_call([]), answer)
+    assert answers.decode_log_ends(raw) == (ends, errors)
+
+
+@thorough
+@given(
+    version=st.integers(2, 4),
+    sizes=st.dictionaries(PARTITIONS, INT64, max_size=4),
+    future=st.dictionaries(PARTITIONS, INT64, max_size=2),
+    space=st.none() | st.tuples(INT64, INT64),
+    error_code=st.sampled_from([0, 56]),
+)
+def test_log_directories(
+    messages: Messages,
+    version: int,
+    sizes: dict[TopicPartition, int],
+    future: dict[TopicPartition, int],
+    space: tuple[int, int] | None,
+    error_code: int,
+) -> None:
+    def directory(logs: dict[TopicPartition, int], is_future: bool) -> dict[str, Any]:
+        total, usable = (-1, -1) if space is None else space
+        return {
+            "errorCode": error_code,
+            "logDir": "/data",
+            "topics": [
+                {
+                    "name": topic,
+                    "partitions": [
+                        {
+                            "partitionIndex": partition,
+                            "partitionSize": size,
+                            "offsetLag": 0,
+                            "isFutureKey": is_future,
+                        }
+                        for partition, size in entries.items()
+                    ],
+                }
+                for topic, entries in by_topic(logs).items()
+            ],
+        } | ({"totalBytes": total, "usableBytes": usable} if version == 4 else {})
+
+    answer = {"throttleTimeMs": 0, "results": [directory(sizes, False), directory(future, True)]}
+    if version >= 3:
+        answer["errorCode"] = 31
+    raw = messages.write(requests.describe_log_dirs_call([], version), answer)
+    total, usable = space if version == 4 and space is not None else (None, None)
+    expected = LogDirectory("/data", error_code, total, usable)
+    assert answers.decode_log_dirs(raw, version) == LogDirectories(
+        31 if version >= 3 else 0, (expected, expected), sizes
+    )
+
+
+@thorough
+@given(values=st.dictionaries(st.sampled_from("abc"), st.none() | st.text(max_size=99)))
+def test_configs_that_are_set(messages: Messages, values: dict[str, str | None]) -> None:
+    def config(name: str, value: str | None, source: int) -> dict[str, Any]:
+        synonym = {"name": "other", "value": None, "source": 4}
+        return {
+            "name": name,
+            "value": value,
+            "readOnly": True,
+            "configSource": source,
+            "isSensitive": False,
+            "synonyms": [synonym, synonym],
+        }
+
+    answer = {
+        "throttleTimeMs": 0,
+        "results": [
+            {
+                "errorCode": 0,
+                "errorMessage": None,
+                "resourceType": 4,
+                "resourceName": "1",
+                "configs": [config("left.alone", "9", 5)]
+                + [config(name, value, 2) for name, value in values.items()],
+            },
+            {
+                "errorCode": 29,
+                "errorMessage": "no",
+                "resourceType": 2,
+                "resourceName": "orders",
+                "configs": [],
+            },
+        ],
+    }
+    raw = messages.write(requests.describe_configs_call(ResourceType.BROKER, [], []), answer)
+    expected = {name: value for name, value in values.items() if value}
+    assert answers.decode_configs(raw) == [Configs("1", 0, expected), Configs("orders", 29, {})]

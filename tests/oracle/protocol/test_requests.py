@@ -1,0 +1,160 @@
+"""Requests of ours, held against what the published jar reads of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from caughtup.agents.kafka.protocol import requests
+from caughtup.agents.kafka.protocol.connection import EncodedRequest
+from caughtup.agents.kafka.protocol.releases import release
+from caughtup.agents.kafka.protocol.requests import ResourceType
+from caughtup.models.ids import TopicPartition
+from tests.oracle.protocol.messages import Messages
+
+ORDERS = [TopicPartition("orders", 0), TopicPartition("orders", 2), TopicPartition("parcels", 1)]
+
+CALLS = {
+    "api versions": (
+        requests.api_versions_call(),
+        {"clientSoftwareName": "caughtup", "clientSoftwareVersion": "0"},
+    ),
+    "describe cluster v0": (
+        requests.describe_cluster_call(0),
+        {"includeClusterAuthorizedOperations": False},
+    ),
+    "describe cluster v1": (
+        requests.describe_cluster_call(1),
+        {"includeClusterAuthorizedOperations": False, "endpointType": 1},
+    ),
+    "describe cluster v2": (
+        requests.describe_cluster_call(2),
+        {
+            "includeClusterAuthorizedOperations": False,
+            "endpointType": 1,
+            "includeFencedBrokers": True,
+        },
+    ),
+    "describe quorum": (
+        requests.describe_quorum_call(),
+        {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]},
+    ),
+    "list reassignments": (
+        requests.list_reassignments_call(7),
+        {"timeoutMs": 7, "topics": None},
+    ),
+    "alter reassignments": (
+        requests.alter_reassignments_call(7, {ORDERS[0]: [3, 4], ORDERS[1]: None, ORDERS[2]: [5]}),
+        {
+            "timeoutMs": 7,
+            "topics": [
+                {
+                    "name": "orders",
+                    "partitions": [
+                        {"partitionIndex": 0, "replicas": [3, 4]},
+                        {"partitionIndex": 2, "replicas": None},
+                    ],
+                },
+                {"name": "parcels", "partitions": [{"partitionIndex": 1, "replicas": [5]}]},
+            ],
+        },
+    ),
+    "find coordinator": (
+        requests.find_coordinator_call("orders"),
+        {"key": "orders", "keyType": 0},
+    ),
+    "describe group": (
+        requests.describe_group_call("orders"),
+        {"groups": ["orders"], "includeAuthorizedOperations": True},
+    ),
+    "replica log ends": (
+        requests.replica_log_ends_call(ORDERS),
+        {
+            "replicaId": -2,
+            "topics": [
+                {
+                    "name": "orders",
+                    "partitions": [
+                        {"partitionIndex": 0, "timestamp": -1},
+                        {"partitionIndex": 2, "timestamp": -1},
+                    ],
+                },
+                {"name": "parcels", "partitions": [{"partitionIndex": 1, "timestamp": -1}]},
+            ],
+        },
+    ),
+    "log directories": (
+        requests.describe_log_dirs_call(ORDERS, 4),
+        {
+            "topics": [
+                {"topic": "orders", "partitions": [0, 2]},
+                {"topic": "parcels", "partitions": [1]},
+            ]
+        },
+    ),
+    "partitions": (
+        requests.describe_partitions_call(["orders", "parcels"], ORDERS[1], 5_000),
+        {
+            "topics": [{"name": "orders"}, {"name": "parcels"}],
+            "responsePartitionLimit": 2_000,
+            "cursor": {"topicName": "orders", "partitionIndex": 2},
+        },
+    ),
+    "metadata": (
+        requests.metadata_call(["orders"]),
+        {"topics": [{"name": "orders"}], "allowAutoTopicCreation": False},
+    ),
+    "metadata of all": (
+        requests.metadata_call(None),
+        {"topics": None, "allowAutoTopicCreation": False},
+    ),
+    "configs": (
+        requests.describe_configs_call(ResourceType.TOPIC, ["orders", "parcels"], ["a", "b"]),
+        {
+            "includeSynonyms": False,
+            "resources": [
+                {"resourceType": 2, "resourceName": name, "configurationKeys": ["a", "b"]}
+                for name in ("orders", "parcels")
+            ],
+        },
+    ),
+    "topic names": (requests.list_topics_call(), {"resourceTypes": [2]}),
+}
+
+
+@pytest.fixture(scope="module")
+def messages(jvm: Any) -> Messages:
+    return Messages(jvm)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_jar_reads_a_request_as_it_was_meant(messages: Messages, name: str) -> None:
+    call, expected = CALLS[name]
+    assert call.version in messages.versions(call.key)
+    assert messages.read(call) == expected
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_headers_are_of_the_version_that_goes_with_the_request(
+    messages: Messages, name: str
+) -> None:
+    call, _ = CALLS[name]
+    raw = EncodedRequest(call).build_request_header(correlation_id=7, client_id="me").encode()
+    header, answer_version = messages.read_header(call, raw)
+    assert header == {
+        "requestApiKey": call.key,
+        "requestApiVersion": call.version,
+        "correlationId": 7,
+        "clientId": "me",
+    }
+    assert call.has_answer_tags == (answer_version == 1)
+
+
+def test_every_level_of_the_cluster_is_of_the_release_that_the_jar_says(jvm: Any) -> None:
+    versions = jvm.org.apache.kafka.server.common.MetadataVersion
+    newest = versions.LATEST_PRODUCTION.featureLevel()
+    for version in versions.VERSIONS:
+        level = version.featureLevel()
+        major, minor = version.version().partition("-")[0].split(".")
+        assert release(level) == ((int(major), int(minor)) if level <= newest else None)

@@ -1,0 +1,346 @@
+"""Records of the service's own topics as rows: as producers write them, and as nobody should."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.tracking.controllers import target
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.end_offsets import EndOffsetsRecord
+from caughtup.models.records.partition_looks import ReassignmentRecord
+from caughtup.pipelines.events import Record, Undecodable
+from caughtup.pipelines.history.decoding.topic_records import decode_own
+from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from tests.support.movements import CLUSTER, a_look
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    cluster_state,
+    generation,
+    known_ends,
+    process,
+    read,
+)
+
+ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
+LOOK = a_look(3, {4: 60_000, 5: 20_000})
+NO_TIME_BEFORE_MS, LATEST_MS = -1, 253_402_300_799_999
+
+
+def record(key: bytes | None, value: object, at: int = 7) -> Record:
+    text = value if value is None or isinstance(value, bytes) else msgspec.json.encode(value)
+    return Record("caughtup-something", 0, at, 9_999, key, text)
+
+
+def row(table: str, key: bytes | None, value: object) -> dict[str, Any]:
+    """Decode a record that has to be a row which fits its table."""
+    kind = KINDS[table]
+    (only,), undecodable = decode_own(table, [record(key, value)])
+    assert undecodable == []
+    fitting(table, [only])
+    named = dict(zip(kind.columns.names, only, strict=True))
+    assert (named.pop("log_partition"), named.pop("log_offset")) == (0, 7)
+    published = named.pop("record")
+    assert published == (None if value is None else msgspec.json.encode(value).decode())
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
+    """Fail if Arrow can't take the rows as the table's columns, strings as UTF-8."""
+    columns = zip(*rows, strict=True)
+    for field, values in zip(to_arrow_schema(KINDS[table].columns), columns, strict=True):
+        pyarrow.array(values, field.type).validate(full=True)
+
+
+def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Give a recommendation and the events that follow from it, as the service writes them."""
+    state = cluster_state()
+    known_ends(state)
+    read(state, generation(7, *WARMING))
+    (recommended,) = state.decide(START_MS + 20_000)
+    return dict(recommended), list(state.applications.movement_events(START_MS + 20_001))
+
+
+def partition_events() -> list[dict[str, Any]]:
+    """Give the events of a partition's movement that is completed."""
+    tracker, movements = ReassignmentTracker(), PartitionMovements()
+    tracker.apply_cluster(CLUSTER)
+    tracker.apply(LOOK)
+    told = movements.look(tracker, LOOK.partition)
+    tracker.end(LOOK.partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
+    return told + movements.look(tracker, LOOK.partition)
+
+
+def test_end_offsets_are_a_row_timed_by_when_they_were_seen() -> None:
+    assert row("end_offsets", b"orders-3", ENDS) == {
+        "as_of_ms": 5_000,
+        "topic": "orders",
+        "partition": 3,
+        "present": True,
+        "start_offset": 1,
+        "last_stable_offset": 90,
+        "end_offset": 100,
+    }
+    looked = msgspec.structs.replace(ENDS, readable_end_offset=88)
+    assert row("end_offsets", b"orders-3", looked)["readable_end_offset"] == 88
+
+
+def test_a_decision_is_a_row_with_what_both_plans_cost() -> None:
+    recommended, _ = decided()
+    found = row("decisions", GROUP.encode(), recommended)
+    cost, kafka_cost, leader = (recommended[name] for name in ("cost", "kafka_cost", "leader"))
+    assert found == {
+        "as_of_ms": START_MS,
+        "group": GROUP,
+        "present": True,
+        "cluster": "cluster-1",
+        "generation": 7,
+        "decision_id": recommended["decision_id"],
+        "decided_at_ms": START_MS + 20_000,
+        "assignor": "minimal_movement",
+        "processes": 2,
+        "movements": 1,
+        **cost,
+        **{f"kafka_{name}": value for name, value in kafka_cost.items()},
+        "leader_assignor": leader["assignor"],
+        "leader_identical": True,
+        "leader_result": "match",
+        "leader_why": leader["why"],
+        "probing_needed": True,
+        "probing_due_ms": recommended["probing_rebalance"]["due_ms"],
+        "projected": False,
+    }
+    recommended["leader"]["identical"] = "unknown"
+    recommended["probing_rebalance"]["worthwhile_at_ms"] = 5
+    found = row("decisions", GROUP.encode(), recommended)
+    assert "leader_identical" not in found
+    assert found["probing_worthwhile_at_ms"] == 5
+
+
+def test_an_event_of_a_tasks_movement_is_a_row() -> None:
+    _, events = decided()
+    planned, warming = (
+        row("movements", GROUP.encode(), event) for event in events if event["plan"] == "leader"
+    )
+    assert planned.pop("decision_id")
+    assert planned.pop("reason")
+    assert planned == {
+        "as_of_ms": START_MS + 20_001,
+        "event": "planned",
+        "movement_kind": "warmup",
+        "group": GROUP,
+        "generation": 7,
+        "plan": "leader",
+        "task": "0_1",
+        "from_process": str(process(1)),
+        "to_process": str(process(2)),
+        "lag": events[0]["lag"],
+    }
+    assert warming["event"] == "warming"
+
+
+def test_an_event_of_a_partitions_movement_is_a_row_of_the_same_table() -> None:
+    planned, promoted = (row("movements", b"events-0", event) for event in partition_events())
+    assert planned == {
+        "as_of_ms": LOOK.as_of_ms,
+        "event": "planned",
+        "movement_kind": "partition",
+        "topic": "events",
+        "partition": 0,
+        "from_replicas": [2, 1, 3],
+        "to_replicas": [2, 4, 5],
+    }
+    assert promoted == {**planned, "event": "promoted", "as_of_ms": LOOK.as_of_ms + 9}
+    dropped = {**partition_events()[0], "event": "dropped", "why": "cancelled"}
+    assert row("movements", b"events-0", dropped)["dropped_why"] == "cancelled"
+
+
+def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
+    published = ReassignmentRecord.from_look(LOOK, 10_000, (1, 2, 3))
+    assert row("reassignments", published.key, published) == {
+        "as_of_ms": 30_000,
+        "topic": "events",
+        "partition": 0,
+        "present": True,
+        "ended": False,
+        "unlisted": False,
+        "since_ms": 10_000,
+        "original": [1, 2, 3],
+        "replicas": [2, 4, 5, 1, 3],
+        "adding": [4, 5],
+        "removing": [1, 3],
+        "isr": [1, 2, 3],
+        "offline": [],
+        "leader": 1,
+        "leader_epoch": 7,
+        "offsets_left": 980_000,
+        "bytes_left": 94_000_000 + 98_000_000,
+    }
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"leader": None}, {"log_ends": {1: 9}, "sizes": {1: 9, 4: 3}}, {"log_ends": {}, "sizes": {}}],
+)
+def test_what_is_left_is_absent_where_a_replica_wasnt_told(known: dict[str, Any]) -> None:
+    look = a_look(3, {4: 60_000, 5: 20_000}, **known)
+    found = row("reassignments", b"events-0", ReassignmentRecord.from_look(look))
+    assert not {"offsets_left", "bytes_left"} & found.keys()
+
+
+def test_the_last_look_at_a_partition_and_a_look_at_the_cluster_are_rows() -> None:
+    last = ReassignmentRecord(2, "events", 0, 40_000, (2, 4, 5), isr=(2, 4, 5), ended=True)
+    assert row("reassignments", last.key, last)["ended"] is True
+    cluster = ClusterRecord.from_look(CLUSTER)
+    assert row("reassignments", CLUSTER_KEY, cluster) == {"as_of_ms": 0, "present": True}
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "named"),
+    [
+        ("end_offsets", b"a-dashed-topic-12", {"topic": "a-dashed-topic", "partition": 12}),
+        ("reassignments", b"orders-0", {"topic": "orders", "partition": 0}),
+        ("reassignments", CLUSTER_KEY, {}),
+        ("decisions", "größe".encode(), {"group": "größe"}),
+    ],
+)
+def test_a_tombstone_is_a_row_that_isnt_present(
+    table: str, key: bytes, named: dict[str, Any]
+) -> None:
+    assert row(table, key, None) == {"as_of_ms": 9_999, "present": False, **named}
+
+
+def test_what_a_later_release_adds_is_in_the_record() -> None:
+    later = {**msgspec.to_builtins(ENDS), "leader": {"id": 4}}
+    (only,), _ = decode_own("end_offsets", [record(b"orders-3", later)])
+    assert json.loads(only[KINDS["end_offsets"].columns.names.index("record")]) == later
+
+
+def published() -> list[tuple[str, bytes, dict[str, Any]]]:
+    """Give a record of every form that there is."""
+    recommended, events = decided()
+    builtin: Any = json.loads(msgspec.json.encode(ReassignmentRecord.from_look(LOOK, 1, (1, 2, 3))))
+    return [
+        ("end_offsets", b"orders-3", msgspec.to_builtins(ENDS)),
+        ("decisions", GROUP.encode(), recommended),
+        ("movements", GROUP.encode(), dict(events[0])),
+        ("movements", b"events-0", partition_events()[0]),
+        ("reassignments", b"events-0", builtin),
+        ("reassignments", CLUSTER_KEY, json.loads(msgspec.json.encode(ClusterRecord(2, 5)))),
+    ]
+
+
+PUBLISHED = published()
+
+
+@pytest.mark.parametrize(("table", "key", "value"), PUBLISHED)
+def test_a_record_of_another_release_or_broken_says_so_in_one_line_and_loses_nothing_else(
+    table: str, key: bytes, value: dict[str, Any]
+) -> None:
+    good = record(key, value, at=1)
+    time = "at_ms" if "at_ms" in value else "as_of_ms"
+    negative = "bad_time: -1" if table == "decisions" else ">= 0"
+    broken = {
+        "schema 9": {**value, "schema": 9},
+        "schema 8": {"schema": 8},  # nothing else of it is known
+        "schema": {name: of for name, of in value.items() if name != "schema"},
+        negative: {**value, time: NO_TIME_BEFORE_MS},
+        "<= 253402300799999": {**value, time: LATEST_MS + 1},
+        "malformed": b"{]",
+        "truncated": b"{",
+        "utf-8": msgspec.json.encode(value)[:-1] + b',"later":"\xff"}',
+        "object": b"[]",
+        "nested deeper": b'{"later":' * 1_000,
+        "bytes, more than": b"{" + b" " * (16 << 20) + b"}",
+    }
+    for words, wrong in broken.items():
+        bad = record(key, wrong)
+        rows, undecodable = decode_own(table, [good, bad, good])
+        assert (len(rows), rows[0]) == (2, rows[1])
+        (only,) = undecodable
+        assert only.record == bad
+        assert words in only.why
+        assert len(str(only).splitlines()) == 1
+    latest = {**value, time: LATEST_MS}
+    assert len(decode_own(table, [record(key, latest)])[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value", "why"),
+    [
+        ("end_offsets", None, None, "without a key"),
+        ("end_offsets", b"orders-2147483648", None, "no topic has a partition 2147483648"),
+        ("end_offsets", b"orders-" + b"9" * 5_000, None, "not a topic-partition"),
+        ("reassignments", b"orders", None, "not a topic-partition"),
+        ("decisions", None, None, "without a key"),
+        ("decisions", b"\xff", None, "utf-8"),
+        ("movements", b"orders", None, "without a value"),
+    ],
+)
+def test_a_tombstone_of_nothing_is_undecodable(
+    table: str, key: bytes | None, value: None, why: str
+) -> None:
+    rows, (only,) = decode_own(table, [record(key, value)])
+    assert rows == []
+    assert why in only.why
+
+
+def test_tombstones_of_no_time_are_undecodable() -> None:
+    gone = record(b"orders", None)._replace(timestamp_ms=-1)
+    assert decode_own("decisions", [gone]) == (
+        [],
+        [Undecodable(gone, "bad_time: -1 ms is no time since 1970")],
+    )
+
+
+JUNK: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"), max_size=5)
+    | st.lists(st.integers(), max_size=3)
+    | st.dictionaries(st.integers().map(str), st.integers(), max_size=3)
+)
+
+
+@given(
+    st.sampled_from(PUBLISHED).flatmap(
+        lambda one: st.tuples(
+            st.just(one), st.dictionaries(st.sampled_from(sorted(one[2])), JUNK, max_size=3)
+        )
+    )
+)
+def test_whatever_stands_in_a_field_the_row_fits_its_table_or_there_is_none(
+    changed: tuple[tuple[str, bytes, dict[str, Any]], dict[str, Any]],
+) -> None:
+    (table, key, value), changes = changed
+    rows, undecodable = decode_own(table, [record(key, json.dumps({**value, **changes}).encode())])
+    assert len(rows) + len(undecodable) == 1
+    if rows:
+        fitting(table, rows)
+
+
+@given(
+    st.sampled_from(sorted(KINDS)),
+    st.none() | st.binary() | st.just(CLUSTER_KEY),
+    st.none() | st.binary(),
+)
+def test_no_bytes_at_all_break_the_decoder(
+    table: str, key: bytes | None, value: bytes | None
+) -> None:
+    rows, undecodable = decode_own(table, [record(key, value)])
+    assert len(rows) + len(undecodable) == 1
+    if rows:
+        fitting(table, rows)

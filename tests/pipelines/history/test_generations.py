@@ -1,0 +1,119 @@
+"""Generations in the history: each once, when what bounds its leader's view is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from caughtup.models.wire.batch import Record
+from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows, read_row
+from caughtup.pipelines.generations.schema import GENERATIONS
+from caughtup.pipelines.history.batch import HistoryBatches
+from caughtup.pipelines.history.state import HistoryState
+from caughtup.pipelines.history.table_writer import TableWriter
+from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC
+from tests.pipelines.generations.test_job import RECORDS, ends
+from tests.support import streams
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
+
+MINUTE = 60_000
+TOLD = {streams.GROUP: streams.TOLD}
+Row = tuple[Any, ...]
+
+
+def group_record(generation: int, members: tuple[Any, ...], minute: int) -> Row:
+    at_ms = streams.START_MS + minute * MINUTE
+    key, value = streams.generation(generation, *members, at_ms=at_ms)
+    return OFFSETS_TOPIC, 0, generation, at_ms, key, value
+
+
+SEVEN = group_record(7, streams.WARMING, 0)
+EIGHT = group_record(8, streams.HANDING_OVER, 1)
+NINE = group_record(9, streams.HANDED_OVER, 2)
+
+
+def looks(*minutes: int) -> list[Row]:
+    rows = []
+    for minute in minutes:
+        at_ms = streams.START_MS + minute * MINUTE
+        for partition, end in streams.ENDS.items():
+            value = {"schema": 1, "topic": streams.CHANGELOG, "partition": partition}
+            value |= {"start_offset": 0, "last_stable_offset": end, "end_offset": end}
+            encoded = json.dumps({**value, "as_of_ms": at_ms}).encode()
+            offset = 10 * (minute + 1) + partition
+            key = f"{streams.CHANGELOG}-{partition}".encode()
+            rows.append((END_OFFSETS_TOPIC, 0, offset, at_ms, key, encoded))
+    return rows
+
+
+class History:
+    """The history's batches, made of given records."""
+
+    def __init__(self, spark: SparkSession, directory: Path) -> None:
+        self.spark = spark
+        self.table = directory / "tables" / GENERATIONS.name
+        self.batches = HistoryBatches(
+            spark,
+            TableWriter(spark, str(directory / "tables")),
+            HistoryState(spark, str(directory / "state")),
+            {END_OFFSETS_TOPIC: "end_offsets"},
+            TOLD,
+        )
+
+    def take(self, batch: int, *records: Row) -> list[int | None]:
+        self.batches.take(batch, self.spark.createDataFrame(records, RECORDS), [])
+        return [row["generation"] for row in self.rows()]
+
+    def rows(self) -> list[dict[str, Any]]:
+        if not self.table.exists():
+            return []
+        table = self.spark.read.schema(GENERATIONS.stored).parquet(str(self.table))
+        times = ("unix_millis(as_of) AS as_of_ms", "unix_millis(next_rebalance) AS due_ms")
+        found = table.selectExpr("*", *times).orderBy("log_offset").collect()
+        return [{**r.asDict(recursive=True), "next_rebalance_ms": r["due_ms"]} for r in found]
+
+
+def test_a_generation_waits_for_looks_and_is_told_once(spark: SparkSession, tmp_path: Path) -> None:
+    history = History(spark, tmp_path)
+    assert history.take(0, *looks(-1, 0), SEVEN, EIGHT) == []
+    assert history.take(1, *looks(1)) == [7]
+    assert history.take(1, *looks(1)) == [7], "a batch that is done again"
+    assert history.take(2, NINE, *looks(2, 3, 4)) == [7, 8, 9]
+    assert history.take(3, *looks(5)) == [7, 8, 9]
+
+    records: list[tuple[Record, int, int]] = [
+        ((row[4], row[5]), row[2], row[3]) for row in (SEVEN, EIGHT, NINE)
+    ]
+    metadata = [
+        MetadataRecord(0, offset, at_ms, key, value) for (key, value), offset, at_ms in records
+    ]
+    expected = [read_row(row._asdict()) for row in generation_rows(metadata, ends(), TOLD)]
+    assert [read_row(row) for row in history.rows()] == expected
+    assert not any(one.doubts for one in expected)
+
+
+@pytest.mark.thorough
+def test_without_looks_it_is_told_after_a_while_with_its_doubts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history = History(spark, tmp_path)
+    assert history.take(0, SEVEN) == []
+    assert history.take(1, group_record(8, streams.HANDING_OVER, 20)) == [7]
+    (row,) = history.rows()
+    assert any("end offsets" in doubt for doubt in row["doubts"])
+
+
+@pytest.mark.thorough
+def test_a_record_that_nobody_can_read_is_told_with_its_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history = History(spark, tmp_path)
+    broken = (*SEVEN[:2], 8, SEVEN[3] + 1, SEVEN[4], b"\x7f\xff")
+    assert history.take(0, *looks(-1, 0, 1), SEVEN, broken) == [7, None]
+    assert history.rows()[1]["error"]
+    assert history.take(1, EIGHT, *looks(2)) == [7, None, 8]
