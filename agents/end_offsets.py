@@ -23,7 +23,7 @@ from caughtup.agents.topics.decoding import taking
 from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.keys import encode_partition

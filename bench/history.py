@@ -24,7 +24,7 @@ from caughtup.bench.options import groups_option, partitions_option, threads_opt
 from caughtup.bench.usage import PeakMemory, cpu_seconds
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 
 if TYPE_CHECKING:

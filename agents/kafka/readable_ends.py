@@ -20,7 +20,7 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)

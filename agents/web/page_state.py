@@ -24,7 +24,7 @@ from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.lag.assessment import Assessed
-from caughtup.models.lag.partition_lag import sum_offsets
+from caughtup.models.offsets import sum_offsets
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 1

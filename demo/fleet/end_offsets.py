@@ -9,7 +9,7 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.timeline import FleetShape, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 from caughtup.models.records.topics import DEFAULT_PREFIX, END_OFFSETS
 

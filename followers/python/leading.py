@@ -24,7 +24,7 @@ from caughtup.models.assignors.following.recommendation import FollowedRecommend
 from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET
+from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions

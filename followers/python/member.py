@@ -28,7 +28,7 @@ from caughtup.models.assignors.configs import read_configs
 from caughtup.models.assignors.following.follower import later_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, sum_offsets
+from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.records.topics import APPLICATION_STATES, RECOMMENDATIONS, TASK_POSITIONS

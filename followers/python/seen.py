@@ -10,7 +10,7 @@ from caughtup.followers.python.members import Members, process_of
 from caughtup.models.assignors.following.placement import Standing
 from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import UNKNOWN_OFFSET_SUM, sum_offsets
+from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
 from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions

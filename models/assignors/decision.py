@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -111,3 +111,20 @@ class Decision:
                 for process_id, client in self.clients.items()
             },
         }
+
+
+class Deferral(NamedTuple):
+    """A copy that was placed on ``destination`` and has to wait until it is caught up there.
+
+    ``source`` has or keeps the copy meanwhile; both are places in the order of process ids.
+    ``rule`` says how the source was found. ``warm_up`` numbers the warm-up, from 1; None where a
+    standby and an active exchanged their places (``swapped``) or no warm-up was left.
+    """
+
+    task: TaskId
+    active: bool
+    source: int
+    destination: int
+    rule: Rule
+    swapped: bool
+    warm_up: int | None

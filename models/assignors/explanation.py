@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Kind, Movement
-from caughtup.models.assignors.kafka.high_availability.task_movement import Deferral
+from caughtup.models.assignors.decision import Deferral, Kind, Movement
 from caughtup.models.assignors.scenario import Client, Scenario
 from caughtup.models.ids import ProcessId, TaskId
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from caughtup.models.histories.offset_sums import SumHistory, SumPoint
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory, SumPoint
 
 #: Waits between moves that are kept. With fewer than the first there is no rhythm yet; with fewer
 #: than the second, the longest is it; else the second longest, so that one pause makes no rhythm.

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import TaskId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET
+from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.tasks.positions import CopyKey
 
 

@@ -15,12 +15,11 @@ from caughtup.models.copies.shared_pace import with_shared_pace
 from caughtup.models.copies.warmups import Circumstances, CopyAssessment, assess_copy
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.histories.offset_sums import SumHistory
+from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
 from caughtup.models.histories.trend import trend
 from caughtup.models.ids import TaskId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 from caughtup.models.tasks.positions import CopyKey
 
 #: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody

@@ -15,10 +15,10 @@ from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import sum_offsets
+from caughtup.models.offsets import sum_offsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
 #: Gives what the application committed of a partition, None for nothing.

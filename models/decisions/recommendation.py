@@ -16,8 +16,8 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.plan_cost import plan_cost
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 
 SCHEMA = 1
 

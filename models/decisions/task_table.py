@@ -10,7 +10,7 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.streams import StreamsGroup
 from caughtup.models.ids import TaskId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
+from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LATEST_OFFSET
+from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
 from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata

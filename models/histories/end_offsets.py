@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 
 #: The newest looks, which all stay: at one a second, more than a decision waits for its ends.
 DENSE_LOOKS = 20

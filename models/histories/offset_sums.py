@@ -9,8 +9,7 @@ from math import ceil
 from typing import NamedTuple
 
 from caughtup.models.histories.thinning import kept_points
-from caughtup.models.lag.partition_lag import LONG_MAX
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+from caughtup.models.offsets import LONG_MAX, task_lag
 
 #: The newest points, which all stay; older ones, and how far back those reach in ms.
 DENSE_POINTS = 12
@@ -20,6 +19,22 @@ HORIZON_MS = 3_600_000
 POINTS_KEPT = DENSE_POINTS + SPARSE_POINTS + 6
 
 _COLUMNS = 3
+
+
+class EndOffsetSum(NamedTuple):
+    """A task's end offset sum lies between ``low`` and ``high``, in offsets."""
+
+    low: int
+    high: int
+
+    def lags(self, offset_sum: int) -> tuple[int, int]:
+        """Bound the lag of a copy with that offset sum, in offsets, as ``task_lag`` tells it."""
+        ends = {self.low, self.high}
+        if offset_sum > 0:
+            # Below its sum, a copy lags by all there is; from there on, by what is beyond it.
+            ends |= {end for end in (offset_sum - 1, offset_sum) if self.low <= end <= self.high}
+        lags = [task_lag(offset_sum, end) for end in ends]
+        return min(lags), max(lags)
 
 
 class SumPoint(NamedTuple):

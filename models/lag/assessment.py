@@ -8,16 +8,16 @@ keep: its lag in seconds is 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from caughtup.models.errors import error_code
+from caughtup.models.groups.membership import Membership
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.lag.verdict import GroupVerdict, Verdict, group_verdict, partition_verdict
-
-if TYPE_CHECKING:
-    from caughtup.models.state.cluster import ClusterState
 
 #: Commits are always read some moments late. A reader that is later takes those that were made
 #: since for missing, and after so long (ms) nobody is blamed for that any more.
@@ -60,9 +60,15 @@ class Assessments:
         self._failed: set[str] = set()
 
     def assess(
-        self, state: ClusterState, group: str, now_ms: int, read_ms: int | None = None
+        self,
+        group: str,
+        commits: GroupPartitions,
+        membership: Membership | None,
+        ends: EndOffsetTable,
+        now_ms: int,
+        read_ms: int | None = None,
     ) -> Iterator[TopicPartition]:
-        """Work out one group anew, giving each partition when it is done.
+        """Work out one group anew, yielding each partition when it is done.
 
         ``read_ms`` is when the log of commits was last read to its end, None for just now: long
         after that, nobody is said not to commit. The caller may let others have their turn
@@ -70,22 +76,21 @@ class Assessments:
         all are done.
         """
         unread_ms = 0 if read_ms is None else now_ms - read_ms
-        commits = state.commits.of(group)
-        membership = state.groups.membership(group)
+        committed = commits.of(group)
         owners = {} if membership is None else membership.owners
         allowed_ms = membership.rebalance_timeout_ms if membership else None
-        interval_ms = state.commits.interval_ms(group)
+        interval_ms = commits.interval_ms(group)
         behind = self._behind.setdefault(group, {})
         verdicts: list[tuple[TopicPartition, Verdict]] = []
-        partitions = commits.keys() | owners.keys()
+        partitions = committed.keys() | owners.keys()
         for partition in behind.keys() - partitions:
             del behind[partition]
         for partition in partitions:
-            looks = state.ends.history(partition)
+            looks = ends.history(partition)
             if looks is None:
                 behind.pop(partition, None)
                 continue
-            known = commits.get(partition)
+            known = committed.get(partition)
             if known is not None:
                 lag = partition_lag(known.committed, looks.latest, known.commit_timestamp_ms)
                 if not (lag.lag or lag.out_of_range):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory
-from caughtup.models.lag.partition_lag import EndOffsets, PartitionLag, partition_lag
+from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.lag.progress import (
     INTERVALS_ALLOWED,
     Progress,
@@ -16,6 +16,7 @@ from caughtup.models.lag.progress import (
     retention_used,
 )
 from caughtup.models.lag.seconds import LagSeconds, lag_seconds
+from caughtup.models.offsets import EndOffsets
 
 #: Kafka's default of ``max.poll.interval.ms``. A consumer that polls less often is thrown out of
 #: its group, so it stands in for the interval of a group of which one commit is known.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 
 #: Rates are taken from the last minute, or from four of the group's own intervals if those are
 #: longer: a span that isn't a few commits long would show when commits come, not how fast.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from caughtup.models.assignors.java.strings import in_hash_map_order, utf16
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, task_lag
+from caughtup.models.offsets import LATEST_OFFSET, task_lag
 from caughtup.models.partition_assignor.rebalance import Member
 
 _LONG, _LONG_SIGN = 1 << 64, 1 << 63

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import UNKNOWN_OFFSET_SUM, sum_offsets
+from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
 from caughtup.models.partition_assignor.rebalance import Rebalance
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import Offset, Partition, Record, TimeMs, Topic, TopicId
 from caughtup.models.records.keys import decode_partition, encode_partition

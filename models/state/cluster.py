@@ -23,7 +23,8 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.lag.assessment import Assessments
-from caughtup.models.lag.partition_lag import EndOffsets, PartitionLag, partition_lag
+from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import PipelineProgress
 from caughtup.models.reassignments.movements import PartitionMovements
@@ -244,7 +245,10 @@ class ClusterState:
         with self.faults.isolated(
             "assessment", group, now_ms, lambda error: self.assessments.fail(group, error)
         ):
-            yield from self.assessments.assess(self, group, now_ms, read_ms)
+            membership = self.groups.membership(group)
+            yield from self.assessments.assess(
+                group, self.commits, membership, self.ends, now_ms, read_ms
+            )
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.pop(group, None)):
             yield from self.watch_copies(group, now_ms)
 

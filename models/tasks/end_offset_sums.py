@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import sum_offsets, task_lag
+from caughtup.models.offsets import sum_offsets
 from caughtup.models.tasks.topology import CHANGELOG, Changelogs
-
-
-class EndOffsetSum(NamedTuple):
-    """A task's end offset sum lies between ``low`` and ``high``, in offsets."""
-
-    low: int
-    high: int
-
-    def lags(self, offset_sum: int) -> tuple[int, int]:
-        """Bound the lag of a copy with that offset sum, in offsets, as ``task_lag`` tells it."""
-        ends = {self.low, self.high}
-        if offset_sum > 0:
-            # Below its sum, a copy lags by all there is; from there on, by what is beyond it.
-            ends |= {end for end in (offset_sum - 1, offset_sum) if self.low <= end <= self.high}
-        lags = [task_lag(offset_sum, end) for end in ends]
-        return min(lags), max(lags)
 
 
 @dataclass(frozen=True, slots=True)

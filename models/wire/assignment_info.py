@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.offsets import LONG_MAX
 from caughtup.models.wire.bounds import LATEST_MS, partition, task_id, time_ms
 from caughtup.models.wire.reader import Reader
 

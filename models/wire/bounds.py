@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import NUMBER_MAX, TaskId
-from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.offsets import LONG_MAX
 
 #: The last millisecond of the year 9999, since the epoch.
 LATEST_MS = 253_402_300_799_999

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.bounds import task_id
 from caughtup.models.wire.reader import Reader
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Mapping
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.offsets import LONG_MAX
 
 #: The version that is written, which is Kafka Streams 4.3's.
 VERSION = 11

@@ -14,7 +14,7 @@ from caughtup.models.groups.generation import StreamsGeneration, read_streams_ge
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.wire.batch import decode_batch

@@ -10,7 +10,7 @@ import pytest
 from caughtup.agents.clock import now_ms
 from caughtup.agents.end_offsets import apply_record
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import EndOffsetsRecord
 from tests.support.streams import cluster_state
 

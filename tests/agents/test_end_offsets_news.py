@@ -11,7 +11,7 @@ from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from tests.support.streams import START_MS, cluster_state
 
 PARTITION = TopicPartition("orders-in", 3)

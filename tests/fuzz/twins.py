@@ -19,7 +19,7 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
 from caughtup.models.wire.batch import Record, decode_batch

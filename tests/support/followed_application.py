@@ -6,10 +6,10 @@ from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.progress import Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 from caughtup.models.tasks.positions import CopyKey
 from tests.support.streams import (
     ENDS,

@@ -13,7 +13,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from caughtup.models.lag.partition_lag import EndOffsets, partition_lag
+from caughtup.models.lag.partition_lag import partition_lag
+from caughtup.models.offsets import EndOffsets
 from caughtup.pipelines.events import COMMIT, END_OFFSET, Event
 from caughtup.pipelines.schema import bucket
 

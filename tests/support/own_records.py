@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.catch_up_rates import read_rates
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look

@@ -5,9 +5,8 @@ from __future__ import annotations
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
 from caughtup.models.copies.progress import MEASURED, CopyHistory, Observation
 from caughtup.models.copies.warmups import Circumstances, copy_verdict
-from caughtup.models.histories.offset_sums import SumHistory
+from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 
 #: The clock starts here, in ms since the epoch.
 START_MS = 1_790_000_000_000

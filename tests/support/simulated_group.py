@@ -8,8 +8,8 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures, lag_figures
-from caughtup.models.lag.partition_lag import EndOffsets
 from caughtup.models.lag.verdict import Verdict, partition_verdict
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.wire.consumer_offsets import OffsetCommit
 
 GROUP = "billing"

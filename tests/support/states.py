@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
@@ -71,7 +71,7 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
 def assess(state: ClusterState, now_ms: int = JUDGED_MS) -> None:
     """Work out how every group fares."""
     for group in state.group_names():
-        for _ in state.assessments.assess(state, group, now_ms):
+        for _ in state.assess(group, now_ms):
             pass
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.assignment_info import AssignmentInfo

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.offsets import LONG_MAX
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription

@@ -11,12 +11,12 @@ from caughtup.models.assignors.decision import ClientDecision, Decision
 from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 
 #: What stands for the probing rebalance's time: any but 0. When it is due, the leader's clock says.
 _PROBING_MS = 1

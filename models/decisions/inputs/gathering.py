@@ -13,13 +13,13 @@ from typing import Any
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
+from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
 from caughtup.models.partition_assignor.rebalance import Member
 from caughtup.models.tasks.end_offset_sums import (
-    EndOffsetSum,
     SourceCommits,
     changelog_partitions,
     end_offset_sums,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 
 APPLICATION = "application"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.offsets import LONG_MAX
 from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.records import recommendations
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, read_cluster_look

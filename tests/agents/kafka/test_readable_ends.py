@@ -8,7 +8,7 @@ from caughtup.agents.kafka import readable_ends
 from caughtup.agents.kafka.readable_ends import TAIL_OFFSETS, ReadableEnds
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import SOURCE, START_MS, cluster_state, commit, read
 

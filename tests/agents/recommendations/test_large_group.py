@@ -32,7 +32,7 @@ from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeG
 from caughtup.models.decisions import generation as deciding
 from caughtup.models.decisions import undecided
 from caughtup.models.groups import classic
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.batch import Record, decode_batch

@@ -13,7 +13,7 @@ from caughtup.agents.web.metrics.partition_series import partition_series
 from caughtup.models.decisions.inputs.application_state import read_application_state
 from caughtup.models.groups.consumer import ConsumerGroup
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Forgetting
 from caughtup.models.wire.batch import Record

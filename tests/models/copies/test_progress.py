@@ -15,8 +15,7 @@ from caughtup.models.copies.progress import (
     Observation,
     SetBack,
 )
-from caughtup.models.histories.offset_sums import POINTS_KEPT, SumHistory, SumPoint
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+from caughtup.models.histories.offset_sums import POINTS_KEPT, EndOffsetSum, SumHistory, SumPoint
 
 END = EndOffsetSum(100_000, 100_000)
 NO_ENDS = SumHistory()

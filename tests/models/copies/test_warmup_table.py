@@ -9,9 +9,9 @@ import pytest
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.copies.progress import Observation
 from caughtup.models.copies.warmup_table import WarmupTable
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 from caughtup.models.tasks.positions import CopyKey
 from tests.support.followed_application import END, TASK, WARMUP, Service
 from tests.support.streams import (

@@ -12,7 +12,7 @@ from caughtup.models.histories.end_offsets import (
     EndOffsetTable,
 )
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 
 PARTITION = TopicPartition("orders-counts-changelog", 0)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 
 ONE, TWO = TopicPartition("orders", 1), TopicPartition("orders", 2)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.histories.offset_sums import HORIZON_MS, POINTS_KEPT, SumHistory, SumPoint
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
+from caughtup.models.histories.offset_sums import (
+    HORIZON_MS,
+    POINTS_KEPT,
+    EndOffsetSum,
+    SumHistory,
+    SumPoint,
+)
 
 
 def history(*points: tuple[int, int, int]) -> SumHistory:

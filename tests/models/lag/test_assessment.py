@@ -26,7 +26,7 @@ MINUTE_MS = 60_000
 def assess(
     state: ClusterState, now_ms: int, group: str = GROUP, read_ms: int | None = None
 ) -> None:
-    for _ in state.assessments.assess(state, group, now_ms, read_ms):
+    for _ in state.assess(group, now_ms, read_ms):
         pass
 
 
@@ -144,7 +144,7 @@ def test_a_group_half_of_which_was_assessed_has_no_figures_yet() -> None:
     state = cluster_state()
     list_ends(state, {0: 100, 1: 100}, at_ms=START_MS, topic=SOURCE)
     read(state, commit(0, 50, group=GROUP), commit(1, 50, group=GROUP))
-    steps = state.assessments.assess(state, GROUP, START_MS)
+    steps = state.assess(GROUP, START_MS)
     done = next(steps)
     assert state.assessments.find(GROUP, done) is None
     assert state.assessments.of(GROUP, [ZERO, ONE]) == []

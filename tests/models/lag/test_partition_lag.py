@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.lag.partition_lag import (
-    CLOCK_ALLOWANCE_MS,
+from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS, PartitionLag, partition_lag
+from caughtup.models.offsets import (
     LATEST_OFFSET,
     LONG_MAX,
     UNKNOWN_OFFSET_SUM,
     EndOffsets,
-    PartitionLag,
-    partition_lag,
     sum_offsets,
     task_lag,
 )

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.histories.end_offsets import EndOffsetHistory
-from caughtup.models.lag.partition_lag import EndOffsets
 from caughtup.models.lag.seconds import LagSeconds, lag_seconds
+from caughtup.models.offsets import EndOffsets
 
 
 def looks(*seen: tuple[int, int]) -> EndOffsetHistory:

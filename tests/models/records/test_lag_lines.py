@@ -25,7 +25,7 @@ def test_every_field_that_is_written_is_described() -> None:
     list_ends(state, {0: 9, 1: 9}, at_ms=START_MS, topic="orders-in")
     read(state, generation(1, *WARMING), commit(0, 5, at_ms=START_MS))
     list(state.decide(START_MS + 20_000))
-    list(state.assessments.assess(state, GROUP, START_MS + 20_000))
+    list(state.assess(GROUP, START_MS + 20_000))
     list(state.watch_copies(GROUP, START_MS + 20_000))
     lines = [*partition_lines(state, GROUP), *task_lines(state, GROUP)]
     assert {line["kind"] for line in lines} == {"partition", "task"}

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets, PartitionLag
+from caughtup.models.lag.partition_lag import PartitionLag
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.batch import Record

@@ -171,7 +171,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     assert state.assessments.find(GOOD, partition) == before
     assert state.assessments.verdicts[GOOD].partition == partition
     assert faults(state) == {("assessment", BAD): "BreaksError"}
-    steps = state.assessments.assess(state, BAD, NOW_MS)
+    steps = state.assess(BAD, NOW_MS)
     next(steps)
     assert state.assessments.find(BAD, partition) is None  # not before all of it is there again
     assess(state)

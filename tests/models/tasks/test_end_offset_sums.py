@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LONG_MAX, EndOffsets, task_lag
+from caughtup.models.offsets import LONG_MAX, EndOffsets, task_lag
 from caughtup.models.tasks.end_offset_sums import (
-    EndOffsetSum,
     SourceCommits,
     changelog_partitions,
     end_offset_sums,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from caughtup.models.lag.partition_lag import LONG_MAX
+from caughtup.models.offsets import LONG_MAX
 from caughtup.models.wire.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignment,

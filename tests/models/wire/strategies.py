@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import NUMBER_MAX, ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
+from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire import bounds
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey

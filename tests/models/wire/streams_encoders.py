@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LATEST_OFFSET
+from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.subscription_info import SubscriptionInfo
 from tests.support import wire

@@ -11,7 +11,7 @@ import pytest
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import NUMBER_MAX, ProcessId, TaskId, TopicPartition
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
+from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo, decode_assignment_info
 from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.bounds import LATEST_MS

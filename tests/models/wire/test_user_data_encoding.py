@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.ids import ProcessId
-from caughtup.models.lag.partition_lag import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
+from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
 from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info

@@ -24,7 +24,7 @@ from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gathe
 from caughtup.models.errors import CaughtupError
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.wire.batch import Record

@@ -7,15 +7,11 @@ from heapq import heapreplace
 
 from caughtup.models.assignors.catch_up import CatchUp
 from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignors.decision import ClientDecision, Decision, Deferral
 from caughtup.models.assignors.explanation import explain
 from caughtup.models.assignors.kafka.high_availability.balance import balance_over_threads
 from caughtup.models.assignors.kafka.high_availability.standby_movement import move_standbys
-from caughtup.models.assignors.kafka.high_availability.task_movement import (
-    Deferral,
-    WarmUps,
-    move_actives,
-)
+from caughtup.models.assignors.kafka.high_availability.task_movement import WarmUps, move_actives
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.kafka.standbys.assignor import choose_standby_assignor
 from caughtup.models.assignors.scenario import Scenario

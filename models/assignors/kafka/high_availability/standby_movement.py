@@ -8,12 +8,12 @@ from itertools import chain
 
 from caughtup.models.assignors.catch_up import CatchUp
 from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Rule
+from caughtup.models.assignors.decision import Deferral, Rule
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.assignors.kafka.high_availability.task_movement import Deferral, WarmUps
+from caughtup.models.assignors.kafka.high_availability.task_movement import WarmUps
 from caughtup.models.ids import TaskId
 
 #: A standby, and the place of its client.

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from caughtup.models.assignors.catch_up import CatchUp
 from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Rule
+from caughtup.models.assignors.decision import Deferral, Rule
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.ids import TaskId
-
-
-class Deferral(NamedTuple):
-    """A copy that was placed on ``destination`` and has to wait until it is caught up there.
-
-    ``source`` has or keeps the copy meanwhile; both are places in the order of process ids.
-    ``rule`` says how the source was found. ``warm_up`` numbers the warm-up, from 1; None where a
-    standby and an active exchanged their places (``swapped``) or no warm-up was left.
-    """
-
-    task: TaskId
-    active: bool
-    source: int
-    destination: int
-    rule: Rule
-    swapped: bool
-    warm_up: int | None
 
 
 class WarmUps:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels
 from caughtup.agents.web.metrics.partition_series import partition_series
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_lag import EndOffsets
+from caughtup.models.offsets import EndOffsets
 from tests.support.scraping import scrape, text
 from tests.support.states import (
     GAINING,

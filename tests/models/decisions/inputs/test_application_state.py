@@ -14,10 +14,10 @@ from caughtup.models.decisions.inputs.application_state import read_application_
 from caughtup.models.decisions.recommendation import read_recommendation
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.errors import ScenarioError
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 from tests.support.streams import (
     GROUP,
     RUNNING,

@@ -16,9 +16,9 @@ from caughtup.models.decisions.inputs.gathering import (
     GenerationInputs,
     gather_inputs,
 )
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.end_offset_sums import EndOffsetSum
 from tests.support.streams import (
     CHANGELOG,
     GROUP,
