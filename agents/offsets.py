@@ -24,11 +24,11 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
 from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.batch import Batch, decode_batch, decode_columns
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
 

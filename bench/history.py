@@ -26,6 +26,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -188,7 +189,6 @@ def _measure(stage: Stage, threads: int, records: int, group_partitions: int) ->
 
 def _raw(spark: SparkSession, servers: str) -> DataFrame:
     from caughtup.pipelines.generations.job import read_topic
-    from caughtup.pipelines.schema import OFFSETS_TOPIC
     from caughtup.pipelines.spark.kafka_options import source_options
 
-    return read_topic(spark, OFFSETS_TOPIC, source_options(servers, {}))
+    return read_topic(spark, CONSUMER_OFFSETS, source_options(servers, {}))

@@ -1,1 +1,4 @@
-"""Followers: how an application takes what caughtup recommends."""
+"""Followers: how an application takes what caughtup recommends.
+
+Imports models; applications import it, and benchmarks and tests.
+"""

@@ -35,7 +35,7 @@ from caughtup.followers.python.kafka import Connection
 from caughtup.followers.python.member import FollowingMember
 from caughtup.followers.python.members import Subscribed
 from caughtup.followers.python.settings import FollowerSettings
-from caughtup.models.assignors.configs import read_configs
+from caughtup.models.assignment.configs import read_configs
 from caughtup.models.groups.generation import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment

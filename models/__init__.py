@@ -1,5 +1,7 @@
 """The core: bytes and events in, values out. No I/O, no clock, no randomness.
 
+Imports the standard library, and msgspec in ``records``; everything else imports it.
+
 The words used throughout are Kafka's own:
 
 task            a subtopology's share of one partition number; the unit that is assigned

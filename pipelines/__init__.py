@@ -1,1 +1,4 @@
-"""The data pipeline on Spark: history of commits, end offsets and lag."""
+"""The data pipeline on Spark: history of commits, end offsets and lag.
+
+Imports models; the command line imports it, when it is called.
+"""

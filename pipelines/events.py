@@ -9,7 +9,8 @@ from caughtup.models.errors import DecodeError
 from caughtup.models.records.decoding import RefusedError
 from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
-from caughtup.pipelines.schema import LATEST_MS, OFFSETS_TOPIC
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from caughtup.pipelines.schema import LATEST_MS
 
 COMMIT = "commit"
 END_OFFSET = "end_offset"
@@ -71,7 +72,7 @@ def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
         try:
             event = (
                 _commit_event(record)
-                if record.topic == OFFSETS_TOPIC
+                if record.topic == CONSUMER_OFFSETS
                 else _end_offset_event(record)
             )
         except (DecodeError, RefusedError, UnicodeDecodeError) as error:

@@ -7,8 +7,6 @@ import zlib
 from caughtup.models.records import topics
 from caughtup.models.wire import bounds
 
-#: The topic in which the group coordinators keep commits and group metadata.
-OFFSETS_TOPIC = "__consumer_offsets"
 #: The topic on which the service publishes end offsets, with the default prefix.
 END_OFFSETS_TOPIC = topics.DEFAULT_PREFIX + topics.END_OFFSETS
 #: The service's own topics that the history keeps, by table, without their prefix.

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 
 #: A scenario of 1,000 tasks on 1,000 clients is 20 MB.

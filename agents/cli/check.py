@@ -28,8 +28,8 @@ from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, look_at_topics
-from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
 from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missing, requirements
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
 _UNSEEN = "not to be seen without DESCRIBE and DESCRIBE_CONFIGS on them, which is optional"

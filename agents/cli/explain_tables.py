@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.models.assignors.explanation import says
-from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.decisions.exact.generation import ASSIGNOR
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy

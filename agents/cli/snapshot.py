@@ -12,7 +12,6 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.reports.application_states import apply_record as apply_application_state
 from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
 from caughtup.agents.topics.retained import read_if_allowed, read_topic
 from caughtup.agents.topics.taking_up import take_published
 from caughtup.models.decisions.undecided import TELLING_MS
@@ -24,6 +23,7 @@ from caughtup.models.records.topics import (
 )
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.batch import decode_batch
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _POLL_RECORDS = 10_000
 

@@ -23,7 +23,7 @@ from confluent_kafka import (
 from caughtup.agents.kafka.broker_answers import BrokerAnswers
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: How the topic is read, here and by the benchmark.
 CONSUMER: dict[str, Any] = {

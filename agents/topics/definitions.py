@@ -38,8 +38,6 @@ from caughtup.models.records.topics import (
     TASK_POSITIONS,
 )
 
-CONSUMER_OFFSETS = "__consumer_offsets"
-
 _METADATA_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 

@@ -21,7 +21,8 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import group_operations
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import CONSUMER_OFFSETS, OWN_TOPICS, topic_name
+from caughtup.agents.topics.definitions import OWN_TOPICS, topic_name
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
 #: A cluster that was just started, and is busy, takes longer than that for the first answer.

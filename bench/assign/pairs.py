@@ -12,8 +12,8 @@ from rich.table import Table
 
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.shapes import YARDSTICKS, Shape, first_round, next_round
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 
 if TYPE_CHECKING:
     from caughtup.demo.apps.published_assignor import PublishedAssignor

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from caughtup.models.assignors.catch_up import RUNNING
+from caughtup.models.assignment.catch_up import RUNNING
 from caughtup.models.ids import ProcessId
 
 #: What every changelog holds, in offsets: with nothing restored, all of it is lag.

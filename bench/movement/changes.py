@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.simulation.rounds import play
 
 _ZONES = 3

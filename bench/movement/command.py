@@ -17,9 +17,9 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
 from caughtup.bench.movement.fewest import fewest_copies
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import Outcome, play

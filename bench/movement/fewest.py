@@ -9,7 +9,7 @@ from itertools import product
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.offset_log import CONSUMER, SLICE_MESSAGES, few_collections
-from caughtup.agents.topics.definitions import CONSUMER_OFFSETS
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.5

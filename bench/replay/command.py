@@ -23,8 +23,8 @@ from caughtup.bench.movement.changes import CHANGES, Change, Variety
 from caughtup.bench.options import threads_option
 from caughtup.bench.replay.histories import generated_history, write_histories
 from caughtup.bench.usage import cpu_seconds
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.replay.settings import replay_settings

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from caughtup.bench.movement.changes import Change, Variety, changed_group
+from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client, Scenario
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.simulation.rounds import after, end_offsets

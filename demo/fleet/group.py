@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client, Scenario, parse_scenario
 from caughtup.models.ids import ProcessId
 from caughtup.models.simulation.rounds import after
 

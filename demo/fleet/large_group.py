@@ -18,9 +18,9 @@ from caughtup.demo.fleet.encoding import (
 )
 from caughtup.demo.fleet.group import RUNNING
 from caughtup.demo.fleet.offset_commits import commit_key, commit_value
-from caughtup.models.assignors.decision import ClientDecision
+from caughtup.models.assignment.decision import ClientDecision
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.ids import ProcessId, TopicPartition
 from caughtup.models.parameters import DEFAULTS
 from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info

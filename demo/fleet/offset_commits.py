@@ -14,8 +14,8 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.errors import CaughtupError
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
-OFFSETS_TOPIC = "__consumer_offsets"
 TOPIC = "generated"
 #: Brokers let nobody else produce to an internal topic.
 _CLIENT_ID = "__admin_client"
@@ -156,7 +156,9 @@ def _produce(
     """Produce a record; a timestamp of 0 is now."""
     while True:
         try:
-            producer.produce(OFFSETS_TOPIC, value, key, partition=partition, timestamp=timestamp_ms)
+            producer.produce(
+                CONSUMER_OFFSETS, value, key, partition=partition, timestamp=timestamp_ms
+            )
         except BufferError:  # librdkafka's queue is full: deliver some, then try again
             producer.poll(_QUEUE_FULL_SECONDS)
         else:

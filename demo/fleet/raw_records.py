@@ -16,8 +16,9 @@ import pyarrow.parquet
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.fleet.offset_commits import OFFSETS_TOPIC, RawRecord
+from caughtup.demo.fleet.offset_commits import RawRecord
 from caughtup.models.errors import CaughtupError
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: Columns of a file of raw records; ``timestamp_ms`` since the epoch.
 SCHEMA = pyarrow.schema(
@@ -80,7 +81,7 @@ class RawRecordFiles:
     def _write(self) -> None:
         if not self._held:
             return
-        columns = [[OFFSETS_TOPIC] * len(self._held), *zip(*self._held, strict=True)]
+        columns = [[CONSUMER_OFFSETS] * len(self._held), *zip(*self._held, strict=True)]
         arrays = [
             pyarrow.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)
         ]
@@ -103,7 +104,7 @@ class RawRecordFiles:
         return self._writer
 
 
-def read_back(cluster: EmbeddedCluster, topic: str = OFFSETS_TOPIC) -> Iterator[list[RawRecord]]:
+def read_back(cluster: EmbeddedCluster, topic: str = CONSUMER_OFFSETS) -> Iterator[list[RawRecord]]:
     """Read all that a topic has now, some thousands of records at a time.
 
     Raises CaughtupError ``read_failed``.

@@ -11,7 +11,8 @@ from caughtup.followers.python.seen import Seen
 from caughtup.followers.python.state_record import application_state, decided_with
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.follower import (
     FOLLOWED,
     GIVEN_UP,
@@ -22,7 +23,6 @@ from caughtup.models.assignors.following.follower import (
 from caughtup.models.assignors.following.placement import Standing
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.group_assignment import assign_group

@@ -24,7 +24,7 @@ from caughtup.followers.python.seen import see
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard, Waiting
-from caughtup.models.assignors.configs import read_configs
+from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import later_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.followers.python.members import Members, process_of
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.placement import Standing
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
 from caughtup.models.partition_assignor.clients import Client, clients_of

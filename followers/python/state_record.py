@@ -7,10 +7,10 @@ from typing import Any
 
 from caughtup.followers.python.topology import Topology
 from caughtup.followers.python.waiting import Heard
+from caughtup.models.assignment.scenario import Client as ScenarioClient
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
-from caughtup.models.assignors.scenario import Client as ScenarioClient
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions

@@ -1,4 +1,4 @@
-"""Task assignors: a scenario in, a decision out; ``registry`` has them by name.
+"""Task assignors, a folder each; ``registry`` has them by name.
 
-Imports ids and errors; decisions, replay, simulation and the followers import it.
+Imports models.assignment; decisions, replay, simulation and the followers import it.
 """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from caughtup.models.assignors.catch_up import is_caught_up
+from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.decisions.caught_up_copies import (
     NONE_CAUGHT_UP,
     CaughtUpCopies,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignors.configs import Configs
-from caughtup.models.assignors.scenario_lags import greatest_lags
+from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignment.scenario_lags import greatest_lags
 
 _DEFAULT_LAG = Configs().acceptable_recovery_lag
 #: A copy by process and task, as their ids' text.

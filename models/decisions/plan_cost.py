@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from caughtup.models.assignors.decision import Decision, Kind
-from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.simulation.rounds import play
 
 #: Movements that build a copy of state where there was none; the others only change roles.

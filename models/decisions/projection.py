@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.assignors.catch_up import RUNNING, is_caught_up
-from caughtup.models.assignors.scenario_lags import greatest_lags
+from caughtup.models.assignment.catch_up import RUNNING, is_caught_up
+from caughtup.models.assignment.scenario_lags import greatest_lags
 from caughtup.models.decisions.caught_up_copies import acceptable_recovery_lag
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import TaskId

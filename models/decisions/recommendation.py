@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from caughtup.models.assignors.decision import Decision, Movement
+from caughtup.models.assignment.decision import Decision, Movement
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.plan_cost import plan_cost

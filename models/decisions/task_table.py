@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.streams import StreamsGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_members

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.clients import Client

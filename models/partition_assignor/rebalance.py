@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 
 #: The newest version of subscriptions that Kafka 4.3 knows (``LATEST_SUPPORTED_VERSION``).

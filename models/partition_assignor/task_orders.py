@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from caughtup.models.assignors.decision import ClientDecision
+from caughtup.models.assignment.decision import ClientDecision
 from caughtup.models.assignors.java.hash_map import (
     JavaHashMap,
     subtopology_hash_code,

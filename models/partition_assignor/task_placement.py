@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.placement import Placement
+from caughtup.models.assignment.racks import find_racks
+from caughtup.models.assignment.scenario import Client as AssignorClient
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
-from caughtup.models.assignors.placement import Placement
-from caughtup.models.assignors.racks import find_racks
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client as AssignorClient
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.rebalance import Rebalance

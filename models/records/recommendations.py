@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.recommendation import MAX_BYTES
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.decoding import (
     BAD_TYPE,

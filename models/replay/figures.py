@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client, Scenario, parse_scenario
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import Episode, RecordedGeneration
 from caughtup.models.simulation.rounds import Outcome, end_offsets, play

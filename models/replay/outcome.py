@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.figures import Figures, what_happened, what_would_have
 from caughtup.models.replay.recorded import Episode, RecordedGeneration, episodes, observed_rate

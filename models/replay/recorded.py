@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from caughtup.models.assignors.catch_up import is_caught_up
-from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.assignment.catch_up import is_caught_up
+from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.histories.trend import median
 
 #: The change that a group's first known generation stands for, since what was before isn't known.

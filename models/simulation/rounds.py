@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client, Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 #: So many rounds are played at most, unless told otherwise.

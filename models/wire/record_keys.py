@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from caughtup.models.wire.reader import Reader
 
+#: The topic in which group coordinators keep commits and group metadata.
+CONSUMER_OFFSETS = "__consumer_offsets"
+
 
 class RecordType(IntEnum):
     """A record's type, with which its key begins, by Kafka's own name for it.

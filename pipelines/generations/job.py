@@ -22,6 +22,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
 from caughtup.pipelines.events import END_OFFSET, Event, Record, Undecodable, decode_events
 from caughtup.pipelines.generations.rows import MetadataRecord, end_offset_table, generation_rows
@@ -62,9 +63,9 @@ def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
     ``no_offsets_topic`` or ``generations_failed``.
     """
     source = source_options(options.bootstrap_servers, options.kafka)
-    topics = (schema.OFFSETS_TOPIC, options.end_offsets_topic)
+    topics = (CONSUMER_OFFSETS, options.end_offsets_topic)
     missing = missing_topics(spark, topics, source)
-    if schema.OFFSETS_TOPIC in missing:
+    if CONSUMER_OFFSETS in missing:
         raise CaughtupError("no_offsets_topic", f"no group was ever there: no {topics[0]}")
     if missing:
         _log.warning("there is no topic %s: no lag of any copy is known", options.end_offsets_topic)

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX, PIPELINE_PROGRESS
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.history.identity import check_identity
@@ -77,7 +78,7 @@ class History:
         self._checkpoint = options.checkpoint.rstrip("/")
         source = self._source = source_options(options.bootstrap_servers, options.kafka)
         self._spark = spark
-        topics = (schema.OFFSETS_TOPIC, *sorted(options.topics.values()))
+        topics = (CONSUMER_OFFSETS, *sorted(options.topics.values()))
         self._records = record_stream(spark, topics, source, options.records_per_batch)
         for topic in missing_topics(spark, topics, source):
             _log.warning("there is no topic %s yet; its records count from when it is made", topic)

@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from tests.oracle.generated.scenarios import LONG_MAX, generate
 
 GROUP = "orders"

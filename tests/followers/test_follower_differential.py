@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import (
@@ -15,7 +16,6 @@ from caughtup.models.assignors.following.recommendation import (
     read_followed,
     require_bounded,
 )
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import CaughtupError
 from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import GROUP, generate_question

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from caughtup.followers.python.waiting import Waiting
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import (
     FollowerDecision,
     Patience,
     follow,
     later_ms,
 )
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from tests.followers.conftest import FollowerOracle
 from tests.models.assignors.following.test_follower import one_runs_all, recommended

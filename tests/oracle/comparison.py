@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from tests.oracle.conftest import AssignorOracle
 from tests.oracle.shrinking import shrink
 

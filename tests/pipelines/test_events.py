@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.events import COMMIT, END_OFFSET, Event, Record, Undecodable, decode_events
-from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC
+from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 
 ENDS = {
     "schema": 1,
@@ -36,7 +37,7 @@ def commit_value(offset: int, time_ms: int) -> bytes:
 
 
 def commit(offset: int = 40, time_ms: int = 4_000, at: int = 7) -> Record:
-    return Record(OFFSETS_TOPIC, 2, at, 9_999, commit_key(), commit_value(offset, time_ms))
+    return Record(CONSUMER_OFFSETS, 2, at, 9_999, commit_key(), commit_value(offset, time_ms))
 
 
 def end_offsets(**changes: object) -> Record:
@@ -59,13 +60,13 @@ def test_every_commit_of_a_key_is_an_event() -> None:
 
 
 def test_a_deleted_commit_is_timed_by_its_record() -> None:
-    record = Record(OFFSETS_TOPIC, 2, 7, 9_999, commit_key(), None)
+    record = Record(CONSUMER_OFFSETS, 2, 7, 9_999, commit_key(), None)
     assert decode(record) == [Event(COMMIT, "orders", 3, 2, 7, 9_999, group="billing")]
 
 
 def test_group_metadata_and_later_key_types_make_no_event() -> None:
     keys = [struct.pack(">h", key_type) + string("billing") for key_type in (2, 3, 99)]
-    assert decode(*(Record(OFFSETS_TOPIC, 0, 0, 0, key, b"anything") for key in keys)) == []
+    assert decode(*(Record(CONSUMER_OFFSETS, 0, 0, 0, key, b"anything") for key in keys)) == []
 
 
 def test_end_offsets_are_timed_by_when_they_were_seen() -> None:
@@ -97,10 +98,10 @@ def test_a_partition_that_is_gone_is_named_by_its_key() -> None:
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (Record(OFFSETS_TOPIC, 2, 7, 0, None, b""), "without a key"),
-        (Record(OFFSETS_TOPIC, 2, 7, 0, b"\0", b""), ""),
-        (Record(OFFSETS_TOPIC, 2, 7, 0, commit_key(), b"\0\3\0"), ""),
-        (Record(OFFSETS_TOPIC, 2, 7, 0, commit_key(), b"\0\x63" + bytes(40)), "version 99"),
+        (Record(CONSUMER_OFFSETS, 2, 7, 0, None, b""), "without a key"),
+        (Record(CONSUMER_OFFSETS, 2, 7, 0, b"\0", b""), ""),
+        (Record(CONSUMER_OFFSETS, 2, 7, 0, commit_key(), b"\0\3\0"), ""),
+        (Record(CONSUMER_OFFSETS, 2, 7, 0, commit_key(), b"\0\x63" + bytes(40)), "version 99"),
         (commit(time_ms=2**63 - 1), "bad_time"),
         (commit(time_ms=-1), "bad_time"),
         (end_offsets(schema=2), "schema 2"),
@@ -128,7 +129,7 @@ def test_a_record_that_cannot_be_decoded_says_where_and_why_and_loses_nothing_el
 
 
 @given(
-    topic=st.sampled_from([OFFSETS_TOPIC, END_OFFSETS_TOPIC]),
+    topic=st.sampled_from([CONSUMER_OFFSETS, END_OFFSETS_TOPIC]),
     key=st.none() | st.binary() | st.just(commit_key()),
     value=st.none() | st.binary(),
 )

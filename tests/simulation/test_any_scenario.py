@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.minimal.copies import Copies
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.simulation.rounds import after, end_offsets
 from tests.oracle.generated.racks import generate_racked
 from tests.oracle.generated.scenarios import generate, generate_uneven

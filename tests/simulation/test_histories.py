@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.bench.movement.fewest import fewest_copies
-from caughtup.models.assignors.catch_up import is_caught_up
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.catch_up import is_caught_up
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client, Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import after, play, spread
 

@@ -14,7 +14,7 @@ from caughtup.bench.movement import command
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
 from caughtup.bench.movement.command import broken_promises, measure_movement
 from caughtup.bench.movement.fewest import fewest_copies
-from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.simulation.rounds import Outcome, play
 from tests.models.assignors.building import client, described, scenario
 from tests.support.sizes import daily

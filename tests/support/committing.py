@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as Position
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
-from caughtup.pipelines.schema import OFFSETS_TOPIC
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 GROUPS = 5
 _PAUSE_SECONDS = 0.01
@@ -80,7 +80,7 @@ class Committing:
         """Give where each of the groups' commits stands in the log, aborted ones left out."""
         return sorted(
             (partition, offset)
-            for partition, offset, key in self._read(OFFSETS_TOPIC)
+            for partition, offset, key in self._read(CONSUMER_OFFSETS)
             if key is not None and self._is_ours(key)
         )
 

@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 
 TOPICS = ("recommended-assignments", "application-states", "task-positions")
 SECONDS = 150.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.assignors import fields
-from caughtup.models.assignors.configs import read_configs
-from caughtup.models.assignors.placement import read_replicas
+from caughtup.models.assignment import fields
+from caughtup.models.assignment.configs import read_configs
+from caughtup.models.assignment.placement import read_replicas
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

@@ -17,8 +17,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history
-from caughtup.pipelines.schema import OFFSETS_TOPIC
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
 
 Row = dict[str, Any]
@@ -126,8 +126,8 @@ class Watched:
         consumer = Consumer(
             {**settings, "isolation.level": isolation, "enable.partition.eof": True}
         )
-        partitions = consumer.list_topics(OFFSETS_TOPIC, 30).topics[OFFSETS_TOPIC].partitions
-        consumer.assign([Position(OFFSETS_TOPIC, partition, 0) for partition in partitions])
+        partitions = consumer.list_topics(CONSUMER_OFFSETS, 30).topics[CONSUMER_OFFSETS].partitions
+        consumer.assign([Position(CONSUMER_OFFSETS, partition, 0) for partition in partitions])
         reading, found, deadline = set(partitions), [], time.monotonic() + 60
         while reading:
             assert time.monotonic() < deadline, f"no end of {reading}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from caughtup.models.assignors.active_bound import most_actives
+from caughtup.models.assignment.active_bound import most_actives
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.placement import UNKNOWN, Placement, Standing
 from caughtup.models.ids import ProcessId, TaskId

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.balance import balance_step
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.placement import Placement, Standing, in_place
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection, recommended
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 FOLLOWED = "followed"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from caughtup.models.assignors.scenario import Client, Scenario
+from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 RUNNING, UNKNOWN = -2, -3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignors.following.bounds import find_broken_bound
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.placement import Placement, Standing

@@ -1,4 +1,4 @@
 """Kafka's own assignors, reproduced exactly.
 
-Imports assignors.java and the scenario; the registry imports it.
+Imports assignors.java and models.assignment; the registry imports it.
 """

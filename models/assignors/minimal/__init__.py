@@ -1,4 +1,4 @@
 """The recommendation: the fewest movements within Kafka's bounds.
 
-Imports the scenario and kafka.racks; the registry imports it.
+Imports models.assignment and kafka.racks; the registry imports it.
 """

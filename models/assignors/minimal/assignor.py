@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import Copies
 from caughtup.models.assignors.minimal.explanation import explain_minimal
 from caughtup.models.assignors.minimal.plan import Plan, find_plan
 from caughtup.models.assignors.minimal.staging import Stage, stage
 from caughtup.models.assignors.minimal.stateless import place_stateless
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 
-from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 #: In the place of a client: there is none.

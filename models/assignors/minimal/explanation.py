@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caughtup.models.assignors.decision import Kind, Movement, Rule
-from caughtup.models.assignors.explanation import says
+from caughtup.models.assignment.decision import Kind, Movement, Rule
+from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import NOBODY, Copies
 from caughtup.models.assignors.minimal.plan import Plan
 from caughtup.models.assignors.minimal.staging import Replacement, Stage
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}

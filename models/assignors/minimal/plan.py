@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.minimal.copies import Copies
 from caughtup.models.assignors.minimal.placement import Placement
@@ -15,7 +16,6 @@ from caughtup.models.assignors.minimal.roles import Roles
 from caughtup.models.assignors.minimal.routes import even_out, level
 from caughtup.models.assignors.minimal.tags import TagSpread
 from caughtup.models.assignors.minimal.windows import Bounds
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 #: HighAvailabilityTaskAssignor's own costs, where the configs don't set any.

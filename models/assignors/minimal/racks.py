@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from caughtup.models.assignors.racks import PartitionRacks, Racks
+from caughtup.models.assignment.racks import PartitionRacks, Racks
 from caughtup.models.ids import TaskId
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caughtup.models.assignors.active_bound import most_actives
+from caughtup.models.assignment.active_bound import most_actives
 from caughtup.models.assignors.minimal.copies import NOBODY, Copies
 from caughtup.models.assignors.minimal.plan import Plan
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import NOBODY
 from caughtup.models.assignors.minimal.racks import exchange, traffic_of
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 

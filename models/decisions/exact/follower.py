@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignors.following.follower import GIVEN_UP, Patience, follow
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed

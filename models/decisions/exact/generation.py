@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.decisions.exact.members import compare_members
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from caughtup.models.assignors.decision import ClientDecision, Decision
-from caughtup.models.assignors.scenario import Scenario
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.offset_sums import EndOffsetSum

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caughtup.models.assignors import fields
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.assignment import fields
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, RECOMMENDED
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId

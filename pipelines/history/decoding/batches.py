@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.wire.consumer_offsets import GroupKey, decode_key
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.decoding.commit_columns import decode_commit_columns
 from caughtup.pipelines.history.decoding.packs import (
     PACKED,
@@ -27,7 +28,7 @@ from caughtup.pipelines.history.decoding.packs import (
 )
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_columns
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from caughtup.pipelines.schema import BUCKETS, OFFSETS_TOPIC
+from caughtup.pipelines.schema import BUCKETS
 from caughtup.pipelines.tables import QUARANTINE, timestamps
 
 COMMITS = "commits"
@@ -83,7 +84,7 @@ def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch) -> Iterator[_Part]:
         of_topic = batch
         if len(topics) > 1:
             of_topic = batch.filter(pc.equal(batch.column("topic"), topic))
-        if topic == OFFSETS_TOPIC:
+        if topic == CONSUMER_OFFSETS:
             yield from _offsets(of_topic)
         else:
             yield from _own(kinds[topic], of_topic)

@@ -16,9 +16,9 @@ from caughtup.bench.assign.growth import GROWTH, ROUNDS, measure_group
 from caughtup.bench.assign.shapes import SHAPES, Shape, first_round, next_round, one_more_client
 from caughtup.bench.main import bench
 from caughtup.demo.apps.published_assignor import PublishedAssignor
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.errors import CaughtupError
 
 QUICK = ("--repeats", "2", "--warm-up", "0", "--format", "json")

@@ -15,10 +15,10 @@ from confluent_kafka import Message
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.followers.kafka_streams.jar import build_jar
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, Patience, follow
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.ids import TaskId
 from tests.support.following import FOLLOW_UP_MS, Following, read_topic, recommend, scenario_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 RUNNING = -2

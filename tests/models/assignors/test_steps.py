@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.catch_up import UNBOUNDED, CatchUp, is_caught_up
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.catch_up import UNBOUNDED, CatchUp, is_caught_up
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.java.number_queue import JavaNumberQueue
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.balance import balance_over_threads
@@ -15,7 +16,6 @@ from caughtup.models.assignors.kafka.high_availability.constrained_priority_set 
     ConstrainedPrioritySet,
 )
 from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
-from caughtup.models.assignors.scenario import Client
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
 

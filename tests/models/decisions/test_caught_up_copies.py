@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 
 TASKS = ("0_0", "0_1", "0_2")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.recommendation import read_followed
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.decisions.lighter_recommendation import lighter_recommendations
 from caughtup.models.decisions.recommendation import read_recommendation
 from caughtup.models.errors import ScenarioError

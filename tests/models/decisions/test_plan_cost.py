@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.decisions.plan_cost import plan_cost
 
 RUNNING, NOTHING = -2, 1_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.decisions.projection import project
 from caughtup.models.ids import TaskId

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.decisions.recommendation import decision_id, read_recommendation
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.errors import CaughtupError

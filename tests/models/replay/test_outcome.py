@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from caughtup.agents.cli.assign import assign
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety
 from caughtup.bench.replay.histories import described, generated_history
-from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.decisions.inputs.gathering import gather_inputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.simulation.rounds import after, end_offsets, play, spread
 from tests.models.assignors.building import client, process, scenario, task
 

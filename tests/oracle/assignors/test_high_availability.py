@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from caughtup.models.assignors.decision import Kind, Rule
+from caughtup.models.assignment.decision import Kind, Rule
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated.scenarios import generate, generate_uneven

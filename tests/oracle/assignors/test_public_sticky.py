@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.public_sticky import racks as public_sticky_racks
@@ -28,7 +29,6 @@ from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.assignors.kafka.stickiness import set_orders
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family

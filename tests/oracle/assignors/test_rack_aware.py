@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.racks import rack_aware
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated.racks import COSTS, STRATEGY, generate_large, generate_racked

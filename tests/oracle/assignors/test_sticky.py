@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map, hash_order
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
@@ -19,7 +20,6 @@ from caughtup.models.assignors.kafka.sticky import assignor as sticky
 from caughtup.models.assignors.kafka.sticky import client_loads
 from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
 from tests.oracle.generated.sticky import generate_sticky

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Client, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.kafka.standbys import tag_aware
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Client, parse_scenario
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
 from tests.oracle.comparison import assert_same_decisions

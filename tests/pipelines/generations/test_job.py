@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from caughtup.models.assignors.scenario_lags import lag_of
+from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gather_inputs
 from caughtup.models.errors import CaughtupError
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -28,6 +28,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.wire.batch import Record
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.generations.job import (
     add_generations,
     end_offset_packs,
@@ -41,7 +42,7 @@ from caughtup.pipelines.generations.rows import (
     read_row,
 )
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
-from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC, bucket
+from caughtup.pipelines.schema import END_OFFSETS_TOPIC, bucket
 from tests.support import streams
 from tests.support.recorded import recorded_generation
 
@@ -192,7 +193,7 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
     )
 
     def run(log: list[Record], parameters: dict[str, ApplicationParameters] = TOLD) -> int:
-        records = spark.createDataFrame(log_rows(OFFSETS_TOPIC, log), RECORDS)
+        records = spark.createDataFrame(log_rows(CONSUMER_OFFSETS, log), RECORDS)
         found = group_generations(spark, records, packs, parameters)
         return add_generations(spark, found, output)
 

@@ -10,12 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from caughtup.models.wire.batch import Record
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows, read_row
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.history.state import HistoryState
 from caughtup.pipelines.history.table_writer import TableWriter
-from caughtup.pipelines.schema import END_OFFSETS_TOPIC, OFFSETS_TOPIC
+from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
 from tests.support import streams
 
@@ -29,7 +30,7 @@ Row = tuple[Any, ...]
 def group_record(generation: int, members: tuple[Any, ...], minute: int) -> Row:
     at_ms = streams.START_MS + minute * MINUTE
     key, value = streams.generation(generation, *members, at_ms=at_ms)
-    return OFFSETS_TOPIC, 0, generation, at_ms, key, value
+    return CONSUMER_OFFSETS, 0, generation, at_ms, key, value
 
 
 SEVEN = group_record(7, streams.WARMING, 0)

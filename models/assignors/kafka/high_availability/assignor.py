@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from heapq import heapreplace
 
-from caughtup.models.assignors.catch_up import CatchUp
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import ClientDecision, Decision, Deferral
-from caughtup.models.assignors.explanation import explain
+from caughtup.models.assignment.catch_up import CatchUp
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import ClientDecision, Decision, Deferral
+from caughtup.models.assignment.explanation import explain
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.high_availability.balance import balance_over_threads
 from caughtup.models.assignors.kafka.high_availability.standby_movement import move_standbys
 from caughtup.models.assignors.kafka.high_availability.task_movement import WarmUps, move_actives
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.kafka.standbys.assignor import choose_standby_assignor
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.ids import TaskId
 
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from math import lcm
 from typing import Any
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.java.number_queue import JavaNumberQueue
 

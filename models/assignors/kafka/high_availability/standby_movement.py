@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from caughtup.models.assignors.catch_up import CatchUp
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Deferral, Rule
+from caughtup.models.assignment.catch_up import CatchUp
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import Deferral, Rule
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caughtup.models.assignors.catch_up import CatchUp
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Deferral, Rule
+from caughtup.models.assignment.catch_up import CatchUp
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import Deferral, Rule
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.public_sticky.loads import PublicLoads
 from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackAwareness
@@ -14,7 +15,6 @@ from caughtup.models.assignors.kafka.stickiness.explanation import explain_stick
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.set_orders import order_of_clients, unassigned_tasks
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 

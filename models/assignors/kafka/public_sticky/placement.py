@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from caughtup.models.assignment.placement import Placement
+from caughtup.models.assignment.racks import PartitionRacks
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
-from caughtup.models.assignors.placement import Placement
-from caughtup.models.assignors.racks import PartitionRacks
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId, TopicPartition
 
 #: The racks of what each task reads.

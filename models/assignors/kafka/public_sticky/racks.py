@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.placement import (
     PublicRacks,
     TaskRacks,
@@ -18,7 +19,6 @@ from caughtup.models.assignors.kafka.racks.rack_aware import (
     Costs,
     tabulate,
 )
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 

@@ -1,4 +1,4 @@
 """Rack-aware assignment (KIP-925): least traffic across racks, as a flow of least cost.
 
-Imports the scenario; assignors import it.
+Imports models.assignment; assignors import it.
 """

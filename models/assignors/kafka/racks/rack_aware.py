@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.racks import PartitionRacks
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.balance_subtopology_graph import (
     reassign_for_balanced_subtopologies,
 )
 from caughtup.models.assignors.kafka.racks.min_traffic_graph import reassign_for_min_traffic
-from caughtup.models.assignors.racks import PartitionRacks
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 #: What the values of rack.aware.assignment.strategy stand for, but for "none".

@@ -1,4 +1,4 @@
 """Standbys, spread by load or over client tags.
 
-Imports the scenario; the high availability assignor imports it.
+Imports models.assignment; the high availability assignor imports it.
 """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import TaskId
 
 

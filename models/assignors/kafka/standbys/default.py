@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.ids import TaskId
 
 

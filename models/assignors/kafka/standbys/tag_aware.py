@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
 from caughtup.models.ids import TaskId
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from caughtup.models.assignors.catch_up import is_caught_up
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Kind, Movement
-from caughtup.models.assignors.explanation import says
+from caughtup.models.assignment.catch_up import is_caught_up
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import Kind, Movement
+from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
-from caughtup.models.assignors.scenario import Client, Scenario
 from caughtup.models.ids import TaskId
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
-from caughtup.models.assignors.scenario import Client
 from caughtup.models.ids import TaskId
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import ClientDecision, Decision
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
@@ -15,7 +16,6 @@ from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHist
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders, orders_of_ids
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.stickiness.set_orders import order_of_clients
-from caughtup.models.assignors.scenario import Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 

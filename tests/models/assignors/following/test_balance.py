@@ -10,9 +10,9 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.balance import Step, balance_step
 from caughtup.models.assignors.following.placement import RUNNING, Standing
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, process, task
 

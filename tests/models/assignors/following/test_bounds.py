@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.active_bound import most_actives
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.active_bound import most_actives
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.placement import RUNNING, Standing
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import after, end_offsets
 from tests.models.assignors.building import client, described, process

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.follower import (
     FOLLOWED,
     GIVEN_UP,
@@ -16,7 +17,6 @@ from caughtup.models.assignors.following.follower import (
 )
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.errors import CaughtupError
 from tests.models.assignors.building import client, described, process, scenario
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.placement import Standing, keep_actives
-from caughtup.models.assignors.scenario import parse_scenario
 from tests.models.assignors.building import client, described, process, scenario, task
 
 LONG_MAX = (1 << 63) - 1

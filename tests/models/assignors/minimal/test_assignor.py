@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.simulation.rounds import after, end_offsets
 from tests.models.assignors.building import client, described, process, task
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.decision import Decision
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import client, described, process, scenario, task

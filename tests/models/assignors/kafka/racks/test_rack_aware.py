@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import RUNNING, client, described, process
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
-from caughtup.models.assignors.scenario import Client
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
 

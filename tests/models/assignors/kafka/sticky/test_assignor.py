@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.decision import Decision, Kind, Movement
+from caughtup.models.assignment.decision import Decision, Kind, Movement
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from tests.models.assignors.building import client, described, process, task
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
-from caughtup.models.assignors.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, process, task
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from caughtup.models.assignors import fields
-from caughtup.models.assignors.configs import Configs, read_configs
-from caughtup.models.assignors.placement import Placement, read_placement
-from caughtup.models.assignors.racks import Racks, find_racks
+from caughtup.models.assignment import fields
+from caughtup.models.assignment.configs import Configs, read_configs
+from caughtup.models.assignment.placement import Placement, read_placement
+from caughtup.models.assignment.racks import Racks, find_racks
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from caughtup.models.assignors.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.ids import TaskId
 
 #: The lag of a task that runs as an active on that client (Task.LATEST_OFFSET).

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from caughtup.models.assignors import fields
+from caughtup.models.assignment import fields
 from caughtup.models.errors import ScenarioError
 
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1

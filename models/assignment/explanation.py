@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caughtup.models.assignors.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignors.client_state import ClientState
-from caughtup.models.assignors.decision import Deferral, Kind, Movement
-from caughtup.models.assignors.scenario import Client, Scenario
+from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.decision import Deferral, Kind, Movement
+from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}

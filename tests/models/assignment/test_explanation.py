@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignors.decision import Kind, Movement, Rule
+from caughtup.models.assignment.decision import Kind, Movement, Rule
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.assignors.scenario import Scenario
 from tests.models.assignors.building import client, process, scenario, task
 
 

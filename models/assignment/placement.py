@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caughtup.models.assignors import fields
-from caughtup.models.assignors.configs import Configs
+from caughtup.models.assignment import fields
+from caughtup.models.assignment.configs import Configs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
 

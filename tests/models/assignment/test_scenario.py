@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.configs import Configs
-from caughtup.models.assignors.scenario import parse_scenario
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import client, described, process

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from caughtup.models.assignors.configs import Configs
-from caughtup.models.assignors.placement import Placement
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignment.placement import Placement
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
 

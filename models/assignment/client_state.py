@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caughtup.models.assignors.scenario import Client
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.ids import ProcessId, TaskId
 
 

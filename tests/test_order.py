@@ -1,0 +1,161 @@
+"""Imports point one way: between the top folders, between the models' packages, and in no circle."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TOP = ("agents", "models", "pipelines", "followers", "demo", "bench")
+
+#: Folders that have more files than others, and how many.
+MOST = {"followers/kafka_streams": 25, "followers/python": 21}
+
+#: What each top folder may import of the others.
+ALLOWED = {
+    "models": set[str](),
+    "pipelines": {"models"},
+    "demo": {"models"},
+    "followers": {"models", "demo"},
+    "agents": {"models", "pipelines", "demo", "bench"},
+    "bench": {"models", "pipelines", "demo", "agents", "followers"},
+}
+
+#: The models' packages from the lowest up: each imports only what stands before it.
+MODELS = (
+    "errors",
+    "offsets",
+    "faults",
+    "clocks",
+    "durations",
+    "ids",
+    "wire",
+    "groups",
+    "histories",
+    "lag",
+    "parameters",
+    "assignment",
+    "assignors",
+    "partition_assignor",
+    "security",
+    "election",
+    "simulation",
+    "tasks",
+    "decisions",
+    "copies",
+    "reassignments",
+    "replay",
+    "pipeline_progress",
+    "reading",
+    "records",
+    "state",
+)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Name every module of the top folders, without ``caughtup``, and its file."""
+    files = (file for top in TOP for file in (ROOT / top).rglob("*.py"))
+    return {".".join(_parts(file)): file for file in files}
+
+
+def _parts(file: Path) -> tuple[str, ...]:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """Name the modules of ours that a module imports, anywhere in it."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(modules()[module].read_text())):
+        if isinstance(node, ast.Import):
+            found.update(a.name.removeprefix("caughtup.") for a in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            origin = node.module.removeprefix("caughtup").removeprefix(".")
+            for alias in node.names:
+                inner = f"{origin}.{alias.name}".lstrip(".")
+                found.add(inner if inner in modules() else origin)
+    return frozenset(found & modules().keys())
+
+
+def folder(module: str) -> str:
+    """Name the folder a module is in; one right in a top folder stands for itself."""
+    parts = module.split(".")
+    return (
+        module if len(parts) < 3 or modules()[module].stem == "__init__" else ".".join(parts[:-1])
+    )
+
+
+def test_top_folders_import_what_they_may() -> None:
+    crossing = {
+        (module, found)
+        for module in modules()
+        for found in imports(module)
+        if found.split(".")[0] not in ALLOWED[(top := module.split(".")[0])] | {top}
+    }
+    assert crossing == set()
+
+
+def test_only_the_command_line_imports_benchmarks() -> None:
+    importing = {m for m in modules() for f in imports(m) if f.startswith("bench")}
+    assert {m for m in importing if not m.startswith("bench")} == {"agents.main"}
+
+
+def test_folders_import_each_other_in_no_circle() -> None:
+    graph: dict[str, set[str]] = {}
+    for module in modules():
+        used = {folder(found) for found in imports(module)}
+        graph.setdefault(folder(module), set()).update(used - {folder(module)})
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    try:
+        tuple(TopologicalSorter({m: imports(m) - {m} for m in modules()}).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_every_package_of_the_models_has_its_place() -> None:
+    packages = {name.split(".")[1] for name in modules() if name.startswith("models.")}
+    assert packages == set(MODELS)
+
+
+@pytest.mark.parametrize(("lower", "package"), [*pairwise(MODELS)])
+def test_a_package_of_the_models_imports_only_those_before_it(lower: str, package: str) -> None:
+    before = {*MODELS[: MODELS.index(lower) + 1], package}
+    used = {
+        (module, found)
+        for module in modules()
+        if module.split(".")[:2] == ["models", package]
+        for found in imports(module)
+        if found.count(".") and found.split(".")[1] not in before
+    }
+    assert used == set()
+
+
+@pytest.mark.parametrize("top", TOP)
+def test_every_folder_says_what_is_in_it_and_who_may_import_it(top: str) -> None:
+    for file in (ROOT / top).rglob("*.py"):
+        package = file.parent / "__init__.py"
+        assert package.exists(), file.parent
+        lines = (ast.get_docstring(ast.parse(package.read_text())) or "").splitlines()
+        assert len(lines) >= 3, package
+        assert lines[1] == "", package
+        assert "import" in lines[2], package
+
+
+@pytest.mark.parametrize("top", TOP)
+def test_a_folder_is_taken_in_at_a_glance(top: str) -> None:
+    for at in (ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir())):
+        files = [f for f in at.iterdir() if f.is_file() and f.name != "__init__.py"]
+        assert len(files) <= MOST.get(str(at.relative_to(ROOT)), 16), at
