@@ -17,7 +17,7 @@ from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
-from caughtup.agents.reassignments import ReassignmentsProbe, reassignments
+from caughtup.agents.reassignments.agent import ReassignmentsProbe, reassignments
 from caughtup.agents.recommendations.agent import Wakeup, recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.reports.application_states import application_states

@@ -8,7 +8,7 @@ from typing import Any
 from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import Round
 from caughtup.agents.process.fault_log import FaultLog
-from caughtup.agents.reassignment_records import apply_record
+from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.views.reassignments import Movement, movement_line, worst_first
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttles.limits import removal, unused_throttles

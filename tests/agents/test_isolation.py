@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from caughtup.agents import lag_topic
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.process.health import Health
-from caughtup.agents.reassignments import movement_records
+from caughtup.agents.reassignments.agent import movement_records
 from caughtup.agents.settings import Settings
 from caughtup.agents.web import page_state
 from caughtup.agents.web.metrics import copies, exposition, partition_series

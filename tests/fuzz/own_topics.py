@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from caughtup.agents.end_offsets import apply_record as apply_ends
-from caughtup.agents.reassignments import apply_record as apply_look
+from caughtup.agents.reassignments.agent import apply_record as apply_look
 from caughtup.agents.reports.application_states import apply_record as apply_state
 from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
 from caughtup.agents.reports.pipeline_progress import apply_record as apply_progress

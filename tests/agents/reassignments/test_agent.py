@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents import reassignment_records
 from caughtup.agents.probes.reassignment_ends import KnownMovement
-from caughtup.agents.reassignment_records import apply_record, take_up
+from caughtup.agents.reassignments import records as reassignment_records
+from caughtup.agents.reassignments.records import apply_record, take_up
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (

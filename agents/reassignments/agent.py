@@ -23,7 +23,7 @@ from caughtup.agents.probes.reassignment_ends import Endings, KnownMovement
 from caughtup.agents.probes.reassignments import ReassignmentLooks, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.reassignment_records import apply_record, take_up
+from caughtup.agents.reassignments.records import apply_record, take_up
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.decoding import taking
 from caughtup.agents.topics.outbox import Outbox
