@@ -86,7 +86,7 @@ def assign(
     picture: Path | None,
     output: str,
 ) -> None:
-    """Time decisions beside those of Kafka's published assignors, in a JVM that is warm.
+    """Measure decisions beside those of Kafka's published assignors, in a JVM that is warm.
 
     Each shape is a group that starts, and then the same group when that was carried out. Only
     the decision is timed, on both sides; the exit status is 1 if any differs from Kafka's.

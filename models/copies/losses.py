@@ -23,7 +23,7 @@ class CopyLosses:
         self._rebuilt: dict[CopyKey, list[int]] = {}
 
     def take_generation(self, held: set[CopyKey]) -> None:
-        """Take the copies that are held in a new generation, in whatever role."""
+        """Apply the copies of a new generation, in whatever role."""
         self._generation += 1
         oldest = self._oldest
         self._lost = {copy: lost for copy, lost in self._lost.items() if lost >= oldest}
@@ -36,11 +36,11 @@ class CopyLosses:
         self._held = held
 
     def take_rebuilt(self, copy: CopyKey) -> None:
-        """Take note that a copy began again in the present generation."""
+        """Record that a copy began again in the present generation."""
         self._rebuilt.setdefault(copy, []).append(self._generation)
 
     def of(self, copy: CopyKey) -> int:
-        """Tell how often a copy was lost and built again within the generations watched."""
+        """Return how often a copy was lost and rebuilt within the generations watched."""
         return sum(built >= self._oldest for built in self._rebuilt.get(copy, ()))
 
     @property

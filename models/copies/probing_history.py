@@ -72,7 +72,7 @@ class ProbingHistory:
         limit: int,
         warmup_roles: frozenset[str],
     ) -> Probe | None:
-        """Take a decided generation with its task table; gives the probe, if it was one.
+        """Apply a decided generation with its task table; return the probe, if it was one.
 
         ``limit``: ``acceptable.recovery.lag``. ``warmup_roles``: roles of copies that a rebalance
         is to promote (``WarmupTable.warmup_roles``). A generation that was taken before changes nothing.

@@ -56,7 +56,7 @@ class WarmupTable:
         rows: Sequence[TaskCopy],
         ends: Mapping[TaskId, EndOffsetSum | None],
     ) -> Iterator[None]:
-        """Take a decided generation, or the newest one again when the roles of copies changed.
+        """Apply a decided generation, or the newest one again when the roles of copies changed.
 
         ``rows``: its task table; ``ends``: the end offset sums it was decided with
         (``GenerationInputs.ends``). What members reported is an observation of that moment.
@@ -89,7 +89,7 @@ class WarmupTable:
             self.observe(copy, seen)
 
     def take_assignment(self, rows: Sequence[TaskCopy]) -> None:
-        """Take the task table of a group whose tasks the broker assigns (KIP-1071).
+        """Apply the task table of a group whose tasks the broker assigns (KIP-1071).
 
         Such a group has no probing rebalances, and its log doesn't tell what each thread has.
         """
@@ -97,7 +97,7 @@ class WarmupTable:
         self._threads = [[copy] for copy in self._roles]
 
     def _take(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
-        """Take who has what; gives whether it is of a generation that wasn't taken before."""
+        """Apply a task table; return whether its generation is a new one."""
         is_new = moment != self._moment
         self._moment = moment
         if is_new:
@@ -115,7 +115,7 @@ class WarmupTable:
         return is_new
 
     def observe(self, copy: CopyKey, observation: Observation) -> bool:
-        """Take an observation of a copy; False if it says nothing new of one that is to catch up.
+        """Add an observation of a copy; False if it says nothing new of one that has to catch up.
 
         That is one that nobody holds, or an older observation than the last.
         """
@@ -139,7 +139,7 @@ class WarmupTable:
         return True
 
     def observe_end(self, task: TaskId, at_ms: int, end: EndOffsetSum) -> None:
-        """Take a task's end offset sum as of a moment (ms since the epoch).
+        """Add a task's end offset sum as of a moment (ms since the epoch).
 
         One that is certainly less than before means that a changelog was recreated.
         """
@@ -162,7 +162,7 @@ class WarmupTable:
             ends.forget_after(latest_ms)
 
     def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
-        """Take a copy's catch-up rate from outside; None when there is none any more."""
+        """Set a copy's catch-up rate, as published by the stream; None removes it."""
         if rate is None:
             self._rates.pop(copy, None)
         elif copy in self._roles:
@@ -233,7 +233,7 @@ class WarmupTable:
         return tuple(blockers)
 
     def _limit(self, role: str) -> int:
-        """Give the lag at which a copy counts as caught up: an active needs everything."""
+        """Return the lag at which a copy counts as caught up: an active needs everything."""
         return 0 if role == "restoring" else self.parameters.value("acceptable.recovery.lag")
 
     def _ends_of(self, task: TaskId) -> SumHistory:

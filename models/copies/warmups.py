@@ -139,7 +139,7 @@ def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tu
 
 
 def caught_up_since_ms(figures: CopyFigures, now_ms: int) -> int | None:
-    """Tell since when a copy is caught up, in ms; None if it isn't, or not certainly.
+    """Return since when (ms) a copy is caught up; None if it isn't, or not certainly.
 
     Between observations it is when the last of its time to go has passed.
     """

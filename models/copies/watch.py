@@ -41,7 +41,7 @@ class CopyWatch:
         self._rated: frozenset[CopyKey] = frozenset()
 
     def take_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
-        """Take the rates from outside that there are now, for when copies are judged next."""
+        """Set the published rates, for when copies are assessed next."""
         self._rates = rates
 
     def rate_sources(self) -> Counter[str]:
@@ -56,7 +56,7 @@ class CopyWatch:
         return "own" if counts["own"] else "spark" if counts["spark"] else None
 
     def worthwhile_at_ms(self, now_ms: int) -> int | None:
-        """Give from when on a probing rebalance will promote something, if that is to come."""
+        """Return from when (ms) a probing rebalance will promote something, None if none will."""
         at_ms = None if self.probing is None else self.probing.worthwhile_at_ms
         return at_ms if at_ms is not None and at_ms > now_ms else None
 
@@ -69,7 +69,7 @@ class CopyWatch:
         committed: Committed,
         now_ms: int,
     ) -> Iterator[None]:
-        """Take what is known of a decided generation now, and judge one copy after the other.
+        """Apply what is known of a decided generation now, and assess one copy after the other.
 
         ``rows`` is its task table. In steps, between which others may have their turn.
         """
@@ -132,7 +132,7 @@ class CopyWatch:
         since_ms: int,
         end_of: Callable[[TaskId, int], EndOffsetSum | None],
     ) -> Iterator[None]:
-        """Take positions again, too: the ends around them are known better with each look."""
+        """Add positions, known ones too: each new sample tells more of the ends around them."""
         for copy, position in list(positions.items()):
             yield
             if position.lag is not None and position.at_ms >= since_ms:
@@ -148,7 +148,7 @@ class CopyWatch:
         ends: EndOffsetTable,
         committed: Committed,
     ) -> None:
-        """Take a task's end offset sum as last looked at, once each of its changelogs was."""
+        """Add a task's newest end offset sum, once each of its changelogs has a sample."""
         looks = [ends.latest(partition) for partition in partitions]
         known = [look for look in looks if look is not None]
         if not known or len(known) < len(looks):

@@ -60,7 +60,7 @@ class EndOffsetHistory:
         return twin
 
     def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
-        """Take a look. An older one than the latest is ignored.
+        """Add a sample. One older than the latest is ignored.
 
         Unless the latest is of a time that is yet to come by now (ms): the clock has been set
         back since, and what it saw before that is forgotten. A log that went backwards was
@@ -99,17 +99,17 @@ class EndOffsetHistory:
         self._times_ms = array("q", [self._times_ms[index] for index in kept])
 
     def at_or_before(self, moment_ms: int) -> int | None:
-        """Give the log end offset last seen at or before a moment; None if it was not seen yet."""
+        """Return the log end offset last seen at or before a moment; None if not seen yet."""
         index = bisect_right(self._times_ms, moment_ms)
         return self._ends[index - 1] if index else None
 
     def at_or_after(self, moment_ms: int) -> int | None:
-        """Give the log end offset first seen at or after a moment; None if not seen since."""
+        """Return the log end offset first seen at or after a moment; None if not seen since."""
         index = bisect_left(self._times_ms, moment_ms)
         return self._ends[index] if index < len(self._ends) else None
 
     def around(self, offset: int) -> tuple[Look | None, Look | None]:
-        """Give the looks between which a reader at an offset got something to read.
+        """Return the samples between which a reader at an offset got something to read.
 
         The first is the last look at which there was nothing, None if there was something from
         the start; the second the first look at which there was, None if there isn't yet.
@@ -147,7 +147,7 @@ class EndOffsetHistory:
 
     @property
     def spacing_ms(self) -> int:
-        """Give the time between the two newest looks that differ: how finely time is told, in ms.
+        """Return the time (ms) between the newest two samples that differ: the resolution.
 
         0 for a log that never moved.
         """
@@ -169,7 +169,7 @@ class EndOffsetTable:
     def apply(
         self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
     ) -> None:
-        """Take a sample, or None when the partition is gone; ``now_ms`` where a clock tells it."""
+        """Apply a sample, or None when the partition is gone; ``now_ms`` where a clock is known."""
         if sample is None:
             if self._histories.pop(partition, None) is not None:
                 partitions = self._partitions[partition.topic]
@@ -185,22 +185,22 @@ class EndOffsetTable:
             history.add(sample, now_ms)
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
-        """Give the newest sample of a partition, None if there is none."""
+        """Return the newest sample of a partition, None if there is none."""
         history = self._histories.get(partition)
         return None if history is None else history.latest
 
     def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
-        """Give all that is known of a partition's end over time, None if it was never seen."""
+        """Return a partition's history, None if it was never seen."""
         return self._histories.get(partition)
 
     def histories(self, partitions: Iterable[TopicPartition]) -> list[EndOffsetHistory | None]:
-        """Give the histories of many partitions, as ``history`` does."""
+        """Return the histories of many partitions, as ``history`` does."""
         return list(map(self._histories.get, partitions))
 
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int
     ) -> tuple[int, int] | None:
-        """Bound a log end offset of some moment between two, by the samples around them.
+        """Return bounds of a log end offset at some moment between two, by the samples around.
 
         A partition first seen after ``before_ms`` counts from 0: it was empty or did not exist.
         None when no sample of it was taken since ``after_ms``.
@@ -225,7 +225,7 @@ class EndOffsetTable:
         return table
 
     def partition_counts(self) -> dict[str, int]:
-        """Give the number of partitions seen of each topic."""
+        """Return the number of partitions seen of each topic."""
         return {topic: len(found) for topic, found in self._partitions.items()}
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, EndOffsets]]:

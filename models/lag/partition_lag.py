@@ -27,7 +27,7 @@ class PartitionLag(NamedTuple):
 def partition_lag(
     committed: int | None, ends: EndOffsets, commit_timestamp_ms: int | None = None
 ) -> PartitionLag:
-    """Tell how far a group is behind.
+    """Compute a group's lag on a partition.
 
     ``lag`` is what a read_committed reader has yet to read, up to the last stable offset, but
     not the transaction markers at its end as far as they are known;

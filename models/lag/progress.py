@@ -36,7 +36,7 @@ class Progress(NamedTuple):
 
     @property
     def growth(self) -> float:
-        """By how many offsets the lag grew over the span."""
+        """How much the lag grew over the span, in offsets."""
         return self.velocity * self.span_seconds
 
 
@@ -47,7 +47,7 @@ def progress(
     interval_ms: int,
     whole: bool = False,
 ) -> Progress | None:
-    """Take both rates from the same span; None where the histories share too short a one.
+    """Compute both rates over the same span; None where the histories share too short a one.
 
     The span ends with the group's last step, since a position between two commits isn't known;
     but once a step is overdue by ``interval_ms`` (the group's own interval) it ends with the last
@@ -77,7 +77,7 @@ def progress(
 
 
 def eta_seconds(lag: int, rates: Progress | None) -> float | None:
-    """Tell in how many seconds a group has caught up if both rates stay what they are.
+    """Compute in how many seconds a group has caught up if both rates stay what they are.
 
     0 for one that has; infinity for one that doesn't gain on the producer; None if that isn't
     known. It is as wrong as the rates are: an estimate, without a bound.
@@ -90,7 +90,7 @@ def eta_seconds(lag: int, rates: Progress | None) -> float | None:
 
 
 def retention_used(committed: int, ends: EndOffsets) -> float:
-    """Tell how much of the log lies behind the commit, from 0 (at its end) to 1 (at its start).
+    """Compute the share of the log after the commit, from 0 (at its end) to 1 (at its start).
 
     1 - (committed - start) / (end - start), by offsets and whatever deletes the log's start.
     Beyond 1, records were deleted unread. Of a log without records, 0 or 1: nothing was lost, or

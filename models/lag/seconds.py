@@ -39,7 +39,7 @@ class LagSeconds(NamedTuple):
 def lag_seconds(
     position: int, lag: int, history: EndOffsetHistory, now_ms: int
 ) -> LagSeconds | None:
-    """Tell the age of the oldest unread record, in seconds; None if it is unknown.
+    """Compute the age of the oldest unread record, in seconds; None if it is unknown.
 
     ``position`` is the offset from which the group has yet to read: its commit, or the log start
     if that is later. ``lag`` is the number of offsets it lags, as ``partition_lag`` counts them;

@@ -165,7 +165,7 @@ def _in_rhythm(figures: LagFigures) -> tuple[str, str]:
 
 
 def _diverges(figures: LagFigures) -> bool:
-    """Tell whether the lag grows by more than comes with the moment of the look.
+    """Return whether the lag grows by more than the moment of the sample accounts for.
 
     Between two commits a lag grows by what is produced in the meantime; that is no growth.
     """

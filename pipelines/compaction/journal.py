@@ -140,12 +140,12 @@ class Compaction:
 
 
 def journal_prefix(folder: str) -> str:
-    """Give what the names of a folder's compactions begin with."""
+    """Return what the names of a folder's compactions begin with."""
     return folder.replace("/", ".") + "."
 
 
 def left_behind(files: SizedFiles, root: str) -> list[Compaction]:
-    """Give the compactions that an earlier run began and didn't end, in order."""
+    """Return the compactions that an earlier run began and didn't end, in order."""
     names = files.names(f"{root}/{JOURNALS}")
     for name in names:
         if name.startswith("_"):  # was being written

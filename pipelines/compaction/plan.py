@@ -48,12 +48,12 @@ class Work(NamedTuple):
         return sum(self.old.values())
 
     def name(self, number: int) -> str:
-        """Give the name of the new file of that number, from 0."""
+        """Return the name of the new file of that number, from 0."""
         return f"{self.prefix}-{self.number + number:03}.parquet"
 
 
 def batches(name: str) -> Batches | None:
-    """Tell of which batches a file is by its name; None for what isn't ours."""
+    """Return the batches that a file's name says; None for a file that isn't ours."""
     if one := _BATCH.fullmatch(name):
         return Batches(int(one[1]), int(one[1]))
     if several := _COMPACTED.fullmatch(name):
@@ -62,7 +62,7 @@ def batches(name: str) -> Batches | None:
 
 
 def newest_batch(names: Sequence[str]) -> int:
-    """Give the newest batch among a table's files, -1 if there is none."""
+    """Return the newest batch among a table's files, -1 if there is none."""
     return max((found.last for name in names if (found := batches(name))), default=-1)
 
 
@@ -77,7 +77,7 @@ def day_of(folder: str) -> date | None:
 
 
 def is_due(folder: str, today: date, keep_days: int) -> bool:
-    """Tell whether a folder is of a day that isn't to be left alone.
+    """Return whether a folder's day is old enough to be compacted.
 
     The ``keep_days`` last days are, ``today`` (UTC) included.
     """

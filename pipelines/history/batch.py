@@ -73,7 +73,7 @@ class HistoryBatches:
         return taken
 
     def _known(self, before: Mapping[str, str]) -> list[DataFrame]:
-        """Give what was remembered as packs; looks for every bucket, as any group may read any topic."""
+        """Return the state as packs; end offsets for each bucket, as any group may read any topic."""
         paths = [path for name, path in before.items() if name.startswith(("commits-", "ends-"))]
         if not paths:
             return []
@@ -88,7 +88,7 @@ class HistoryBatches:
         return [files.select(kind, F.explode(buckets), "content").toDF(*PACKED.names)]
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
-        """Give ranges of logs that no batch can have as packs of quarantine."""
+        """Return ranges of logs that no batch can have, as packs of quarantine."""
         if not lost:
             return []
         columns = {

@@ -78,7 +78,7 @@ def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
 
 
 def rates_value(names: dict[str, Any], rates: Rates, trigger_seconds: float) -> bytes:
-    """Give the value of a record: ``names`` of what, its windows, as of when (ms).
+    """Return the value of a record: ``names`` of what, its windows, as of when (ms).
 
     ``trigger_seconds``: how often there may be news. Of a partition only the growth of its end is
     told. What isn't known is null.

@@ -47,7 +47,7 @@ class SlotState(msgspec.Struct):
 
 
 def slot_of(event: Event) -> int:
-    """Give the slot of an event, from 0 to SLOTS - 1."""
+    """Return the slot of an event, from 0 to SLOTS - 1."""
     return event.partition % SLOTS
 
 
@@ -81,7 +81,7 @@ class Slot:
         return min((*copies, *looks))
 
     def take(self, events: Iterable[Event], before_ms: int = 0) -> Iterator[Output]:
-        """Take events in any order, those of one topic by their offsets; give what is news.
+        """Apply events in any order, those of one topic by their offsets; return what is news.
 
         ``before_ms``: what has no news since then is forgotten; so is what has none for half an
         hour by this slot's own events.

@@ -63,7 +63,7 @@ _decode_state = msgspec.msgpack.Decoder(SlotState).decode
 
 
 def rate_records(records: DataFrame, positions_topic: str, trigger_seconds: float) -> DataFrame:
-    """Give the records, key and value, that a stream of reports and end offsets makes.
+    """Return the records, key and value, that a stream of reports and end offsets makes.
 
     ``records`` has the columns of ``KafkaRecord``; those of ``positions_topic`` are reports. The
     metrics ``events``, ``quarantined`` and ``sample`` are observed as ``decoded`` on the way. The

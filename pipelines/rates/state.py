@@ -69,7 +69,7 @@ class PartitionSamples:
     told: Rates | None = None
 
     def add(self, look: Look) -> None:
-        """Take a look; the last one of a moment counts."""
+        """Add a sample; the last one of a moment counts."""
         _insert(self.looks, look)
 
     def prune(self) -> None:
@@ -77,11 +77,11 @@ class PartitionSamples:
         self.looks = kept(self.looks)
 
     def since_made(self) -> Sequence[Look]:
-        """Give the looks since the log was made: one that ends before it did was made anew."""
+        """Return the samples since the log was made: one that ends before it did was made anew."""
         return _since_last(self.looks, lambda before, after: after.end < before.end)
 
     def rates(self) -> Rates | None:
-        """Work out how fast it grows over each window up to its newest look."""
+        """Compute how fast it grows over each window up to its newest sample."""
         looks = self.since_made()
         if not looks:
             return None
@@ -111,7 +111,7 @@ class CopySamples:
     told: Rates | None = None
 
     def add(self, at_ms: int, lags: Mapping[str, int]) -> None:
-        """Take a report: lags in offsets by changelog; the last one of a moment counts."""
+        """Add a report: lags in offsets by changelog; the last one of a moment counts."""
         changelogs = tuple(sorted(lags))
         if changelogs != self.changelogs:
             if self.reports and at_ms < self.reports[-1].at_ms:
@@ -125,7 +125,7 @@ class CopySamples:
         self.reports = kept(self.reports)
 
     def rates(self, partitions: Mapping[TopicPartition, PartitionSamples]) -> Rates | None:
-        """Work out its rates over each window up to its newest report; None where none counts.
+        """Compute its rates over each window up to its newest report; None where none counts.
 
         Its position is the sum of its changelogs' ends at that moment, less its lags. A copy that
         lost more than half of its position started over, and its rates with it.
@@ -153,7 +153,7 @@ class CopySamples:
 
 
 def end_at(looks: Sequence[Look], at_ms: int) -> int | None:
-    """Tell where a log ended at a moment, between two looks in a straight line.
+    """Interpolate a log's end at a moment linearly between two samples.
 
     None before the first look, and where the last one doesn't hold any more.
     """
@@ -169,7 +169,7 @@ def end_at(looks: Sequence[Look], at_ms: int) -> int | None:
 
 
 def in_window(samples: Sequence[_Sample], seconds: int) -> list[_Sample]:
-    """Give the samples that a window up to the newest of them counts, oldest first."""
+    """Return the samples that a window up to the newest of them counts, oldest first."""
     if not samples:
         return []
     width_ms = seconds * 1000 // BUCKETS
@@ -179,13 +179,13 @@ def in_window(samples: Sequence[_Sample], seconds: int) -> list[_Sample]:
 
 
 def kept(samples: Sequence[_Sample]) -> list[_Sample]:
-    """Give the samples that any window counts, or may yet count, oldest first."""
+    """Return the samples that any window counts, or may yet count, oldest first."""
     counted = {one.at_ms: one for each in WINDOWS_SECONDS for one in in_window(samples, each)}
     return [counted[at_ms] for at_ms in sorted(counted)]
 
 
 def is_news(rates: Rates, told: Rates | None) -> bool:
-    """Tell whether rates are to be published: they changed, or a minute has passed."""
+    """Return whether rates are to be published: they changed, or a minute has passed."""
     if told is None:
         return True
     return rates.windows != told.windows or rates.as_of_ms - told.as_of_ms >= REPEATED_MS
@@ -200,7 +200,7 @@ def _insert(samples: list[_Sample], sample: _Sample) -> None:
 def _since_last(
     samples: Sequence[_Sample], breaks: Callable[[_Sample, _Sample], bool]
 ) -> Sequence[_Sample]:
-    """Give the samples after the last break between two of them."""
+    """Return the samples after the last break between two of them."""
     for index in range(len(samples) - 1, 0, -1):
         if breaks(samples[index - 1], samples[index]):
             return samples[index:]

@@ -53,7 +53,7 @@ class Service:
         self.refresh()
 
     def refresh(self) -> None:
-        """Tell of the decided generation, again if it was told before."""
+        """Publish the decided generation, again if it was published before."""
         decided = self.state.applications[GROUP].decided
         assert decided is not None
         rows = self.state.task_rows(GROUP)

@@ -55,7 +55,7 @@ class SimulatedCopy:
         return START_MS + self.now
 
     def run(self, duration_ms: int) -> None:
-        """Let time pass in steps of a tenth of a second."""
+        """Advance time in steps of a tenth of a second."""
         for now in range(self.now + 100, self.now + duration_ms + 1, 100):
             self.now = now
             # Rounded, so that tenths add up to what they are.
@@ -67,7 +67,7 @@ class SimulatedCopy:
                 self.report()
 
     def run_until_caught_up(self, most_ms: int = 60 * MINUTE) -> float:
-        """Let time pass until the lag is within the limit; gives the seconds it took."""
+        """Advance time until the lag is within the limit; return the seconds it took."""
         start = self.now
         while self.lag > self.limit:
             assert self.now - start < most_ms
@@ -75,7 +75,7 @@ class SimulatedCopy:
         return (self.now - start) / 1000
 
     def look(self) -> None:
-        """Look at the changelog's end."""
+        """Add a sample of the changelog's end."""
         self.ends.add(self.now_ms, int(self.end), int(self.end))
 
     def report(self, provenance: str = MEASURED) -> bool:
@@ -87,7 +87,7 @@ class SimulatedCopy:
         return self.history.observe(seen, self.ends, self.limit)
 
     def figures(self, given: CatchUpRate | None = None) -> CopyFigures:
-        """Everything that is told of the copy now."""
+        """Return the figures of the copy now."""
         return copy_figures(self.history, self.ends, given, self.limit, self.now_ms)
 
     def verdict(

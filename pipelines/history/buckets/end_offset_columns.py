@@ -33,7 +33,7 @@ class Looks(NamedTuple):
     log_offset: Ints
 
     def rows(self, which: Ints | Flags) -> Looks:
-        """Give some of the rows, in the order that is asked for."""
+        """Return some of the rows, in the order that is asked for."""
         return Looks(*(column[which] for column in self))
 
 
@@ -55,12 +55,12 @@ def of_partition(topic: Ints, partition: Ints) -> Ints:
 
 
 def topic_and_partition(place: Ints) -> tuple[Ints, NDArray[np.int32]]:
-    """Give the numbers that of_partition made one of."""
+    """Return the numbers that of_partition made one of."""
     return place >> _PARTITION_BITS, place.astype(np.int32)
 
 
 def believed(looks: Looks) -> Believed:
-    """Put looks in order, and leave out those that are older than what was seen before.
+    """Sort samples, and drop those that are older than what was seen before.
 
     A slower second service's look may come later. A partition that is gone begins anew: its topic
     was deleted, and its clock may start over.
@@ -77,26 +77,26 @@ def believed(looks: Looks) -> Believed:
 
 
 def last_looks(found: Believed) -> Looks:
-    """Give the last look at each partition that is there."""
+    """Return the last sample of each partition that exists."""
     return found.looks.rows(ends(found.looks.place) & found.looks.present)
 
 
 def starts(sorted_keys: Ints) -> Flags:
-    """Tell where a new key begins."""
+    """Return where a new key begins."""
     first = np.ones(len(sorted_keys), np.bool_)
     np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=first[1:])
     return first
 
 
 def ends(sorted_keys: Ints) -> Flags:
-    """Tell where a key is there for the last time."""
+    """Return where a key is there for the last time."""
     last = np.ones(len(sorted_keys), np.bool_)
     np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=last[:-1])
     return last
 
 
 def running_max(first: Flags, values: Ints) -> Ints:
-    """Give the largest value so far, from each start on."""
+    """Return the largest value so far, from each start on."""
     if not (values[1:] < values[:-1])[~first[1:]].any():
         return values
     # A start's number before the value's rank, so that one pass over all rows will do.

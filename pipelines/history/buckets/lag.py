@@ -94,7 +94,7 @@ class BucketLag:
         )
 
     def tables(self, bucket: int) -> Iterator[NewFile]:
-        """Give the files of the tables of commits and lag."""
+        """Return the files of the tables of commits and lag."""
         if self._rows is not None:
             own = self._order[self._order >= self._known] - self._known
             yield from table_files(COMMITS, bucket, _commit_rows(self._rows.take(pa.array(own))))
@@ -104,7 +104,7 @@ class BucketLag:
                 yield from table_files(LAG, bucket, self._lag_rows(rows))
 
     def remembered(self, bucket: int) -> Iterator[NewFile]:
-        """Give the files of what the next batch needs to know: this bucket's groups and topics."""
+        """Return the files of the state for the next batch: of this bucket's groups and topics."""
         if self._rows is not None:
             last = last_commits(self._commits)
             reader = self._commits.reader[last]
@@ -180,7 +180,7 @@ def _names(name: str, tables: Sequence[pa.Table | None]) -> list[pa.ChunkedArray
 
 
 def _numbers(tables: Sequence[pa.Table | None], names: Sequence[str]) -> list[Ints]:
-    """Give columns of numbers of all tables, -1 where there is none."""
+    """Return columns of numbers of all tables, -1 where there is none."""
     given = [table for table in tables if table is not None]
     if not given:
         return [np.empty(0, np.int64) for _ in names]

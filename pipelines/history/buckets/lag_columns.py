@@ -65,7 +65,7 @@ class LagColumns(NamedTuple):
 
 
 def lag_columns(commits: Commits, found: Believed) -> LagColumns:
-    """Give the rows that a batch makes. What was remembered stands among its input."""
+    """Return the rows that a batch makes. Its input includes the state of the one before."""
     at_ms = running_max(
         starts(commits.reader), np.where(commits.log_offset == FROM_STATE, -1, commits.time_ms)
     )
@@ -80,7 +80,7 @@ def lag_columns(commits: Commits, found: Believed) -> LagColumns:
 
 
 def last_commits(commits: Commits) -> Ints:
-    """Give the rows that are each group's last commit on a partition, unless it was deleted."""
+    """Return the rows that are each group's last commit on a partition, unless it was deleted."""
     return np.flatnonzero(ends(commits.reader) & commits.present)
 
 

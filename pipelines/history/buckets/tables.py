@@ -29,7 +29,7 @@ def new_files(packs: DataFrame) -> DataFrame:
 
 
 def bucket_files(bucket: int, packs: Mapping[str, Sequence[bytes]]) -> Iterator[NewFile]:
-    """Give a bucket's files of a batch's packs, which are of the kinds of ``decode.packed``.
+    """Return a bucket's files of a batch's packs, which are of the kinds of ``decode.packed``.
 
     Packs of what was remembered are of the kinds KNOWN_COMMITS and KNOWN_ENDS.
     """
@@ -56,7 +56,7 @@ def _new_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _own_rows(name: str, rows: pa.Table) -> pa.Table:
-    """Put rows in the order of their table, and their time as it has it."""
+    """Return rows in their table's order, with its time column."""
     of = [one for one in ("topic", "partition") if one in rows.column_names]
     names = dict.fromkeys([*KINDS[name].bucket_by, *of, "log_partition", "log_offset"])
     rows = rows.sort_by([(one, "ascending") for one in names])

@@ -63,7 +63,7 @@ def packed(records: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
 def pack_records(
     kinds: Mapping[str, str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Do what ``packed`` does, to Arrow batches of caughtup.pipelines.events.Record's columns."""
+    """Pack records as ``packed`` does, from Arrow batches of their columns."""
     held: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rows = size = 0
     for batch in batches:

@@ -43,7 +43,7 @@ def test_a_copy_arrives_when_its_figures_say(
 
 
 def about(seconds: float) -> Eta:
-    """So many seconds, as exactly as whole offsets allow."""
+    """Return an approximation of so many seconds, as close as whole offsets allow."""
     nearly = pytest.approx(seconds, rel=0.002)
     return Eta(seconds, nearly, nearly)
 

@@ -26,7 +26,7 @@ class SimulatedThread:
         self.arrived: dict[int, float] = {}
 
     def run(self, duration_ms: int) -> None:
-        """Let time pass in steps of a tenth of a second."""
+        """Advance time in steps of a tenth of a second."""
         for _ in range(duration_ms // 100):
             there = [
                 i for i, copy in enumerate(self.copies) if i in self.arrived or copy.lag <= LIMIT

@@ -119,7 +119,7 @@ def test_what_was_written_last_follows_from_all_samples_at_once(batches: list[li
 
 
 def copy_windows(seen: list[Event]) -> dict[int, tuple[dict[int, int], dict[int, int]]]:
-    """Give the samples of the copy's position and of its end in each window, if it has any."""
+    """Return the samples of the copy's position and of its end in each window, if it has any."""
     looks = [
         counted_anywhere({e.at_ms: e.end for e in seen if isinstance(e, Ended) and e.topic == t})
         for t in (CHANGELOG, OTHER)

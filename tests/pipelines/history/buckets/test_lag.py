@@ -172,7 +172,7 @@ def cut(random: Random, scenarios: Sequence[Sequence[Event]]) -> list[list[Event
 
 
 def rows_of(batches: Sequence[Sequence[Event]]) -> list[tuple[Any, ...]]:
-    """Take batches; give their rows by group, topic and partition, and as they came."""
+    """Return the batches' rows by group, topic and partition, and as they came."""
     history = History()
     return sorted((row for batch in batches for row in history.take(batch)), key=itemgetter(1, 2))
 
