@@ -1,11 +1,11 @@
 """End offsets as they were seen over time, so that a past moment can be bounded.
 
 A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
-But end offsets only grow, so the look before and the look after a moment bound them. The same
-looks tell, the other way round, since when a record could be read: the age of an unread one.
+But end offsets only grow, so the sample before and the sample after a moment bound them. The same
+samples tell, the other way round, since when a record could be read: the age of an unread one.
 
-A history is bounded: the newest looks all stay, which is what decisions need, and older ones
-get sparser with age, so that some forty looks reach back for hours. Leaving out looks between
+A history is bounded: the newest samples all stay, which is what decisions need, and older ones
+get sparser with age, so that some forty samples reach back for hours. Leaving out samples between
 two others widens a bound and never makes it false.
 """
 
@@ -20,27 +20,27 @@ from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
-#: The newest looks, which all stay: at one a second, more than a decision waits for its ends.
-DENSE_LOOKS = 20
-#: Older looks, and how far back they reach in ms. One look in four hours and 20 s of dense ones
+#: The newest samples, which all stay: at one a second, more than a decision waits for its ends.
+DENSE_SAMPLES = 20
+#: Older samples, and how far back they reach in ms. One sample in four hours and 20 s of dense ones
 #: make neighbours differ in age by a third.
-SPARSE_LOOKS = 22
+SPARSE_SAMPLES = 22
 HORIZON_MS = 4 * 3_600_000
-#: Looks after which a history is thinned: a few more than stay, so that few looks pay for it.
-SAMPLES_KEPT = DENSE_LOOKS + SPARSE_LOOKS + 8
+#: Samples after which a history is thinned: a few more than stay, so that few samples pay for it.
+SAMPLES_KEPT = DENSE_SAMPLES + SPARSE_SAMPLES + 8
 
 
-class Look(NamedTuple):
-    """Where a read_committed reader's records ended, and when that was seen (ms)."""
+class ReadableEnd(NamedTuple):
+    """The end of what a read_committed consumer could read, and when that was sampled (ms)."""
 
     readable_end: int
     at_ms: int
 
 
 class EndOffsetHistory:
-    """The looks at one partition, oldest first; a log that stood still is two looks.
+    """Samples of one partition, oldest first; a log that stood still is two samples.
 
-    ``latest`` is all that the newest look showed. The readable end is the last stable offset,
+    ``latest`` is all that the newest sample showed. The readable end is the last stable offset,
     less the transaction markers before it once somebody has seen that they are some.
     """
 
@@ -53,7 +53,7 @@ class EndOffsetHistory:
         self._times_ms = array("q", (first.as_of_ms,))
 
     def copy(self) -> EndOffsetHistory:
-        """Return the looks that there are now, whatever comes."""
+        """Return a copy that later samples do not change."""
         twin = object.__new__(EndOffsetHistory)
         twin.latest, twin._times_ms = self.latest, self._times_ms[:]
         twin._ends, twin._readable = self._ends[:], self._readable[:]
@@ -93,7 +93,7 @@ class EndOffsetHistory:
             self._thin()
 
     def _thin(self) -> None:
-        kept = kept_points(self._times_ms, DENSE_LOOKS, SPARSE_LOOKS, HORIZON_MS)
+        kept = kept_points(self._times_ms, DENSE_SAMPLES, SPARSE_SAMPLES, HORIZON_MS)
         self._ends = array("q", [self._ends[index] for index in kept])
         self._readable = array("q", [self._readable[index] for index in kept])
         self._times_ms = array("q", [self._times_ms[index] for index in kept])
@@ -108,21 +108,21 @@ class EndOffsetHistory:
         index = bisect_left(self._times_ms, moment_ms)
         return self._ends[index] if index < len(self._ends) else None
 
-    def around(self, offset: int) -> tuple[Look | None, Look | None]:
+    def around(self, offset: int) -> tuple[ReadableEnd | None, ReadableEnd | None]:
         """Return the samples between which a reader at an offset got something to read.
 
-        The first is the last look at which there was nothing, None if there was something from
-        the start; the second the first look at which there was, None if there isn't yet.
+        The first is the last sample at which there was nothing, None if there was something from
+        the start; the second the first sample at which there was, None if there isn't yet.
         """
         readable, times_ms = self._readable, self._times_ms
         index = bisect_right(readable, offset)
         return (
-            Look(readable[index - 1], times_ms[index - 1]) if index else None,
-            Look(readable[index], times_ms[index]) if index < len(readable) else None,
+            ReadableEnd(readable[index - 1], times_ms[index - 1]) if index else None,
+            ReadableEnd(readable[index], times_ms[index]) if index < len(readable) else None,
         )
 
     def readable_end_at(self, moment_ms: int) -> float | None:
-        """Interpolate the readable end at a moment; None outside of what was looked at."""
+        """Interpolate the readable end at a moment; None outside of the samples."""
         readable, times_ms = self._readable, self._times_ms
         index = bisect_left(times_ms, moment_ms)
         if index == len(times_ms):
@@ -136,13 +136,13 @@ class EndOffsetHistory:
         return end + (readable[index] - end) * (moment_ms - earlier) / (later - earlier)
 
     @property
-    def first(self) -> Look:
-        """The oldest look that is still known."""
-        return Look(self._readable[0], self._times_ms[0])
+    def first(self) -> ReadableEnd:
+        """The oldest sample that is kept."""
+        return ReadableEnd(self._readable[0], self._times_ms[0])
 
     @property
     def last_ms(self) -> int:
-        """When the newest look was taken, in ms since the epoch."""
+        """When the newest sample was taken, in ms since the epoch."""
         return self._times_ms[-1]
 
     @property
