@@ -12,8 +12,8 @@ import msgspec
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
+from caughtup.bench.assign.group_sizes import Shape, first_round, next_round, one_more_client
 from caughtup.bench.assign.pairs import decide_timed, summary
-from caughtup.bench.assign.shapes import Shape, first_round, next_round, one_more_client
 from caughtup.models.errors import CaughtupError
 
 #: Tasks × clients from 1,000 to 1,000,000, each with a thread a client and a standby a task.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
-from caughtup.bench.assign.shapes import YARDSTICKS, Shape, first_round, next_round
+from caughtup.bench.assign.group_sizes import YARDSTICKS, Shape, first_round, next_round
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 

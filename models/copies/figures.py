@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from caughtup.models.copies.progress import CopyHistory, SetBack
+from caughtup.models.copies.history import CopyHistory, SetBack
 from caughtup.models.histories.offset_sums import SumHistory, SumPoint
 from caughtup.models.histories.trend import Eta, Trend, time_to_go, trend
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copies.history import REPORTED, CopyHistory, Observation
 from caughtup.models.copies.losses import CopyLosses
-from caughtup.models.copies.progress import REPORTED, CopyHistory, Observation
 from caughtup.models.copies.restoration import copies_by_thread, waiting_standbys
 from caughtup.models.copies.shared_pace import with_shared_pace
 from caughtup.models.copies.warmups import Circumstances, CopyAssessment, assess_copy

@@ -28,8 +28,8 @@ import math
 from dataclasses import dataclass
 
 from caughtup.models.copies.figures import CopyFigures
+from caughtup.models.copies.history import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.copies.losses import GENERATIONS_WATCHED
-from caughtup.models.copies.progress import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.durations import duration
 from caughtup.models.histories.trend import Eta
 from caughtup.models.ids import TaskId

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from caughtup.models.copies.catch_up_rates import TOLD_AS
 from caughtup.models.copies.figures import CatchUpRate
+from caughtup.models.copies.history import MEASURED, Observation
 from caughtup.models.copies.probing import Probing, assess_probing
 from caughtup.models.copies.probing_history import ProbingHistory
-from caughtup.models.copies.progress import MEASURED, Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.generation import DecidedGeneration

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
-from caughtup.models.lag.progress import (
+from caughtup.models.lag.rates import (
     INTERVALS_ALLOWED,
     Progress,
     eta_seconds,

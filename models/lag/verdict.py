@@ -39,7 +39,7 @@ from typing import NamedTuple
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures
-from caughtup.models.lag.progress import INTERVALS_ALLOWED
+from caughtup.models.lag.rates import INTERVALS_ALLOWED
 
 #: Every verdict, the worst last.
 SEVERITY = ("ok", "unknown", "slow", "rewound", "diverging", "stalled", "stopped")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
-from caughtup.models.copies.progress import MEASURED, CopyHistory, Observation
+from caughtup.models.copies.history import MEASURED, CopyHistory, Observation
 from caughtup.models.copies.warmups import Circumstances, copy_verdict
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
 from caughtup.models.ids import TaskId

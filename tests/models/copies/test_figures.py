@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.copies.progress import Observation
+from caughtup.models.copies.history import Observation
 from caughtup.models.histories.trend import Eta
 from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, START_MS, SimulatedCopy
 

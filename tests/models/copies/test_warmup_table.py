@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.copies.progress import Observation
+from caughtup.models.copies.history import Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId

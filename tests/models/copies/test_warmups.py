@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.copies.figures import CatchUpRate, copy_figures
-from caughtup.models.copies.progress import CopyHistory, Observation
+from caughtup.models.copies.history import CopyHistory, Observation
 from caughtup.models.copies.warmups import GRACE_MS, copy_verdict
 from caughtup.models.histories.offset_sums import SumHistory
 from caughtup.models.ids import TaskId

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.lag.progress import Progress, eta_seconds, records_lost, retention_used
+from caughtup.models.lag.rates import Progress, eta_seconds, records_lost, retention_used
 from caughtup.models.offsets import EndOffsets
 from tests.support.simulated_group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
 
