@@ -67,7 +67,7 @@ class StreamProgress:
         return self.state
 
 
-class PipelineProgress:
+class StreamProgressTable:
     """The newest that each stream told, by its name."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from caughtup.models.copies.history import REPORTED, CopyHistory, Observation
 from caughtup.models.copies.losses import CopyLosses
 from caughtup.models.copies.restoration import copies_by_thread, waiting_standbys
 from caughtup.models.copies.shared_pace import with_shared_pace
-from caughtup.models.copies.warmups import Circumstances, CopyAssessment, assess_copy
+from caughtup.models.copies.warmups import CopyAssessment, CopyContext, assess_copy
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
@@ -199,7 +199,7 @@ class WarmupTable:
             ]
             shared = with_shared_pace(figures)
             for (copy, role), blockers, found in zip(known, waits, shared, strict=True):
-                around = Circumstances(
+                context = CopyContext(
                     is_warmup=role in self.warmup_roles,
                     since_ms=since_ms,
                     patience_ms=self.parameters.value("probing.rebalance.interval.ms"),
@@ -207,7 +207,7 @@ class WarmupTable:
                     waits_for=blockers,
                     flaps=self._losses.of(copy),
                 )
-                yield assess_copy(copy, role, found, around, now_ms)
+                yield assess_copy(copy, role, found, context, now_ms)
 
     def _figures(self, copy: CopyKey, role: str, now_ms: int, *, waits: bool) -> CopyFigures:
         history = self._histories.get(copy) or CopyHistory()

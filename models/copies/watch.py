@@ -149,17 +149,19 @@ class CopyWatch:
         committed: Committed,
     ) -> None:
         """Add a task's newest end offset sum, once each of its changelogs has a sample."""
-        looks = [ends.latest(partition) for partition in partitions]
-        known = [look for look in looks if look is not None]
-        if not known or len(known) < len(looks):
+        samples = [ends.latest(partition) for partition in partitions]
+        known = [sample for sample in samples if sample is not None]
+        if not known or len(known) < len(samples):
             return
         total = sum_offsets(
             [
-                (committed(partition) or 0) if partition.topic in source_topics else look.end_offset
-                for partition, look in zip(partitions, known, strict=True)
+                (committed(partition) or 0)
+                if partition.topic in source_topics
+                else sample.end_offset
+                for partition, sample in zip(partitions, known, strict=True)
             ]
         )
-        at_ms = min(look.as_of_ms for look in known)
+        at_ms = min(sample.as_of_ms for sample in known)
         self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
 
     def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[None]:

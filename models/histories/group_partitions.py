@@ -163,15 +163,18 @@ class GroupPartitions:
 
 
 def _add(
-    known: CommitHistory, commit: OffsetCommit, looks: EndOffsetHistory | None, now_ms: int | None
+    known: CommitHistory,
+    commit: OffsetCommit,
+    end_offsets: EndOffsetHistory | None,
+    now_ms: int | None,
 ) -> None:
     """Add another commit of a group-partition, with what is known of the partition's end."""
     unread_since_ms = None
-    if looks is not None and commit.offset > known.committed:
-        unread, _ = looks.around(known.committed)
+    if end_offsets is not None and commit.offset > known.committed:
+        unread, _ = end_offsets.around(known.committed)
         unread_since_ms = None if unread is None else unread.at_ms
     known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms, now_ms)
-    if looks is not None and known.rewound_from is not None:
-        _, more = looks.around(known.committed)
+    if end_offsets is not None and known.rewound_from is not None:
+        _, more = end_offsets.around(known.committed)
         if more is None:
             known.rewound_from = None  # there is no more to regain: the log is a shorter one

@@ -55,7 +55,7 @@ class Assessments:
         self.verdicts: dict[str, GroupVerdict] = {}
         # Each an Assessed without its class, in a table that stays the same: plain tuples of
         # plain values, and what is older than its last freezing, are nothing that the garbage
-        # collector looks through again and again.
+        # collector history through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
 
@@ -86,20 +86,20 @@ class Assessments:
         for partition in behind.keys() - partitions:
             del behind[partition]
         for partition in partitions:
-            looks = ends.history(partition)
-            if looks is None:
+            history = ends.history(partition)
+            if history is None:
                 behind.pop(partition, None)
                 continue
             known = committed.get(partition)
             if known is not None:
-                lag = partition_lag(known.committed, looks.latest, known.commit_timestamp_ms)
+                lag = partition_lag(known.committed, history.latest, known.commit_timestamp_ms)
                 if not (lag.lag or lag.out_of_range):
                     behind.pop(partition, None)
                     verdicts.append((partition, _AT_THE_END))
                     yield partition
                     continue
             figures = lag_figures(
-                known, looks, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
+                known, history, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
             )
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from caughtup.models.offsets import EndOffsets
 
-#: How far a coordinator's clock and ours may differ before a commit counts as older than a look
+#: How far a coordinator's clock and ours may differ before a commit counts as older than a sample
 #: at the log's end, in ms. Taking a fresh commit for an old one would show the whole log as lag.
 CLOCK_ALLOWANCE_MS = 10_000
 

@@ -26,7 +26,7 @@ from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.pipeline_progress import PipelineProgress
+from caughtup.models.pipeline_progress import StreamProgressTable
 from caughtup.models.reassignments.movements import PartitionMovements
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
@@ -72,7 +72,7 @@ class ClusterState:
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
         self.rates = CatchUpRates()
-        self.pipeline = PipelineProgress()
+        self.pipeline = StreamProgressTable()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
         self.applications = Applications(parameters, self.faults)

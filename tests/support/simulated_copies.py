@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
 from caughtup.models.copies.history import MEASURED, CopyHistory, Observation
-from caughtup.models.copies.warmups import Circumstances, copy_verdict
+from caughtup.models.copies.warmups import CopyContext, copy_verdict
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
 from caughtup.models.ids import TaskId
 
@@ -43,7 +43,7 @@ class SimulatedCopy:
         self.history = CopyHistory()
         self.ends = SumHistory()
         self.now = 0
-        self.look()
+        self.list_ends()
         self.report("reported")
 
     @property
@@ -62,7 +62,7 @@ class SimulatedCopy:
             self.end = round(self.end + self.growth / 10, 6)
             self.position = round(min(self.end, self.position + self.rate / 10), 6)
             if now % self.look_ms == 0:
-                self.look()
+                self.list_ends()
             if self.report_ms is not None and now % self.report_ms == 0:
                 self.report()
 
@@ -74,7 +74,7 @@ class SimulatedCopy:
             self.run(100)
         return (self.now - start) / 1000
 
-    def look(self) -> None:
+    def list_ends(self) -> None:
         """Add a sample of the changelog's end."""
         self.ends.add(self.now_ms, int(self.end), int(self.end))
 
@@ -92,24 +92,22 @@ class SimulatedCopy:
 
     def verdict(
         self,
-        around: Circumstances | None = None,
+        context: CopyContext | None = None,
         given: CatchUpRate | None = None,
     ) -> tuple[str, str]:
         """Judge the copy now; by default it is a warm-up whose probing rebalance is due later."""
-        if around is None:
-            around = circumstances(rebalance_due_ms=self.now_ms + MINUTE)
-        return copy_verdict(self.figures(given), around, self.now_ms)
+        if context is None:
+            context = copy_context(rebalance_due_ms=self.now_ms + MINUTE)
+        return copy_verdict(self.figures(given), context, self.now_ms)
 
 
-def circumstances(
+def copy_context(
     *,
     is_warmup: bool = True,
     since_ms: int = START_MS,
     rebalance_due_ms: int | None = None,
     waits_for: tuple[TaskId, ...] = (),
     flaps: int = 0,
-) -> Circumstances:
-    """A warm-up's circumstances with Kafka's default probing interval."""
-    return Circumstances(
-        is_warmup, since_ms, PROBING_INTERVAL_MS, rebalance_due_ms, waits_for, flaps
-    )
+) -> CopyContext:
+    """A warm-up's copy_context with Kafka's default probing interval."""
+    return CopyContext(is_warmup, since_ms, PROBING_INTERVAL_MS, rebalance_due_ms, waits_for, flaps)

@@ -57,9 +57,9 @@ class SimulatedGroup:
             if self.commit_ms is not None and now % self.commit_ms == 0:
                 self.commit(int(self.position))
             if now % self.look_ms == 0:
-                self.look()
+                self.list_ends()
 
-    def look(self) -> None:
+    def list_ends(self) -> None:
         """List the end offsets. ``markers`` of them, at the end, are transaction markers."""
         readable = self.produced(self.now)
         end = readable + self.markers
