@@ -22,7 +22,7 @@ class CopyLosses:
         self._lost: dict[CopyKey, int] = {}
         self._rebuilt: dict[CopyKey, list[int]] = {}
 
-    def take_generation(self, held: set[CopyKey]) -> None:
+    def apply_generation(self, held: set[CopyKey]) -> None:
         """Apply the copies of a new generation, in whatever role."""
         self._generation += 1
         oldest = self._oldest
@@ -32,10 +32,10 @@ class CopyLosses:
             self._lost[copy] = self._generation
         for copy in held - self._held:
             if self._lost.pop(copy, None) is not None:
-                self.take_rebuilt(copy)
+                self.record_rebuilt(copy)
         self._held = held
 
-    def take_rebuilt(self, copy: CopyKey) -> None:
+    def record_rebuilt(self, copy: CopyKey) -> None:
         """Record that a copy began again in the present generation."""
         self._rebuilt.setdefault(copy, []).append(self._generation)
 

@@ -65,7 +65,7 @@ class ProbingHistory:
         """Whether the last probes in a row led nowhere."""
         return self.in_vain >= PROBES_IN_VAIN
 
-    def take(
+    def apply(
         self,
         generation: StreamsGeneration,
         rows: Iterable[TaskCopy],

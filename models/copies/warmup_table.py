@@ -50,7 +50,7 @@ class WarmupTable:
         self.paces: deque[float] = deque(maxlen=PACES_KEPT)
         self._losses = CopyLosses()
 
-    def take_generation(
+    def apply_generation(
         self,
         generation: StreamsGeneration,
         rows: Sequence[TaskCopy],
@@ -63,7 +63,7 @@ class WarmupTable:
         In steps, between which the caller may let others have their turn.
         """
         self._generation = generation
-        is_new = self._take((generation.generation, generation.as_of_ms), rows)
+        is_new = self._apply((generation.generation, generation.as_of_ms), rows)
         restoring = {copy for copy, role in self._roles.items() if role == "restoring"}
         self._waiting = {
             copy: blockers
@@ -88,21 +88,21 @@ class WarmupTable:
                 seen = seen._replace(offset_sum=None, lag=0)
             self.observe(copy, seen)
 
-    def take_assignment(self, rows: Sequence[TaskCopy]) -> None:
+    def apply_assignment(self, rows: Sequence[TaskCopy]) -> None:
         """Apply the task table of a group whose tasks the broker assigns (KIP-1071).
 
         Such a group has no probing rebalances, and its log doesn't tell what each thread has.
         """
-        self._take((rows[0].generation if rows else 0, 0), rows)
+        self._apply((rows[0].generation if rows else 0, 0), rows)
         self._threads = [[copy] for copy in self._roles]
 
-    def _take(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
+    def _apply(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
         """Apply a task table; return whether its generation is a new one."""
         is_new = moment != self._moment
         self._moment = moment
         if is_new:
             held = {CopyKey(row.process, row.task) for row in rows if row.role != "none"}
-            self._losses.take_generation(held)
+            self._losses.apply_generation(held)
         self._roles = {
             CopyKey(row.process, row.task): row.role for row in rows if row.role in CATCHING_UP
         }
@@ -131,7 +131,7 @@ class WarmupTable:
             return False
         lost = history.set_back
         if lost is not None and lost != set_back and lost.has * 2 < lost.had:
-            self._losses.take_rebuilt(copy)
+            self._losses.record_rebuilt(copy)
         if history.caught_up_since_ms is not None and (moved := trend(way)) is not None:
             self.paces.append(-moved.per_second)
         if self._waits_for(copy, observation.at_ms):
@@ -161,7 +161,7 @@ class WarmupTable:
         for ends in self._ends.values():
             ends.forget_after(latest_ms)
 
-    def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
+    def set_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
         """Set a copy's catch-up rate, as published by the stream; None removes it."""
         if rate is None:
             self._rates.pop(copy, None)

@@ -40,7 +40,7 @@ class CopyWatch:
         self._rates: Mapping[CopyKey, CatchUpRate] = {}
         self._rated: frozenset[CopyKey] = frozenset()
 
-    def take_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
+    def set_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
         """Set the published rates, for when copies are assessed next."""
         self._rates = rates
 
@@ -79,9 +79,9 @@ class CopyWatch:
         table.parameters = ApplicationParameters(
             {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
         )
-        yield from table.take_generation(generation, rows, inputs.ends)
+        yield from table.apply_generation(generation, rows, inputs.ends)
         limit = table.parameters.value("acceptable.recovery.lag")
-        self.history.take(generation, rows, limit, table.warmup_roles)
+        self.history.apply(generation, rows, limit, table.warmup_roles)
         yield
         changelogs: dict[TaskId, list[TopicPartition]] = {}
         for task in sorted(table.watched_tasks()):
@@ -122,7 +122,7 @@ class CopyWatch:
     ) -> Iterator[None]:
         """The same for a group whose tasks the broker assigns (KIP-1071)."""
         self._table.forget_the_future(now_ms)
-        self._table.take_assignment(rows)
+        self._table.apply_assignment(rows)
         yield from self._observe(positions, 0, lambda task, at_ms: None)
         yield from self._judge(rows, now_ms)
 
@@ -166,9 +166,9 @@ class CopyWatch:
 
     def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[None]:
         for copy in self._rated - self._rates.keys():  # these go by their own again
-            self._table.take_rate(copy, None)
+            self._table.set_rate(copy, None)
         for copy, rate in self._rates.items():
-            self._table.take_rate(copy, rate)
+            self._table.set_rate(copy, rate)
         self._rated = frozenset(self._rates)
         copies = {}
         for assessment in self._table.assess(now_ms):

@@ -267,7 +267,7 @@ class ClusterState:
         watch = self.watches.get(group)
         if watch is None:
             watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
-        watch.take_rates(self.rates.of(group, now_ms))
+        watch.set_rates(self.rates.of(group, now_ms))
         rows, positions = self.task_rows(group), self.positions.of(group)
         if decided is None:
             return watch.watch_assignment(rows, positions, now_ms)

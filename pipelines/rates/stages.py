@@ -150,7 +150,7 @@ def _observe(
     else:
         packs = [pack for chunk in chunks for row in chunk["packs"] for pack in row]
         events = [event for pack in packs for event in _decode_events(pack)]
-        outputs = list(slot.take(events, watermark_ms))
+        outputs = list(slot.apply(events, watermark_ms))
     if slot.state is not None:
         state.update((_encode(slot.state),))
         # Spark takes no moment that its watermark has passed already.

@@ -57,8 +57,8 @@ class Service:
         decided = self.state.applications[GROUP].decided
         assert decided is not None
         rows = self.state.task_rows(GROUP)
-        list(self.table.take_generation(decided.generation, rows, decided.inputs.ends))
-        self.probing.take(decided.generation, rows, self.limit, self.table.warmup_roles)
+        list(self.table.apply_generation(decided.generation, rows, decided.inputs.ends))
+        self.probing.apply(decided.generation, rows, self.limit, self.table.warmup_roles)
 
     def see(self, offset_sum: int, second: float, copy: CopyKey = WARMUP) -> bool:
         """The copy is seen at an offset sum, so many seconds after the start."""
