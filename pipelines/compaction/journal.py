@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.compaction.plan import Work
+from caughtup.pipelines.compaction.plan import FolderCompaction
 from caughtup.pipelines.compaction.sized_files import SizedFiles
 from caughtup.pipelines.history.table_writer import STAGING
 
@@ -55,16 +55,16 @@ class Compaction:
         self.staging = f"{root}/{STAGING}/{JOURNALS.strip('_')}-{name}"
 
     @classmethod
-    def begin(cls, files: SizedFiles, root: str, work: Work) -> Compaction:
+    def begin(cls, files: SizedFiles, root: str, plan: FolderCompaction) -> Compaction:
         """Write down which files are replaced.
 
         Raises CaughtupError ``compaction_runs`` where another run has just done the same.
         """
-        name = journal_prefix(work.folder) + work.prefix
+        name = journal_prefix(plan.folder) + plan.prefix
         begun = cls(files, root, name)
         if files.exists(begun._journal + _OLD):
-            raise CaughtupError("compaction_runs", f"another compaction is at {work.folder}")
-        begun._write(_OLD, _Old(_SCHEMA, work.folder, dict(work.old)))
+            raise CaughtupError("compaction_runs", f"another compaction is at {plan.folder}")
+        begun._write(_OLD, _Old(_SCHEMA, plan.folder, dict(plan.old)))
         return begun
 
     def written(self, new: list[NewFile]) -> None:

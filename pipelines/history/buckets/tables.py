@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, StringType
 
 from caughtup.pipelines.history.buckets.files import NewFile, parquet_file, table_files
 from caughtup.pipelines.history.buckets.lag import BucketLag
-from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, LOOKS
+from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES
 from caughtup.pipelines.history.decoding.packs import unpack
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
@@ -34,7 +34,7 @@ def bucket_files(bucket: int, packs: Mapping[str, Sequence[bytes]]) -> Iterator[
     Packs of what was remembered are of the kinds KNOWN_COMMITS and KNOWN_ENDS.
     """
     found = {kind: pa.concat_tables(map(unpack, packs[kind])) for kind in sorted(packs)}
-    lag = BucketLag(*(found.get(kind) for kind in (COMMITS, LOOKS, KNOWN_COMMITS, KNOWN_ENDS)))
+    lag = BucketLag(*(found.get(kind) for kind in (COMMITS, SAMPLES, KNOWN_COMMITS, KNOWN_ENDS)))
     yield from lag.tables(bucket)
     yield from lag.remembered(bucket)
     for name in sorted(KINDS.keys() & found.keys()):
