@@ -6,7 +6,7 @@ from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.timeline import FleetShape, fleet_topics, log_end
+from caughtup.demo.fleet.timeline import FleetSettings, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -18,7 +18,7 @@ END_OFFSETS_TOPIC = DEFAULT_PREFIX + END_OFFSETS
 _SECONDS = 120
 
 
-def write_looks(cluster: EmbeddedCluster, shape: FleetShape, every_ms: int) -> None:
+def write_looks(cluster: EmbeddedCluster, shape: FleetSettings, every_ms: int) -> None:
     """Write a look at each partition every so often in the fleet's time, none before that.
 
     No look is after the fleet's span. Raises CaughtupError ``topic_failed`` or
@@ -29,7 +29,10 @@ def write_looks(cluster: EmbeddedCluster, shape: FleetShape, every_ms: int) -> N
     for after_ms in range(every_ms, shape.span_ms + 1, every_ms):
         for topic, partitions in fleet_topics(shape).items():
             for partition in range(partitions):
-                end, at_ms = log_end(shape, topic, partition, after_ms), shape.start_ms + after_ms
+                end, at_ms = (
+                    log_end(shape, topic, partition, after_ms),
+                    shape.start_ms + after_ms,
+                )
                 look = EndOffsetsRecord.from_ends(
                     TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )
