@@ -29,10 +29,7 @@ def write_looks(cluster: EmbeddedCluster, shape: FleetSettings, every_ms: int) -
     for after_ms in range(every_ms, shape.span_ms + 1, every_ms):
         for topic, partitions in fleet_topics(shape).items():
             for partition in range(partitions):
-                end, at_ms = (
-                    log_end(shape, topic, partition, after_ms),
-                    shape.start_ms + after_ms,
-                )
+                end, at_ms = log_end(shape, topic, partition, after_ms), shape.start_ms + after_ms
                 look = EndOffsetsRecord.from_ends(
                     TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )
