@@ -18,8 +18,8 @@ from caughtup.pipelines.history.decoding.batches import COMMITS, SAMPLES
 from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS
 from caughtup.pipelines.history.decoding.packs import by_bucket, pack, with_names
 from caughtup.pipelines.schema import BUCKETS
-from tests.support.lag_fold import LagRow, PartitionState
-from tests.support.partition_events import COMMIT, END_OFFSET, Event
+from tests.support.pipelines.lag_fold import LagRow, PartitionState
+from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event
 
 ENDS = pa.schema(
     [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
-from tests.support.partition_events import COMMIT, END_OFFSET, Event, decode_events
+from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event, decode_events
 
 
 def string(text: str) -> bytes:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets
 from caughtup.pipelines.schema import bucket
-from tests.support.partition_events import COMMIT, END_OFFSET, Event
+from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event
 
 
 class Commit(NamedTuple):

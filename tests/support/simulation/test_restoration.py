@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TaskId
-from tests.support.restoration import Changelog, Restoration, reported_sum, restoration, running
+from tests.support.simulation.restoration import (
+    Changelog,
+    Restoration,
+    reported_sum,
+    restoration,
+    running,
+)
 
 COUNTS = Changelog(start_offset=100, end_offset=50_000)
 A, B, C = TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)
