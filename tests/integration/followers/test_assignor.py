@@ -5,36 +5,32 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Message
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.load import produce
-from caughtup.followers.kafka_streams.jar import build_jar
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, Patience, follow
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.ids import TaskId
+from tests.support.followers.bad_recommendations import BAD, spoiled
 from tests.support.followers.streams_application import (
     FOLLOW_UP_MS,
+    SECONDS,
     Following,
-    read_topic,
+    assert_nothing_failed,
+    newest,
     recommend,
     scenario_of,
+    start_with_state,
 )
+from tests.support.kafka.topics import whole_topic
+from tests.support.service import wait_for
 
-RECORDS = 6_000
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_jar(tmp_path_factory.mktemp("follower") / "caughtup-follower.jar")
 
 
 @pytest.fixture(scope="module")
@@ -48,32 +44,6 @@ def following(cluster: EmbeddedCluster, jar: Path) -> Iterator[Following]:
         assert_nothing_failed(following, "one", "two", "three")
 
 
-def start_with_state(cluster: EmbeddedCluster, following: Following, *names: str) -> None:
-    """Start instances side by side, and give them something to keep."""
-    for name in names:
-        following.application.start_instance(name, wait=False)
-    for name in names:
-        following.application.wait_running(name)
-    produce(cluster, following.application.source, RECORDS, keys=600)
-    following.application.wait_caught_up()
-
-
-def assert_nothing_failed(following: Following, *names: str) -> None:
-    """See that every instance runs, and that none was ever in an error."""
-    for name in names:
-        following.application.wait_running(name)
-        log = following.log(name)
-        assert "State transition from REBALANCING to ERROR" not in log
-        assert "PENDING_ERROR" not in log
-        assert " ERROR " not in log
-
-
-def newest(following: Following) -> dict[str, Any]:
-    """Wait for another rebalance; nothing has changed but what the test does."""
-    count = len(following.states())
-    return following.wait_state("another rebalance", lambda _: True, after=count)
-
-
 def spread(state: dict[str, Any]) -> list[int]:
     assignment = state["outcome"]["assignment"]
     return sorted(len(given["active"]) for given in assignment.values())
@@ -81,85 +51,6 @@ def spread(state: dict[str, Any]) -> list[int]:
 
 def without(state: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name not in names}
-
-
-def spoiled(name: str, state: dict[str, Any]) -> tuple[Any, str]:
-    """Give a bad record for the application as it is, and what it is to be called."""
-    record = recommend(state)
-    first, second, _ = record["process_ids"]
-    assignment = record["assignment"]
-    if name == "other processes":
-        other = "00000000-0000-0000-0000-000000000009"
-        record["process_ids"] = [other, second, record["process_ids"][2]]
-        assignment[other] = assignment.pop(first)
-        return record, "other_processes"
-    if name == "fewer processes":
-        record["process_ids"].remove(first)
-        assignment[second]["active"] += assignment.pop(first)["active"]
-        # What it ran it may have stood by for.
-        assignment[second]["standby"] = []
-        return record, "other_processes"
-    if name == "an unknown task":
-        assignment[first]["active"].append("9_9")
-        return record, "unknown_task"
-    if name == "a missing task":
-        next(g for g in assignment.values() if g["active"])["active"].pop()
-        return record, "missing_task"
-    if name == "an active twice":
-        (task, *_) = next(g for g in assignment.values() if g["active"])["active"]
-        assignment[first]["active"].append(task)
-        return record, "malformed"
-    if name == "other configs":
-        record["inputs"]["scenario"]["config"]["num.standby.replicas"] = 1
-        return record, "other_configs"
-    if name == "another place":
-        for client in record["inputs"]["scenario"]["clients"].values():
-            client["previous_active"] = []
-        for given in assignment.values():
-            given["active"], given["standby"] = [], []
-        idle = next(p for p, c in state["clients"].items() if not c["previous_active"])
-        assignment[idle]["active"] = list(state["tasks"])
-        return record, "moved_since"
-    if name == "not caught up":
-        idle = next(p for p, c in state["clients"].items() if not c["previous_active"])
-        for given in assignment.values():
-            given["active"], given["standby"] = [], []
-        assignment[idle]["active"] = list(state["tasks"])
-        return record, "not_caught_up"
-    if name == "too many copies":
-        for process, client in state["clients"].items():
-            assignment[process]["active"] = client["previous_active"]
-            others = set(state["tasks"]) - set(client["previous_active"])
-            assignment[process]["standby"] = sorted(others)
-        return record, "too_many_copies"
-    if name == "no JSON":
-        return b"\xff\x00{", "malformed"
-    if name == "half a record":
-        return json.dumps(record).encode()[:200], "malformed"
-    if name == "nothing but depth":
-        return b"[" * 100_000, "malformed"
-    if name == "a number":
-        return b"1e400", "malformed"
-    assert name == "an oversized record"
-    return json.dumps({**record, "padding": "x" * 900_000}).encode()[:-1], "malformed"
-
-
-BAD = (
-    "other processes",
-    "fewer processes",
-    "an unknown task",
-    "a missing task",
-    "an active twice",
-    "other configs",
-    "another place",
-    "not caught up",
-    "too many copies",
-    "no JSON",
-    "half a record",
-    "nothing but depth",
-    "a number",
-    "an oversized record",
-)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -221,7 +112,11 @@ def test_recommendations_are_followed_until_tasks_are_balanced(following: Follow
         assert_as_the_model_decides(state, published)
     following.application.wait_caught_up()
     names = ("one", "two", "three")
-    wait("each runs two", lambda: [len(actives(following, name)) for name in names] == [2, 2, 2])
+    wait_for(
+        "each runs two",
+        lambda: [len(actives(following, name)) for name in names] == [2, 2, 2],
+        SECONDS,
+    )
     assert {task for name in names for task in actives(following, name)} == {
         TaskId.parse(task) for task in state["tasks"]
     }
@@ -317,17 +212,6 @@ def test_the_follow_up_is_on_the_process_whose_clock_it_was_set_by(following: Fo
             assert any(f"{leader}-StreamThread-1-consumer" in line for leader in leaders), line
 
 
-def positions(cluster: EmbeddedCluster, following: Following) -> list[Message]:
-    consumer = read_topic(cluster, following.prefix + "task-positions")
-    try:
-        read: list[Message] = []
-        while messages := consumer.consume(500, timeout=2):
-            read += messages
-        return read
-    finally:
-        consumer.close()
-
-
 def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
     following: Following, cluster: EmbeddedCluster
 ) -> None:
@@ -337,7 +221,7 @@ def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
     while True:
         last: dict[str, Any] = {}
         seen: dict[str, list[dict[str, Any]]] = {}
-        for message in positions(cluster, following):
+        for message in whole_topic(cluster, following.prefix + "task-positions"):
             key = message.key().decode()
             last[key] = message.value()
             if message.value() is not None:
@@ -354,62 +238,3 @@ def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
         assert list(standby[-1]["lags"]) == [changelog]
         assert standby[-1]["leads"][changelog] > 0
         assert standby[-1]["client_id"] == "three"
-
-
-def test_without_recommendations_a_new_instance_gets_work_in_the_end(
-    cluster: EmbeddedCluster, jar: Path
-) -> None:
-    """There isn't even a topic; and nobody creates one."""
-    properties = {"caughtup.follow.ups": "2"}
-    with Following(cluster, jar, topics=(), properties=properties) as following:
-        start_with_state(cluster, following, "one")
-        application = following.application
-        application.start_instance("two")
-
-        def copies(name: str, role: str) -> int:
-            threads = application.threads(name).values()
-            return sum(len(getattr(thread, role)) for thread in threads)
-
-        wait("warm-ups", lambda: copies("two", "standby") == 2)
-        application.wait_caught_up()
-        # Another one brings another rebalance, and what is caught up by then is handed over.
-        application.start_instance("three")
-        wait("the second runs tasks", lambda: copies("two", "active") == 2)
-        log = following.log("one") + following.log("two") + following.log("three")
-        assert "there is no topic " + following.prefix + "recommended-assignments" in log
-        assert "given_up" in log
-        assert_nothing_failed(following, "one", "two", "three")
-        assert following.prefix not in " ".join(topics(cluster))
-
-
-def wait(what: str, wanted: Any, seconds: float = 150) -> None:
-    deadline = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
-def topics(cluster: EmbeddedCluster) -> list[str]:
-    consumer = read_topic(cluster, "__consumer_offsets")
-    try:
-        return list(consumer.list_topics(timeout=30).topics)
-    finally:
-        consumer.close()
-
-
-def test_a_recommendation_that_the_log_has_left_behind_is_too_old(
-    cluster: EmbeddedCluster, jar: Path
-) -> None:
-    """Times of the log tell it, whatever this clock says: both are of one writer's clock."""
-    with ExitStack() as stack:
-        following = stack.enter_context(Following(cluster, jar))
-        start_with_state(cluster, following, "one")
-        record = recommend(newest(following))
-        # It would change something: it wants another rebalance.
-        record["probing_rebalance"]["needed"] = True
-        following.application.stop_instance("one")
-        following.publish(record, timestamp_ms=1_000)
-        following.publish({}, key="another-group", timestamp_ms=1_000 + HOUR_MS)
-        following.application.start_instance("one")
-        following.wait_reason("too_old")
-        assert_nothing_failed(following, "one")

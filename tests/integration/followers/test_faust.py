@@ -20,7 +20,7 @@ from tests.support.followers.faust_group import (
     FaustWorker,
     started,
 )
-from tests.support.followers.streams_application import read_topic
+from tests.support.kafka.topics import read_topic
 from tests.support.service import Service, caughtup, commit
 
 pytestmark = pytest.mark.thorough

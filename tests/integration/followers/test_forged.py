@@ -14,7 +14,6 @@ from confluent_kafka.admin import AdminClient
 from caughtup.demo.apps.instance import HEAP_MEGABYTES
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.followers.kafka_streams.jar import build_jar
 from caughtup.models.security.signing import HEADER, SigningKey, sign
 from tests.models.security.test_signing import KEY, line
 from tests.support.followers.streams_application import FOLLOW_UP_MS, Following, recommend
@@ -32,11 +31,8 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def following(
-    cluster: EmbeddedCluster, key_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Following]:
+def following(cluster: EmbeddedCluster, key_file: Path, jar: Path) -> Iterator[Following]:
     """One instance with state, which follows what is signed."""
-    jar = build_jar(tmp_path_factory.mktemp("follower") / "caughtup-follower.jar")
     properties = {"caughtup.signing.key.file": str(key_file)}
     with Following(cluster, jar, properties=properties) as following:
         following.application.start_instance("one")

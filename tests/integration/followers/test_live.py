@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from caughtup.demo.apps.restore_listener import RestoredCopy
 from caughtup.demo.story.growing import FIRST, FOLLOWING, LAST, Growing, now_ms
 from caughtup.demo.story.growth import measure_growth
-from caughtup.followers.kafka_streams.jar import build_jar
 
 pytestmark = pytest.mark.thorough
 
@@ -31,8 +31,7 @@ class Grown(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grown]:
-    jar = build_jar(tmp_path_factory.mktemp("follower") / "caughtup-follower.jar")
+def grown(jar: Path) -> Iterator[Grown]:
     with Growing(tasks=TASKS, properties=FOLLOWING, class_path=[jar]) as stage:
         stage.set_up(RECORDS)
         calm_ms = now_ms()

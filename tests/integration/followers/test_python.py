@@ -25,7 +25,8 @@ from tests.integration.conftest import MakeTopic
 from tests.models.assignors.following.test_follower import one_runs_all, record
 from tests.models.security.test_signing import KEY, line
 from tests.support.followers.python_application import TABLE, PythonMember, wait_until
-from tests.support.followers.streams_application import read_topic, write_bomb
+from tests.support.followers.streams_application import write_bomb
+from tests.support.kafka.topics import read_topic
 from tests.support.service import Service, commit
 
 pytestmark = pytest.mark.thorough

@@ -20,7 +20,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
-from tests.support.followers.streams_application import read_topic
+from tests.support.kafka.topics import whole_topic
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
@@ -73,12 +73,8 @@ class Job:
 
     def written(self, topic: str) -> dict[str, Any]:
         """Return the newest value of each key."""
-        consumer = read_topic(self._cluster, topic)
-        try:
-            found = consumer.consume(10_000, timeout=5)
-            return {m.key().decode(): json.loads(m.value()) for m in found if m.value()}
-        finally:
-            consumer.close()
+        found = whole_topic(self._cluster, topic)
+        return {m.key().decode(): json.loads(m.value()) for m in found if m.value()}
 
 
 @pytest.fixture

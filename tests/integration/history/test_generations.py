@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.story.stage import caughtup_command
+from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -36,20 +36,8 @@ def caughtup(*arguments: str | Path) -> str:
 
 def recommended(cluster: EmbeddedCluster, topic: str) -> dict[int, dict[str, Any]]:
     """Read every recommendation there is: generation → record."""
-    consumer = Consumer({**cluster.client_config(), "group.id": "looks-only"})
-    try:
-        end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        found: dict[int, dict[str, Any]] = {}
-        while consumer.position([TopicPartition(topic, 0)])[0].offset < end:
-            message = consumer.poll(10)
-            assert message is not None, "the topic wasn't read to its end within 10 s"
-            assert message.error() is None
-            record = json.loads(message.value())
-            found[record["generation"]] = record
-        return found
-    finally:
-        consumer.close()
+    records = [json.loads(message.value()) for message in whole_topic(cluster, topic)]
+    return {record["generation"]: record for record in records}
 
 
 @pytest.mark.timeout(1_200)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
@@ -24,6 +24,7 @@ from caughtup.pipelines.progress.listener import Reporter, report_progress
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
+from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, wait_for
 
 #: Spark's first batch takes long on a busy machine.
@@ -50,26 +51,18 @@ def options(cluster: EmbeddedCluster) -> dict[str, str]:
 
 
 @pytest.fixture
-def read(cluster: EmbeddedCluster) -> Iterator[Callable[[str], list[StreamProgress]]]:
+def read(cluster: EmbeddedCluster) -> Callable[[str], list[StreamProgress]]:
     """Reads all that a topic of progress holds, in its order."""
-    consumer = Consumer({**cluster.client_config(), "group.id": "looks-only"})
 
     def read(topic: str) -> list[StreamProgress]:
-        partition = TopicPartition(topic, 0, 0)
-        consumer.assign([partition])
-        end = consumer.get_watermark_offsets(partition, timeout=30)[1]
-        told = []
-        while len(told) < end:
-            for message in consumer.consume(end - len(told), timeout=1):
-                assert message.error() is None, message.error()
-                assert message.key() == b"readings"
-                value = message.value()
-                assert value is not None
-                told.append(FORMAT.decode(value).to_progress(message.timestamp()[1]))
-        return told
+        messages = whole_topic(cluster, topic)
+        assert {message.key() for message in messages} <= {b"readings"}
+        return [
+            FORMAT.decode(message.value() or b"").to_progress(message.timestamp()[1])
+            for message in messages
+        ]
 
-    yield read
-    consumer.close()
+    return read
 
 
 def start(

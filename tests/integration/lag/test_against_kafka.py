@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
+from tests.support.kafka.background import in_background
 from tests.support.service import caughtup, wait_for
 
 pytestmark = pytest.mark.thorough
@@ -82,9 +83,8 @@ def commit_without_members(
 @contextmanager
 def load(cluster: EmbeddedCluster, topics: list[str]) -> Iterator[None]:
     """Write to every partition all the while, a part of it in transactions."""
-    stop = threading.Event()
 
-    def write() -> None:
+    def write(over: threading.Event) -> None:
         plain = Producer(cluster.client_config())
         transactional = Producer({**cluster.client_config(), "transactional.id": uuid.uuid4().hex})
         transactional.init_transactions(30)
@@ -100,16 +100,11 @@ def load(cluster: EmbeddedCluster, topics: list[str]) -> Iterator[None]:
                 transactional.commit_transaction(30)
             else:
                 transactional.abort_transaction(30)
-            if stop.wait(0.02):
+            if over.wait(0.02):
                 return
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
+    with in_background(write):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from caughtup.demo.apps.instance import StreamsFailed
 from caughtup.demo.apps.streams import StreamsApplication
@@ -16,6 +15,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId
+from tests.support.kafka.topics import log_end
 
 pytestmark = pytest.mark.thorough
 
@@ -51,14 +51,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
 
 
 def end_offsets(cluster: EmbeddedCluster, topic: str) -> dict[int, int]:
-    consumer = Consumer({**cluster.client_config(), "group.id": "looks-only"})
-    try:
-        return {
-            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
-            for number in range(PARTITIONS)
-        }
-    finally:
-        consumer.close()
+    return {number: log_end(cluster, topic, number) for number in range(PARTITIONS)}
 
 
 def tasks(application: StreamsApplication, role: str) -> list[TaskId]:

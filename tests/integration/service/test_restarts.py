@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
+from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, commit, wait_for
 from tests.support.sizes import daily
 
@@ -53,22 +53,7 @@ def service(brokers: EmbeddedCluster, application: StreamsApplication) -> Iterat
 
 def records(cluster: EmbeddedCluster, topic: str) -> list[dict[str, Any]]:
     """Read a topic of one partition to its end, what compaction would drop included."""
-    consumer = Consumer(
-        {**cluster.client_config(), "group.id": "looks-only", "enable.partition.eof": True}
-    )
-    found = []
-    try:
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-        while True:
-            message = wait_for("a record or the end", lambda: consumer.poll(0.5))
-            if error := message.error():
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                return found
-            value = message.value()
-            assert value is not None
-            found.append(msgspec.json.decode(value))
-    finally:
-        consumer.close()
+    return [msgspec.json.decode(message.value() or b"") for message in whole_topic(cluster, topic)]
 
 
 def published(cluster: EmbeddedCluster, service: Service) -> Published:

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.offset_commits import offsets_partition
+from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, caughtup, wait_for
 from tests.support.streams import Member, generation
 
@@ -71,22 +72,9 @@ def application(cluster: EmbeddedCluster, pair: tuple[Service, Service]) -> Appl
 
 def decisions(cluster: EmbeddedCluster, service: Service, application: Application) -> Counter[int]:
     """Count the recommendations by generation, what compaction would drop included."""
-    topic = service.topic("recommended-assignments")
-    consumer = Consumer(
-        {**cluster.client_config(), "group.id": "looks-only", "enable.partition.eof": True}
-    )
-    found: Counter[int] = Counter()
-    try:
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-        while True:
-            message = wait_for("a record or the end", lambda: consumer.poll(0.5))
-            if message.error():
-                return found
-            record = json.loads(message.value() or b"")
-            if record["group"] == application.group:
-                found[record["generation"]] += 1
-    finally:
-        consumer.close()
+    messages = whole_topic(cluster, service.topic("recommended-assignments"))
+    records = [json.loads(message.value() or b"") for message in messages]
+    return Counter(one["generation"] for one in records if one["group"] == application.group)
 
 
 def known(service: Service, application: Application) -> int | None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import Producer
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -23,7 +22,8 @@ from caughtup.demo.story.stage import caughtup_command
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from tests.support.followers.streams_application import read_topic
+from tests.support.kafka.background import in_background
+from tests.support.kafka.topics import log_end, whole_topic
 from tests.support.service import Service, caughtup, wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -38,15 +38,6 @@ TRIGGER_SECONDS = 1
 #: Time for Spark to start and for half a minute of reports, on a busy machine.
 SECONDS = 240.0
 PROPERTIES = {"num.standby.replicas": "0", "probing.rebalance.interval.ms": "600000"}
-
-
-def log_end(cluster: EmbeddedCluster, partition: TopicPartition) -> int:
-    consumer = Consumer({**cluster.client_config(), "group.id": "looks-only"})
-    try:
-        end: int = consumer.get_watermark_offsets(Position(*partition), timeout=30)[1]
-        return end
-    finally:
-        consumer.close()
 
 
 @contextmanager
@@ -64,15 +55,14 @@ def reported(
         for number, topics in sorted(changelogs.items())
     ]
     changelog = TopicPartition(changelogs[task.subtopology][0], task.partition)
-    end = {changelog: log_end(cluster, changelog)}
+    end = {changelog: log_end(cluster, *changelog)}
     assert end[changelog] > BEGINNING + PER_SECOND * 400
     reports = PositionReports(
         Topology(groups), application.application_id, ProcessId.parse(process), "two"
     )
     producer = Producer(cluster.client_config())
-    over = threading.Event()
 
-    def report() -> None:
+    def report(over: threading.Event) -> None:
         began = time.monotonic()
         while not over.wait(1.0):
             clock = time.monotonic()
@@ -83,13 +73,8 @@ def reported(
                 producer.produce(topic, value, key)
             producer.flush(30)
 
-    thread = threading.Thread(target=report)
-    thread.start()
-    try:
+    with in_background(report):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def warm_ups(service: Service, group: str) -> list[dict[str, Any]]:
@@ -126,14 +111,10 @@ def last_rates(
     cluster: EmbeddedCluster, topic: str, copy: dict[str, Any], group: str
 ) -> dict[str, Any]:
     """Return the newest record of a copy with a rate over the last minute."""
-    consumer = read_topic(cluster, topic)
     key, newest = [group, copy["process"], copy["task"]], None
-    try:
-        for message in consumer.consume(100_000, timeout=5):
-            if json.loads(message.key()) == key and message.value():
-                newest = json.loads(message.value())
-    finally:
-        consumer.close()
+    for message in whole_topic(cluster, topic):
+        if json.loads(message.key()) == key and message.value():
+            newest = json.loads(message.value())
     assert newest is not None, f"no record of {key}"
     return newest
 

@@ -17,6 +17,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from tests.integration.conftest import MakeTopic
+from tests.support.kafka.background import in_background
+from tests.support.kafka.topics import log_end
 from tests.support.service import Service, caughtup, commit, wait_for
 
 #: From the deletion on.
@@ -27,23 +29,17 @@ STOP_SECONDS = 10.0
 @contextmanager
 def commits(cluster: EmbeddedCluster, topic: str) -> Iterator[None]:
     """Commit as a group some hundred times a second."""
-    stop = threading.Event()
 
-    def run() -> None:
+    def work(over: threading.Event) -> None:
         consumer = Consumer({**cluster.client_config(), "group.id": f"busy-{topic}"})
         offset = 0
-        while not stop.wait(0.005):
+        while not over.wait(0.005):
             offset += 1
             consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
         consumer.close()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
+    with in_background(work):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
@@ -57,7 +53,7 @@ def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
     with Service(cluster, lag_interval=300) as service, commits(cluster, words):
         own = {service.topic(topic.name) for topic in OWN_TOPICS}
         service.wait_value(6, "group_lag_records", group=readers)
-        wait_for("the lag table is written", lambda: records(cluster, service.topic("lag")))
+        wait_for("the lag table is written", lambda: log_end(cluster, service.topic("lag")))
         produce(cluster, words, 5)
         service.wait_value(11, "group_lag_records", group=readers)
         began = time.monotonic()
@@ -77,7 +73,7 @@ def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
             left(),
         )
         for name in ("end-offsets", "lag", "reassignments"):
-            wait_for(f"{name} is filled", lambda n=name: records(cluster, service.topic(n)), left())
+            wait_for(f"{name} is filled", lambda n=name: log_end(cluster, service.topic(n)), left())
         print(f"{BACK_SECONDS - left():.1f} s from the deletion until everything was back")
         assert "Traceback" not in service.log
         began = time.monotonic()
@@ -117,13 +113,3 @@ def test_topics_that_are_not_as_they_have_to_be_are_told_wherever_somebody_looks
             f"cleanup.policy of {service.topic('lag')}",
             f"partitions of {service.topic('lag')}",
         ]
-
-
-def records(cluster: EmbeddedCluster, topic: str) -> int:
-    """Count the offsets of a topic of one partition."""
-    consumer = Consumer({**cluster.client_config(), "group.id": "looks-only"})
-    try:
-        _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
-    finally:
-        consumer.close()
-    return end

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_group_records import (
@@ -16,39 +14,9 @@ from caughtup.models.wire.consumer_group_records import (
 )
 from caughtup.models.wire.record_keys import RecordType
 from tests.models.wire.new_group_encoders import VERSION_0, new_group_record
-from tests.models.wire.new_group_strategies import CONSUMER_GROUP_RECORDS
-from tests.models.wire.strategies import raw_bytes, thorough
 from tests.support import wire
 
 TOPIC_ID = b"0123456789abcdef"
-every_type = pytest.mark.parametrize("record_type", CONSUMER_GROUP_RECORDS)
-# Tags beyond all that are known.
-unknown_tags = st.dictionaries(st.integers(4, 300), raw_bytes, max_size=2)
-
-
-@every_type
-@thorough
-@given(st.data())
-def test_a_record_reads_back(record_type, data):
-    value = data.draw(CONSUMER_GROUP_RECORDS[record_type])
-    assert decode_consumer_group_record(record_type, new_group_record(value)) == value
-
-
-@every_type
-@thorough
-@given(st.data())
-def test_unknown_tagged_fields_and_bytes_left_over_change_nothing(record_type, data):
-    value = data.draw(CONSUMER_GROUP_RECORDS[record_type])
-    raw = new_group_record(value, data.draw(unknown_tags)) + data.draw(st.binary(max_size=5))
-    assert decode_consumer_group_record(record_type, raw) == value
-
-
-@every_type
-@pytest.mark.parametrize("version", [-1, 1, 32767])
-def test_a_version_that_is_not_known_is_refused(record_type, version):
-    data = wire.number("h", version) + bytes(60)
-    with pytest.raises(DecodeError, match=f"unknown_version: consumer group .*{version}"):
-        decode_consumer_group_record(record_type, data)
 
 
 def test_a_member_on_the_classic_protocol_is_read_as_written_out_by_hand():

@@ -9,17 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
+from tests.support.kafka.topics import read_topic
 
 TOPICS = ("recommended-assignments", "application-states", "task-positions")
 SECONDS = 150.0
+#: What every application keeps, in records.
+RECORDS = 6_000
 #: Soon enough that a test sees many rebalances.
 FOLLOW_UP_MS = 500
 FOLLOWER = {
@@ -136,19 +140,38 @@ class Following(ClosedOnExit):
             self._consumer.close()
 
 
+def start_with_state(cluster: EmbeddedCluster, following: Following, *names: str) -> None:
+    """Start instances side by side, and give them something to keep."""
+    for name in names:
+        following.application.start_instance(name, wait=False)
+    for name in names:
+        following.application.wait_running(name)
+    produce(cluster, following.application.source, RECORDS, keys=600)
+    following.application.wait_caught_up()
+
+
+def assert_nothing_failed(following: Following, *names: str) -> None:
+    """See that every instance runs, and that none was ever in an error."""
+    for name in names:
+        following.application.wait_running(name)
+        log = following.log(name)
+        assert "State transition from REBALANCING to ERROR" not in log
+        assert "PENDING_ERROR" not in log
+        assert " ERROR " not in log
+
+
+def newest(following: Following) -> dict[str, Any]:
+    """Wait for another rebalance; nothing has changed but what the test does."""
+    count = len(following.states())
+    return following.wait_state("another rebalance", lambda _: True, after=count)
+
+
 def write_bomb(cluster: EmbeddedCluster, topic: str, key: str, size: int) -> None:
     """Write a record of this size which compresses to a thousandth of it."""
     limits = {"message.max.bytes": size + 1_000, "queue.buffering.max.kbytes": 1 << 20}
     producer = Producer({**cluster.client_config(), **limits, "compression.type": "gzip"})
     producer.produce(topic, bytes(size), key)
     assert producer.flush(60) == 0
-
-
-def read_topic(cluster: EmbeddedCluster, topic: str) -> Consumer:
-    """Read a topic's only partition from its beginning."""
-    consumer = Consumer({**cluster.client_config(), "group.id": "reads-only"})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    return consumer
 
 
 def scenario_of(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What a test reads from a real cluster, and what goes on beside it."""

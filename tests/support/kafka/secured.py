@@ -1,0 +1,139 @@
+"""A cluster with TLS, SASL and ACLs, a user for each right that may be lacking, and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from caughtup.demo.cluster.broker_config import Security, Tls
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import create_topics
+from tests.support.service import Ran, caughtup, commit, settings_file
+
+PASSWORD = 'a "quoted" pässwörd \\ of'
+COMMANDS = (["lag"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
+PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
+#: The prefix of every application id and topic of these services.
+OWN = "caughtup"
+
+
+class Allowed(NamedTuple):
+    """An ACL: operations on a resource."""
+
+    kind: ResourceType
+    name: str
+    operations: tuple[AclOperation, ...]
+    pattern: ResourcePatternType = LITERAL
+
+
+READ, WRITE, CREATE, DESCRIBE = (
+    AclOperation.READ,
+    AclOperation.WRITE,
+    AclOperation.CREATE,
+    AclOperation.DESCRIBE,
+)
+OFFSETS = Allowed(ResourceType.TOPIC, "__consumer_offsets", (READ,))
+GROUP = Allowed(ResourceType.GROUP, OWN, (READ,), PREFIXED)
+OWN_TOPICS = Allowed(ResourceType.TOPIC, OWN, (CREATE, READ, WRITE), PREFIXED)
+#: Without it, the end offsets and so the lag of groups on these topics are unknown.
+TOPICS = Allowed(ResourceType.TOPIC, "*", (DESCRIBE,))
+#: Without it, reassignments are unknown.
+CLUSTER = Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,))
+FEWEST = (OFFSETS, GROUP, OWN_TOPICS, TOPICS, CLUSTER)
+
+#: Users by what they lack of the fewest.
+LACKING = {
+    "nothing": (),
+    "everything": FEWEST,
+    "offsets": (OFFSETS,),
+    "group": (GROUP,),
+    "topics": (TOPICS,),
+    "cluster": (CLUSTER,),
+    "write": (OWN_TOPICS,),
+    "create": (OWN_TOPICS,),
+    "scram": (),
+}
+INSTEAD = {
+    "write": Allowed(ResourceType.TOPIC, OWN, (CREATE, READ), PREFIXED),
+    "create": Allowed(ResourceType.TOPIC, OWN, (READ, WRITE), PREFIXED),
+}
+
+
+@contextmanager
+def secured_cluster(tls: Tls) -> Iterator[EmbeddedCluster]:
+    """TLS, passwords and an authorizer; a user for each lack, and a group's commit at 4 of 10."""
+    users = {name: f"{PASSWORD} {name}" for name in ("admin", *LACKING)}
+    security = Security("sasl_ssl", users, authorizer=True, tls=tls)
+    scram = {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.client.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+    }
+    with EmbeddedCluster(security=security, broker_properties=scram) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.internal_bootstrap_servers})
+        bindings = [
+            AclBinding(
+                given.kind,
+                given.name,
+                given.pattern,
+                f"User:{user}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for user, lack in LACKING.items()
+            for given in (*(set(FEWEST) - set(lack)), *([INSTEAD[user]] if user in INSTEAD else []))
+            for operation in given.operations
+        ]
+        for created in admin.create_acls(bindings).values():
+            created.result(30)
+        credential = UserScramCredentialUpsertion(
+            "scram",
+            ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096),
+            users["scram"].encode(),
+        )
+        for altered in admin.alter_user_scram_credentials([credential]).values():
+            altered.result(30)
+        create_topics(cluster, {"words": 1})
+        produce(cluster, "words", 10)
+        commit(cluster, "readers", "words", 4)
+        yield cluster
+
+
+def run(
+    secure: EmbeddedCluster, directory: Path, user: str, command: list[str], **properties: str
+) -> Ran:
+    """Run a command as a user; ``properties`` with ``_`` for ``.`` are added to its settings."""
+    kafka = secure.security.client_config(user)
+    kafka |= {name.replace("_", "."): value for name, value in properties.items()}
+    path = settings_file(directory, secure.bootstrap_servers, kafka)
+    ran = caughtup(*command, "--config", path, directory=directory)
+    assert PASSWORD not in ran.out + ran.err
+    return ran
+
+
+def run_all(secure: EmbeddedCluster, directory: Path, **properties: str) -> list[Ran]:
+    """Run every command as the user with the fewest ACLs, at once: they mostly wait."""
+    with ThreadPoolExecutor() as threads:
+        running = [
+            threads.submit(run, secure, directory, "nothing", command, **properties)
+            for command in COMMANDS
+        ]
+        return [ran.result() for ran in running]

@@ -1,0 +1,48 @@
+"""Topics of a real cluster, as a test reads them: never as a member of a group."""
+
+from __future__ import annotations
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+
+_SECONDS = 30.0
+
+
+def read_topic(
+    cluster: EmbeddedCluster, topic: str, properties: dict[str, object] | None = None
+) -> Consumer:
+    """Read a topic's only partition from its beginning."""
+    group = {"group.id": "reads-only"}
+    consumer = Consumer({**cluster.client_config(), **group, **(properties or {})})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    return consumer
+
+
+def whole_topic(cluster: EmbeddedCluster, topic: str) -> list[Message]:
+    """Return all records of a topic's only partition, what compaction would drop included."""
+    consumer = read_topic(cluster, topic, {"enable.partition.eof": True})
+    found: list[Message] = []
+    try:
+        while True:
+            message = consumer.poll(_SECONDS)
+            assert message is not None, f"the end of {topic} was not reached in {_SECONDS:.0f} s"
+            error = message.error()
+            if error is None:
+                found.append(message)
+                continue
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            return found
+    finally:
+        consumer.close()
+
+
+def log_end(cluster: EmbeddedCluster, topic: str, partition: int = 0) -> int:
+    """Return the log end offset of a partition."""
+    consumer = Consumer({**cluster.client_config(), "group.id": "reads-only"})
+    try:
+        place = TopicPartition(topic, partition)
+        end: int = consumer.get_watermark_offsets(place, timeout=10)[1]
+        return end
+    finally:
+        consumer.close()
