@@ -17,10 +17,10 @@ from caughtup.models.assignors.following.recommendation import (
     require_bounded,
 )
 from caughtup.models.errors import CaughtupError
-from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import GROUP, generate_question
 from tests.models.assignors.building import client, described, process
 from tests.models.assignors.following.test_follower import one_runs_all, record
+from tests.support.oracles import Oracle
 from tests.support.sizes import daily
 
 SEEDS = daily(500, 3_000)
@@ -49,9 +49,7 @@ def expected(question: dict[str, Any]) -> FollowerDecision:
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_both_decide_alike_and_kafka_accepts_it(
-    follower_oracle: FollowerOracle, first: int
-) -> None:
+def test_both_decide_alike_and_kafka_accepts_it(follower_oracle: Oracle, first: int) -> None:
     reasons: Counter[str] = Counter()
     for seed in range(first, first + BLOCK):
         question = generate_question(seed)
@@ -81,7 +79,7 @@ def test_both_decide_alike_and_kafka_accepts_it(
 
 
 def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
-    follower_oracle: FollowerOracle,
+    follower_oracle: Oracle,
 ) -> None:
     scenario = described(
         client(active=("1_0", "1_1")), client(), stateful=("0_0", "0_1"), stateless=("1_0", "1_1")
@@ -116,7 +114,7 @@ def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
     ],
 )
 def test_both_refuse_what_would_take_too_much_memory(
-    follower_oracle: FollowerOracle, padding: Any, reason: str
+    follower_oracle: Oracle, padding: Any, reason: str
 ) -> None:
     found = one_runs_all(lag=7)
     newest = record(found, {1: (("0_0",), ()), 2: (("0_1",), ())}, padding=padding)

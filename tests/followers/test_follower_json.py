@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.followers.conftest import FollowerOracle
+from tests.support.oracles import Oracle
 
 MAX_DEPTH = 64
 MAX_NUMBER = 100
@@ -118,7 +118,7 @@ def depth(value: Any) -> int:
     return 1 + max(map(depth, inner), default=0)
 
 
-def as_the_follower(oracle: FollowerOracle, data: bytes) -> Any:
+def as_the_follower(oracle: Oracle, data: bytes) -> Any:
     answer = oracle.ask({"json": base64.b64encode(data).decode()})
     if "malformed" in answer:
         assert len(answer["malformed"]) < 100
@@ -127,12 +127,12 @@ def as_the_follower(oracle: FollowerOracle, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_not_json_is_refused(follower_oracle: FollowerOracle, name: str) -> None:
+def test_what_is_not_json_is_refused(follower_oracle: Oracle, name: str) -> None:
     assert as_the_follower(follower_oracle, BAD[name]) is MALFORMED
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_is_json_is_read(follower_oracle: FollowerOracle, name: str) -> None:
+def test_what_is_json_is_read(follower_oracle: Oracle, name: str) -> None:
     expected = as_python(GOOD[name])
     assert expected is not MALFORMED
     assert as_the_follower(follower_oracle, GOOD[name]) == expected
@@ -159,7 +159,7 @@ shared = settings(
 @shared
 @given(value=values, ascii_only=st.booleans())
 def test_any_value_is_read_and_written_as_it_is(
-    follower_oracle: FollowerOracle, value: Any, ascii_only: bool
+    follower_oracle: Oracle, value: Any, ascii_only: bool
 ) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only).encode()
     assert as_the_follower(follower_oracle, data) == value
@@ -168,7 +168,7 @@ def test_any_value_is_read_and_written_as_it_is(
 @shared
 @given(data=st.data(), value=values)
 def test_damaged_json_is_read_as_python_reads_it(
-    follower_oracle: FollowerOracle, data: st.DataObject, value: Any
+    follower_oracle: Oracle, data: st.DataObject, value: Any
 ) -> None:
     text = bytearray(json.dumps(value).encode())
     for _ in range(data.draw(st.integers(1, 3))):

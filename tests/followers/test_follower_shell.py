@@ -15,8 +15,8 @@ import pytest
 from caughtup.followers.kafka_streams import jar
 from caughtup.followers.kafka_streams.jar import build_jar
 from caughtup.models.errors import CaughtupError
-from tests.followers.conftest import FollowerOracle
 from tests.followers.generated_questions import generate_question
+from tests.support.oracles import Oracle
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,9 +38,7 @@ FAILURES = ("without lags", "without memory", "without stack")
 
 
 @pytest.mark.parametrize("how", ["with lags", *FAILURES])
-def test_without_a_broker_everything_stays_where_it_is(
-    follower_oracle: FollowerOracle, how: str
-) -> None:
+def test_without_a_broker_everything_stays_where_it_is(follower_oracle: Oracle, how: str) -> None:
     """There is no Kafka; and where lags cannot be had either, Kafka's own assignor keeps it."""
     for seed in range(40):
         asked = scenario(seed)
@@ -59,7 +57,7 @@ def test_without_a_broker_everything_stays_where_it_is(
 
 
 def test_where_nothing_can_be_decided_it_is_tried_ever_later(
-    follower_oracle: FollowerOracle,
+    follower_oracle: Oracle,
 ) -> None:
     def after_seconds(how: str) -> float:
         answer = follower_oracle.ask({"assign": how, "scenario": scenario(0)})

@@ -13,8 +13,8 @@ import pytest
 from caughtup.followers.python.signatures import find_forgery as find_forgery_by_file
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.signing import SigningKey, find_forgery, read_keys, sign
-from tests.followers.conftest import FollowerOracle
 from tests.models.security.test_signing import KEY, SECRET, VALUE, VECTOR, line
+from tests.support.oracles import Oracle
 
 KEYS = line("2025-11")
 
@@ -35,7 +35,7 @@ def python(question: dict[str, Any]) -> tuple[str, str]:
     return (found.code, found.message) if found else ("", "")
 
 
-def ask(oracle: FollowerOracle, keys: str, header: bytes | None, **other: str) -> tuple[str, str]:
+def ask(oracle: Oracle, keys: str, header: bytes | None, **other: str) -> tuple[str, str]:
     question = {
         "keys": keys,
         "cluster": "c1",
@@ -50,7 +50,7 @@ def ask(oracle: FollowerOracle, keys: str, header: bytes | None, **other: str) -
     return told
 
 
-def test_the_same_vector_is_good_in_both(follower_oracle: FollowerOracle) -> None:
+def test_the_same_vector_is_good_in_both(follower_oracle: Oracle) -> None:
     assert ask(follower_oracle, KEYS, VECTOR) == ("", "")
     assert ask(follower_oracle, KEYS, None)[0] == "not_signed"
     assert ask(follower_oracle, KEYS, VECTOR, group="payments")[0] == "bad_signature"
@@ -85,11 +85,11 @@ def test_the_same_vector_is_good_in_both(follower_oracle: FollowerOracle) -> Non
         "a " + "A" * 60_000,
     ],
 )
-def test_key_files_are_read_alike(follower_oracle: FollowerOracle, keys: str) -> None:
+def test_key_files_are_read_alike(follower_oracle: Oracle, keys: str) -> None:
     ask(follower_oracle, keys, VECTOR)
 
 
-def test_damaged_signatures_are_judged_alike(follower_oracle: FollowerOracle) -> None:
+def test_damaged_signatures_are_judged_alike(follower_oracle: Oracle) -> None:
     codes: Counter[str] = Counter()
     for seed in range(500):
         rng = random.Random(seed)

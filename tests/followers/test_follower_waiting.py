@@ -18,8 +18,8 @@ from caughtup.models.assignors.following.follower import (
     later_ms,
 )
 from caughtup.models.ids import ProcessId, TaskId
-from tests.followers.conftest import FollowerOracle
 from tests.models.assignors.following.test_follower import one_runs_all, recommended
+from tests.support.oracles import Oracle
 
 ONE, TWO = ProcessId(0, 1), ProcessId(0, 2)
 ZERO, FIRST = TaskId(0, 0), TaskId(0, 1)
@@ -151,7 +151,7 @@ def generated_rebalances(seed: int) -> dict[str, Any]:
     return {"patience": [1_000, 900_000, rng.choice([0, 2, 3])], "rebalances": rebalances}
 
 
-def test_java_and_python_count_alike(follower_oracle: FollowerOracle) -> None:
+def test_java_and_python_count_alike(follower_oracle: Oracle) -> None:
     most = 0
     for seed in range(300):
         question = generated_rebalances(seed)

@@ -10,8 +10,8 @@ import pytest
 
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from tests.oracle.conftest import AssignorOracle
 from tests.oracle.shrinking import shrink
+from tests.support.oracles import Oracle
 
 Json = dict[str, Any]
 
@@ -25,7 +25,7 @@ def decide_here(scenario: Json, theirs: Json) -> Json:
 
 
 def assert_same_decisions(
-    oracle: AssignorOracle,
+    oracle: Oracle,
     scenarios: Iterable[Json],
     here: Callable[[Json, Json], Json] = decide_here,
 ) -> int:
@@ -44,7 +44,7 @@ def assert_same_decisions(
     return count
 
 
-def _report(oracle: AssignorOracle, scenario: Json, here: Callable[[Json, Json], Json]) -> str:
+def _report(oracle: Oracle, scenario: Json, here: Callable[[Json, Json], Json]) -> str:
     """Name the scenario, and tell the decisions about the least part of it that fails alike."""
     raised = ["exception" in answer for answer in _answers(oracle, scenario, here)]
 
@@ -61,10 +61,10 @@ def _report(oracle: AssignorOracle, scenario: Json, here: Callable[[Json, Json],
 
 
 def _answers(
-    oracle: AssignorOracle, scenario: Json, here: Callable[[Json, Json], Json]
+    oracle: Oracle, scenario: Json, here: Callable[[Json, Json], Json]
 ) -> tuple[Json, Json]:
     """Return our decision and Kafka's, or the exceptions in their places."""
-    theirs = oracle.decide(scenario)
+    theirs = oracle.ask(scenario)
     try:
         ours = here(scenario, theirs)
     except Exception as raised:  # noqa: BLE001 (whatever is raised here is a difference)

@@ -10,12 +10,9 @@ where pytest is told to run tests/oracle, family by family at the end. ``make th
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +21,9 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.jars import classpath
+from tests.support.oracles import Oracle, compile_java, running_oracle
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
-COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 QUIET = "-Dorg.apache.logging.log4j.level=OFF"
 
 
@@ -104,60 +101,24 @@ def jvm() -> Iterator[Any]:
     process.wait(timeout=30)
 
 
-class AssignorOracle:
-    """Kafka's own assignor in a JVM of its own: a scenario in, the published jar's decision out."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def decide(self, scenario: dict[str, Any]) -> dict[str, Any]:
-        """Return what the jar decides: probing_rebalance_needed, clients, and ms it took."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(scenario) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, f"the oracle's JVM ended with {self._process.wait()}"
-        decision: dict[str, Any] = json.loads(line)
-        return decision
-
-
 @pytest.fixture(scope="session")
 def oracle_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the oracles are compiled to, against the published jars."""
-    java = str(find_java().program)
-    jars = classpath()
     classes = tmp_path_factory.mktemp("oracle-classes")
-    subprocess.run(
-        [java, "-cp", jars, COMPILER, "-17", "-cp", jars, "-d", str(classes), *JAVA_SOURCES],
-        check=True,
-    )
+    compile_java(JAVA_SOURCES, classes)
     return classes
 
 
 @pytest.fixture(scope="session")
-def assignor_oracle(oracle_classes: Path) -> Iterator[AssignorOracle]:
+def assignor_oracle(oracle_classes: Path) -> Iterator[Oracle]:
     """Kafka's HighAvailabilityTaskAssignor and its siblings, run from the published jars."""
-    with _running("AssignorOracle", oracle_classes) as oracle:
+    with running_oracle("AssignorOracle", oracle_classes) as oracle:
         yield oracle
 
 
 @pytest.fixture(scope="session")
-def partition_assignor_oracle(oracle_classes: Path) -> Iterator[AssignorOracle]:
+def partition_assignor_oracle(oracle_classes: Path) -> Iterator[Oracle]:
     """Kafka's StreamsPartitionAssignor, run from the published jars."""
     name = "org.apache.kafka.streams.processor.internals.PartitionAssignorOracle"
-    with _running(name, oracle_classes) as oracle:
+    with running_oracle(name, oracle_classes) as oracle:
         yield oracle
-
-
-@contextmanager
-def _running(name: str, classes: Path) -> Iterator[AssignorOracle]:
-    path = os.pathsep.join((classpath(), str(classes)))
-    command = [str(find_java().program), QUIET, "-cp", path, name]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as process:
-        yield AssignorOracle(process)
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(timeout=30)

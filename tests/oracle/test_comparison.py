@@ -8,14 +8,14 @@ import pytest
 
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle
 from tests.oracle.generated.scenarios import generate
 from tests.oracle.generated.sticky import generate_sticky
 from tests.oracle.shrinking import shrink
+from tests.support.oracles import Oracle
 
 
 def test_a_rule_that_is_broken_shows_in_a_scenario_of_a_few_tasks(
-    assignor_oracle: AssignorOracle, monkeypatch: pytest.MonkeyPatch
+    assignor_oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds = range(20)
     assert assert_same_decisions(assignor_oracle, map(generate_sticky, seeds)) == 20
@@ -29,7 +29,7 @@ def test_a_rule_that_is_broken_shows_in_a_scenario_of_a_few_tasks(
     assert assert_same_decisions(assignor_oracle, [least]) == 1
 
 
-def test_a_scenario_that_kafka_refuses_is_no_agreement(assignor_oracle: AssignorOracle) -> None:
+def test_a_scenario_that_kafka_refuses_is_no_agreement(assignor_oracle: Oracle) -> None:
     scenario = generate(3) | {"assignor": "nobody's"}
     with pytest.raises(pytest.fail.Exception, match="no assignor is called nobody's"):
         assert_same_decisions(assignor_oracle, [scenario])

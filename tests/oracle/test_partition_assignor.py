@@ -13,7 +13,7 @@ from caughtup.models.errors import ScenarioError
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Rebalance
-from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.rebalances import (
     follow_up,
     generate_failing_rebalance,
@@ -25,6 +25,7 @@ from tests.oracle.generated.rebalances import (
 )
 from tests.oracle.rebalance_parts import Json
 from tests.oracle.shrinking_rebalances import shrink_rebalance
+from tests.support.oracles import Oracle
 from tests.support.rebalance_parsing import parse_rebalance
 
 #: Where the leader itself fails, because what a client's members own isn't in the topology at all.
@@ -34,7 +35,7 @@ FAILED_LEADER = "java.lang.IllegalStateException: Must initialize prevActiveTask
 @pytest.mark.family("whole rebalances")
 @seeds_of_a_family(one_of=7)
 def test_generated_rebalances_give_every_member_what_kafka_gives_it(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_assignments(partition_assignor_oracle, map(generate_rebalance, seeds)))
 
@@ -42,7 +43,7 @@ def test_generated_rebalances_give_every_member_what_kafka_gives_it(
 @pytest.mark.family("whole rebalances, sticky and fallback")
 @seeds_of_a_family(one_of=7)
 def test_rebalances_under_the_sticky_and_the_fallback_assignor_are_kafkas(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_assignments(partition_assignor_oracle, map(generate_sticky_rebalance, seeds)))
 
@@ -50,7 +51,7 @@ def test_rebalances_under_the_sticky_and_the_fallback_assignor_are_kafkas(
 @pytest.mark.family("whole rebalances, offsets not to be had")
 @seeds_of_a_family(one_of=7)
 def test_rebalances_that_cannot_list_offsets_fall_back_as_kafka_does(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     failing = map(generate_failing_rebalance, seeds)
     tally(assert_same_assignments(partition_assignor_oracle, failing))
@@ -59,7 +60,7 @@ def test_rebalances_that_cannot_list_offsets_fall_back_as_kafka_does(
 @pytest.mark.family("whole rebalances, client tags")
 @seeds_of_a_family(one_of=7)
 def test_rebalances_with_client_tags_are_kafkas(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_assignments(partition_assignor_oracle, map(generate_tagged_rebalance, seeds)))
 
@@ -67,7 +68,7 @@ def test_rebalances_with_client_tags_are_kafkas(
 @pytest.mark.family("whole rebalances, racks")
 @seeds_of_a_family(one_of=7)
 def test_rebalances_with_racks_are_kafkas(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_assignments(partition_assignor_oracle, map(generate_racked_rebalance, seeds)))
 
@@ -75,7 +76,7 @@ def test_rebalances_with_racks_are_kafkas(
 @pytest.mark.family("whole rebalances, public sticky without standbys")
 @seeds_of_a_family(one_of=7)
 def test_rebalances_under_the_public_sticky_assignor_are_kafkas(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     public = map(generate_public_sticky_rebalance, seeds)
     tally(assert_same_assignments(partition_assignor_oracle, public))
@@ -84,21 +85,21 @@ def test_rebalances_under_the_public_sticky_assignor_are_kafkas(
 @pytest.mark.family("whole rebalances, the ones that follow")
 @seeds_of_a_family(one_of=7)
 def test_the_rebalance_that_follows_a_rebalance_is_kafkas(
-    partition_assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    partition_assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     following = (_following(partition_assignor_oracle, seed) for seed in seeds)
     tally(assert_same_assignments(partition_assignor_oracle, following))
 
 
-def _following(oracle: AssignorOracle, seed: int) -> Json:
+def _following(oracle: Oracle, seed: int) -> Json:
     """Decide a rebalance by Kafka, and return the next one if its leader didn't fail."""
     generate = (generate_rebalance, generate_sticky_rebalance, generate_tagged_rebalance)[seed % 3]
     rebalance = generate(seed)
-    answer = oracle.decide(rebalance)
+    answer = oracle.ask(rebalance)
     return follow_up(seed, rebalance, answer["members"]) if "members" in answer else rebalance
 
 
-def assert_same_assignments(oracle: AssignorOracle, rebalances: Iterable[Json]) -> int:
+def assert_same_assignments(oracle: Oracle, rebalances: Iterable[Json]) -> int:
     """Assign here and there: all that a member's assignment says has to be the same.
 
     Returns how many rebalances there were. One that ends otherwise fails the test with its name,
@@ -112,7 +113,7 @@ def assert_same_assignments(oracle: AssignorOracle, rebalances: Iterable[Json]) 
     return count
 
 
-def _report(oracle: AssignorOracle, rebalance: Json) -> str:
+def _report(oracle: Oracle, rebalance: Json) -> str:
     raised = ["exception" in answer for answer in _answers(oracle, rebalance)]
 
     def fails_alike(smaller: Json) -> bool:
@@ -133,9 +134,9 @@ def _alike(ours: Json, theirs: Json) -> bool:
     return ours == theirs
 
 
-def _answers(oracle: AssignorOracle, rebalance: Json) -> tuple[Json, Json]:
+def _answers(oracle: Oracle, rebalance: Json) -> tuple[Json, Json]:
     """Return our assignments and Kafka's, or the exceptions in their places."""
-    theirs = oracle.decide(rebalance)
+    theirs = oracle.ask(rebalance)
     try:
         assigned = assign_partitions(parse_rebalance(rebalance))
         ours: Json = {"members": {name: one.to_dict() for name, one in assigned.items()}}
@@ -147,7 +148,7 @@ def _answers(oracle: AssignorOracle, rebalance: Json) -> tuple[Json, Json]:
 
 
 def test_a_difference_is_told_by_its_least_rebalance(
-    partition_assignor_oracle: AssignorOracle, monkeypatch: pytest.MonkeyPatch
+    partition_assignor_oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def assign_without_asking_again(rebalance: Rebalance) -> dict[str, MemberAssignment]:
         return {
@@ -167,7 +168,7 @@ def test_a_difference_is_told_by_its_least_rebalance(
 
 
 def test_the_generators_reach_what_they_have_to_reach(
-    partition_assignor_oracle: AssignorOracle,
+    partition_assignor_oracle: Oracle,
 ) -> None:
     """Or else agreement over their rebalances would prove little."""
     seen: Counter[object] = Counter()
@@ -175,7 +176,7 @@ def test_the_generators_reach_what_they_have_to_reach(
         for generate in (generate_rebalance, generate_failing_rebalance):
             rebalance = generate(seed)
             _count_what_is_given(seen, rebalance)
-            answer = partition_assignor_oracle.decide(rebalance)
+            answer = partition_assignor_oracle.ask(rebalance)
             seen["the leader fails"] += "exception" in answer
             for assignment in answer.get("members", {}).values():
                 next_ms = assignment["next_rebalance_ms"]

@@ -9,11 +9,11 @@ import pytest
 from tests.models.assignors import test_seed_rebalance, test_seed_task_assignors
 from tests.models.assignors.walk import Begin, Generation, Walk
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle
+from tests.support.oracles import Oracle
 
 
 @pytest.fixture
-def begin(assignor_oracle: AssignorOracle) -> Iterator[Begin]:
+def begin(assignor_oracle: Oracle) -> Iterator[Begin]:
     held = 0
 
     class HeldWalk(Walk):

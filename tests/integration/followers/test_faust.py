@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -20,7 +18,7 @@ from tests.support.followers.faust_group import (
     FaustWorker,
     started,
 )
-from tests.support.kafka.topics import read_topic
+from tests.support.followers.service_records import assert_checked, position_reports
 from tests.support.service import Service, caughtup, commit
 
 pytestmark = pytest.mark.thorough
@@ -76,38 +74,13 @@ def assert_warm(worker: FaustWorker) -> None:
         assert all(one["offset"] > max(before) for one in ours if one["at"] >= given["at"])
 
 
-def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> None:
-    """Every rebalance was told and checked: the rules were kept, and members got their part."""
-    consumer = read_topic(cluster, service.topic("recommended-assignments"))
-    try:
-        records = [json.loads(one.value()) for one in consumer.consume(10_000, timeout=5)]
-    finally:
-        consumer.close()
-    leaders = [one["leader"] for one in records if one["group"] == group]
-    assert len(leaders) > 3
-    assert {one["assignor"] for one in leaders} == {"FollowingTaskAssignor"}, leaders
-    assert [one for one in leaders if one["result"] == "mismatch"] == []
-    assert service.value("exact_decisions_total", group=group, result="mismatch") == 0
-
-
 def assert_reported(
     cluster: EmbeddedCluster, service: Service, application: FaustApplication, worker: FaustWorker
 ) -> None:
     """Its copies were reported while they warmed up, and taken back after."""
     ours = worker.assigned()
     tasks = {f"{PARTITIONS}_{partition}" for partition in ours["sources"]}
-    reports: dict[str, list[Any]] = {task: [] for task in tasks}
-    consumer = read_topic(cluster, service.topic("task-positions"))
-    try:
-        while any(not seen or seen[-1] is not None for seen in reports.values()):
-            found = consumer.consume(1_000, timeout=30)
-            assert found, reports
-            for message in found:
-                group, process, task = json.loads(message.key())
-                if (group, process) == (application.group, ours["process"]) and task in tasks:
-                    reports[task].append(message.value() and json.loads(message.value()))
-    finally:
-        consumer.close()
+    reports = position_reports(cluster, service, application.group, ours["process"], tasks)
     for seen in reports.values():
         standby = [one for one in seen if one is not None and one["role"] == "standby"]
         assert standby[-1]["lag"] <= ACCEPTABLE

@@ -25,8 +25,8 @@ from tests.integration.conftest import MakeTopic
 from tests.models.assignors.following.test_follower import one_runs_all, record
 from tests.models.security.test_signing import KEY, line
 from tests.support.followers.python_application import TABLE, PythonMember, wait_until
+from tests.support.followers.service_records import assert_checked, position_reports
 from tests.support.followers.streams_application import write_bomb
-from tests.support.kafka.topics import read_topic
 from tests.support.service import Service, commit
 
 pytestmark = pytest.mark.thorough
@@ -149,38 +149,12 @@ async def test_a_new_member_gets_tasks_once_it_is_warm_as_the_service_recommends
         service.process.terminate(10)
 
 
-def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> None:
-    """Every rebalance was told and checked: the rules were kept, and members got their part."""
-    consumer = read_topic(cluster, service.topic("recommended-assignments"))
-    try:
-        records = [json.loads(one.value()) for one in consumer.consume(10_000, timeout=5)]
-    finally:
-        consumer.close()
-    leaders = [one["leader"] for one in records if one["group"] == group]
-    assert len(leaders) > 3
-    assert {one["assignor"] for one in leaders} == {"FollowingTaskAssignor"}, leaders
-    wrong = [one for one in leaders if one["result"] == "mismatch"]
-    assert wrong == []
-    assert service.value("exact_decisions_total", group=group, result="mismatch") == 0
-
-
 def assert_reported(
     cluster: EmbeddedCluster, service: Service, application: Application, tasks: set[str]
 ) -> None:
     """The third one's copies were reported while they warmed up, and taken back after."""
     process = str(application.members[2].follower.process)
-    consumer = read_topic(cluster, service.topic("task-positions"))
-    reports: dict[str, list[Any]] = {task: [] for task in tasks}
-    try:
-        while any(not seen or seen[-1] is not None for seen in reports.values()):
-            found = consumer.consume(1_000, timeout=30)
-            assert found, reports
-            for message in found:
-                group, reporter, task = json.loads(message.key())
-                if (group, reporter) == (application.group, process) and task in tasks:
-                    reports[task].append(message.value() and json.loads(message.value()))
-    finally:
-        consumer.close()
+    reports = position_reports(cluster, service, application.group, process, tasks)
     for seen in reports.values():
         *copies, running = seen
         assert running is None

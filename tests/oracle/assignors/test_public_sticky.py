@@ -30,19 +30,21 @@ from caughtup.models.assignors.kafka.stickiness import set_orders
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.ids import ProcessId, TaskId
+from tests.oracle.assignors.hash_orders import all_but_as_filled, as_filled
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.public_sticky import (
     generate_public_sticky,
     generate_public_sticky_racked,
     generate_public_sticky_tagged,
 )
 from tests.oracle.generated.racks import COSTS
+from tests.support.oracles import Oracle
 
 STANDBYS = "num.standby.replicas"
 
 
-def hold_alike(oracle: AssignorOracle, scenarios: Iterable[dict[str, Any]]) -> int:
+def hold_alike(oracle: Oracle, scenarios: Iterable[dict[str, Any]]) -> int:
     """Fail with the first scenario that is decided otherwise here; count them."""
     return assert_same_decisions(
         oracle,
@@ -68,7 +70,7 @@ def placed(theirs: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.family("public_sticky")
 @seeds_of_a_family(one_of=3)
 def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(hold_alike(assignor_oracle, map(generate_public_sticky, seeds)))
 
@@ -76,7 +78,7 @@ def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
 @pytest.mark.family("public_sticky, racks")
 @seeds_of_a_family(one_of=3)
 def test_racks_mean_what_they_mean_to_the_published_assignor(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(hold_alike(assignor_oracle, map(generate_public_sticky_racked, seeds)))
 
@@ -84,13 +86,13 @@ def test_racks_mean_what_they_mean_to_the_published_assignor(
 @pytest.mark.family("public_sticky, tags and racks")
 @seeds_of_a_family(one_of=3)
 def test_tags_mean_as_little_as_they_do_to_the_published_assignor(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(hold_alike(assignor_oracle, map(generate_public_sticky_tagged, seeds)))
 
 
 def test_a_large_group_that_grows_is_decided_as_the_published_assignor_decides_it(
-    assignor_oracle: AssignorOracle,
+    assignor_oracle: Oracle,
 ) -> None:
     rng = random.Random(12)
     tasks = [f"{subtopology}_{p}" for subtopology in range(6) for p in range(100)]
@@ -108,13 +110,13 @@ def test_a_large_group_that_grows_is_decided_as_the_published_assignor_decides_i
                 "lags": dict.fromkeys(tasks, 0),
             }
         assert hold_alike(assignor_oracle, [scenario]) == 1
-        for process, given in assignor_oracle.decide(scenario)["clients"].items():
+        for process, given in assignor_oracle.ask(scenario)["clients"].items():
             scenario["clients"][process]["previous_active"] = given["active"]
             scenario["clients"][process]["previous_standby"] = given["standby"]
 
 
 def test_kafka_itself_places_the_same_standbys_otherwise_each_time(
-    assignor_oracle: AssignorOracle,
+    assignor_oracle: Oracle,
 ) -> None:
     """Which is why our decision needs to be told the order; actives are the same each time."""
     scenario = next(
@@ -124,7 +126,7 @@ def test_kafka_itself_places_the_same_standbys_otherwise_each_time(
         and len(scenario["clients"]) >= 5
         and sum(task["stateful"] for task in scenario["tasks"].values()) >= 20
     )
-    answers = [assignor_oracle.decide(scenario) for _ in range(20)]
+    answers = [assignor_oracle.ask(scenario) for _ in range(20)]
     for answer in answers:
         assert decide_in_its_order(scenario, answer["standby_order"]) == placed(answer)
     clients = [answer["clients"] for answer in answers]
@@ -182,23 +184,15 @@ def decided() -> list[tuple[Scenario, Decision]]:
     return [(scenario, decide_public_sticky(scenario)) for scenario in scenarios]
 
 
-def _as_filled(self: ClientHashOrder, places: list[int]) -> list[int]:
-    return list(places)
-
-
-def _all_but_as_filled(self: ClientHashOrder, excluded: set[int]) -> list[int]:
-    return [place for place in self.everyone if place not in excluded]
-
-
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
     [
         (TaskPairs, "has_new", lambda self, place, companions: True),
         (PublicLoads, "should_give_way", lambda self, place: False),
         (StickyHistory, "owners", lambda self: iter(self._owners.items())),
-        (ClientHashOrder, "of", _as_filled),
-        (ClientHashOrder, "of_copy", _as_filled),
-        (ClientHashOrder, "of_all_but", _all_but_as_filled),
+        (ClientHashOrder, "of", as_filled),
+        (ClientHashOrder, "of_copy", as_filled),
+        (ClientHashOrder, "of_all_but", all_but_as_filled),
         (set_orders, "subtopology_hash_code", lambda subtopology: subtopology),
         (set_orders, "copied_table", hash_map.grown_table),
         (hash_map, "_TREE_FROM", 1_000_000),

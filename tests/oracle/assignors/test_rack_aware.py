@@ -13,14 +13,15 @@ from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.racks import COSTS, STRATEGY, generate_large, generate_racked
+from tests.support.oracles import Oracle
 
 
 @pytest.mark.family("high_availability, racks")
 @seeds_of_a_family()
 def test_groups_with_racks_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_decisions(assignor_oracle, map(generate_racked, seeds)))
 
@@ -28,7 +29,7 @@ def test_groups_with_racks_are_decided_as_the_published_assignor_decides_them(
 @pytest.mark.family("sticky and fallback_prior, racks")
 @seeds_of_a_family()
 def test_racks_mean_to_the_sticky_assignors_what_they_mean_in_kafka(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     assignors = ("sticky", "fallback_prior")
     scenarios = (generate_racked(seed) | {"assignor": assignors[seed % 2]} for seed in seeds)
@@ -37,7 +38,7 @@ def test_racks_mean_to_the_sticky_assignors_what_they_mean_in_kafka(
 
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
 def test_larger_groups_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, strategy: str
+    assignor_oracle: Oracle, strategy: str
 ) -> None:
     assert_same_decisions(assignor_oracle, [generate_large(seed, strategy) for seed in range(2)])
 

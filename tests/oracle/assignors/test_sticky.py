@@ -20,22 +20,24 @@ from caughtup.models.assignors.kafka.sticky import assignor as sticky
 from caughtup.models.assignors.kafka.sticky import client_loads
 from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.registry import decide
+from tests.oracle.assignors.hash_orders import all_but_as_filled, as_filled
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.sticky import generate_sticky
+from tests.support.oracles import Oracle
 
 
 @pytest.mark.family("sticky and fallback_prior")
 @seeds_of_a_family()
 def test_generated_scenarios_are_decided_as_the_published_assignors_decide_them(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_decisions(assignor_oracle, map(generate_sticky, seeds)))
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
 def test_a_large_group_that_grows_is_decided_as_the_published_assignors_decide_it(
-    assignor_oracle: AssignorOracle, assignor: str
+    assignor_oracle: Oracle, assignor: str
 ) -> None:
     """Twelve subtopologies of 250 partitions: their tasks crowd buckets of Java's hash tables."""
     rng = random.Random(12)
@@ -109,14 +111,6 @@ def decided() -> list[tuple[Scenario, Decision]]:
     return [(scenario, decide(scenario)) for scenario in scenarios]
 
 
-def _unordered(self: ClientHashOrder, places: list[int]) -> list[int]:
-    return list(places)
-
-
-def _all_but_unordered(self: ClientHashOrder, excluded: set[int]) -> list[int]:
-    return [place for place in self.everyone if place not in excluded]
-
-
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
     [
@@ -124,9 +118,9 @@ def _all_but_unordered(self: ClientHashOrder, excluded: set[int]) -> list[int]:
         (ClientLoads, "should_give_way", lambda self, place: False),
         (client_loads, "_rank", lambda client: (client.task_load(), -client.capacity)),
         (StickyHistory, "owners", lambda self: iter(self._owners.items())),
-        (ClientHashOrder, "of", _unordered),
-        (ClientHashOrder, "of_copy", _unordered),
-        (ClientHashOrder, "of_all_but", _all_but_unordered),
+        (ClientHashOrder, "of", as_filled),
+        (ClientHashOrder, "of_copy", as_filled),
+        (ClientHashOrder, "of_all_but", all_but_as_filled),
         (ClientHashOrder, "_crowds", lambda self, places, table, excluded=0: False),
         (hash_order, "copied_table", lambda size: 16),
         (sticky, "copied_table", hash_map.grown_table),

@@ -20,12 +20,13 @@ from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import AssignorOracle, seeds_of_a_family
+from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.tags import (
     generate_tagged,
     generate_tagged_and_racked,
     generate_tagged_fleet,
 )
+from tests.support.oracles import Oracle
 
 TASK = TaskId(0, 0)
 
@@ -33,7 +34,7 @@ TASK = TaskId(0, 0)
 @pytest.mark.family("high_availability, tags")
 @seeds_of_a_family()
 def test_tagged_groups_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_decisions(assignor_oracle, map(generate_tagged, seeds)))
 
@@ -41,7 +42,7 @@ def test_tagged_groups_are_decided_as_the_published_assignor_decides_them(
 @pytest.mark.family("high_availability, tags that can't be met")
 @seeds_of_a_family()
 def test_what_falls_back_is_decided_as_the_published_assignor_decides_it(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_decisions(assignor_oracle, map(generate_tagged_fleet, seeds)))
 
@@ -49,7 +50,7 @@ def test_what_falls_back_is_decided_as_the_published_assignor_decides_it(
 @pytest.mark.family("high_availability, tags and racks")
 @seeds_of_a_family()
 def test_tags_and_racks_together_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     tally(assert_same_decisions(assignor_oracle, map(generate_tagged_and_racked, seeds)))
 
@@ -57,7 +58,7 @@ def test_tags_and_racks_together_are_decided_as_the_published_assignor_decides_t
 @pytest.mark.family("sticky and fallback_prior, tags")
 @seeds_of_a_family()
 def test_tags_mean_as_little_to_the_sticky_assignors_as_they_do_in_kafka(
-    assignor_oracle: AssignorOracle, seeds: range, tally: Callable[[int], None]
+    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
     assignors = ("sticky", "fallback_prior")
     scenarios = (generate_tagged(seed) | {"assignor": assignors[seed % 2]} for seed in seeds)

@@ -1,0 +1,58 @@
+"""Java classes of tests behind a pipe: a line of JSON in, a line of JSON out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from caughtup.demo.java.find import find_java
+from caughtup.demo.java.jars import classpath
+
+_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+_QUIET = "-Dorg.apache.logging.log4j.level=OFF"
+
+
+class Oracle:
+    """A class in a JVM of its own: a question in, an answer out."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return the class's answer to one question."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, f"the oracle's JVM ended with {self._process.wait()}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def compile_java(sources: Sequence[Path], classes: Path, *jars: Path) -> None:
+    """Compile sources against Kafka's jars and others."""
+    java, kafka = str(find_java().program), classpath()
+    path = os.pathsep.join((kafka, *map(str, jars)))
+    compiling = [java, "-cp", kafka, _COMPILER, "-17", "-cp", path, "-d", str(classes)]
+    subprocess.run([*compiling, *map(str, sources)], check=True)
+
+
+@contextmanager
+def running_oracle(name: str, *path: Path) -> Iterator[Oracle]:
+    """Run a class with Kafka's jars and others on its class path, until the block is left."""
+    whole = os.pathsep.join((classpath(), *map(str, path)))
+    command = [str(find_java().program), _QUIET, "-cp", whole, name]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        yield Oracle(process)
+        # It ends when its standard input does.
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(timeout=30)
