@@ -120,8 +120,8 @@ def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
     table = Table("", title=f"From three instances to four, {tasks} tasks with state")
     for figure in figures:
         table.add_column(figure["by"], justify="right")
-    for name, tell in _ROWS:
-        table.add_row(name, *(tell(figure) for figure in figures))
+    for name, cell in _ROWS:
+        table.add_row(name, *(cell(figure) for figure in figures))
     return table
 
 

@@ -60,7 +60,7 @@ def history(
     Writes generated offset commits to an embedded broker. Spark reads them, with its Kafka source
     and to nowhere; then the history job takes them from a new checkpoint, with every commit in
     two tables, commits and lag. Both ran for a while before, so that Java has compiled them; the
-    load before is told beside them.
+    load before is in the figures, too.
     """
     try:
         from caughtup.demo.story.stage import Stage
@@ -126,8 +126,8 @@ def _write(stage: Stage, count: int, groups: int, partitions: int) -> int:
     producer = Producer(stage.cluster.client_config())
     for partition in range(partitions):
         ends = EndOffsets(0, count, count, 1)
-        look = EndOffsetsRecord.from_ends(TopicPartition(TOPIC, partition), ends)
-        producer.produce(_ENDS_TOPIC, FORMAT.encode(look), look.key)
+        record = EndOffsetsRecord.from_ends(TopicPartition(TOPIC, partition), ends)
+        producer.produce(_ENDS_TOPIC, FORMAT.encode(record), record.key)
     producer.flush()
     return written
 

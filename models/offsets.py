@@ -19,7 +19,7 @@ class EndOffsets:
     ``start_offset``, ``last_stable_offset`` and ``end_offset`` are offsets; ``as_of_ms`` is when
     they were asked for, in milliseconds since the epoch. ``readable_end_offset`` is where the last
     record before the last stable offset ends that a read_committed reader is given: transaction
-    markers and aborted records may follow it. None where nobody looked.
+    markers and aborted records may follow it. None where that isn't known.
     """
 
     start_offset: int

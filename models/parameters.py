@@ -22,7 +22,7 @@ MINIMUMS: Mapping[str, int] = {
 #: The config that names the client tags over which standbys are spread; empty unless given.
 TAGS = "rack.aware.assignment.tags"
 MOST_TAGS = 5
-#: The config by which tasks are assigned by rack; what it takes besides can't be told.
+#: The config by which tasks are assigned by rack; what else it needs isn't in any record.
 STRATEGY = "rack.aware.assignment.strategy"
 
 

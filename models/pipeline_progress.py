@@ -1,4 +1,4 @@
-"""How the streams of the data pipeline fare, by what each last told of itself."""
+"""How the streams of the data pipeline fare, by what each last reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIRST_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """What a stream told last. None: not known, or not told.
+    """A stream's last report. None: not known, or not reported.
 
     ``heard_ms`` is when the broker wrote it down: the driver's clock may be wrong.
     ``trigger_seconds`` is the time from one of its batches to the next, None where it takes what
@@ -68,7 +68,7 @@ class StreamProgress:
 
 
 class StreamProgressTable:
-    """The newest that each stream told, by its name."""
+    """The newest report of each stream, by its name."""
 
     def __init__(self) -> None:
         self._streams: dict[str, StreamProgress] = {}

@@ -116,14 +116,14 @@ def _show(
     table: Callable[[Sequence[dict[str, Any]]], Table],
 ) -> list[dict[str, Any]]:
     """Print figures: each as soon as it is there, as JSON, or all of them in a table."""
-    shown = []
+    printed = []
     for figure in figures:
-        shown.append(figure)
+        printed.append(figure)
         if output == "json":
             click.echo(msgspec.json.encode(figure).decode())
     if output == "table":
-        Console().print(table(shown))
-    return shown
+        Console().print(table(printed))
+    return printed
 
 
 def _write(path: Path, text: str) -> None:

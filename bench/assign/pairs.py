@@ -37,7 +37,7 @@ def measure_pairs(
 ) -> Iterator[dict[str, Any]]:
     """Measure both on each size of group: on the group as it starts, and once that was carried out.
 
-    Only the decisions are timed, what they decide from is made off the clock. ``same`` tells
+    Only the decisions are timed, what they decide from is made off the clock. ``same`` is
     whether all the repeats had the jar's actives, standbys and need of a probing rebalance. An
     assignor that Kafka hasn't got is timed beside its yardstick, each on what it decided itself
     before, and ``same`` is None. Raises CaughtupError when the jar can't be run.

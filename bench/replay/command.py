@@ -67,7 +67,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
     """Generate groups whose members change, and time their replay under four settings.
 
     Timed is all from reading the table to writing the decisions, in a Spark that is warm; the
-    load that the machine had before is told beside it, and the CPU time of all that Spark runs.
+    load before is in the figures, too, and the CPU time of all that Spark runs.
     A few hundred of the decisions are then compared with what `caughtup assign` says here.
     """
     figures: list[dict[str, Any]] = []

@@ -97,7 +97,7 @@ class StreamsApplication(ClosedOnExit):
         create_topics(self._cluster, {self.source: self._partitions})
 
     def start_instance(self, name: str, *, wait: bool = True) -> None:
-        """Start an instance and, unless told otherwise, wait until it is RUNNING.
+        """Start an instance and, unless ``wait`` is False, wait until it is RUNNING.
 
         Raises StreamsFailed.
         """

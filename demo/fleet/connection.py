@@ -73,7 +73,7 @@ class GroupConnection(ClosedOnExit):
         self._sent = 0
 
     def close(self) -> None:
-        """Close the connection; the group isn't told."""
+        """Close the connection without leaving the group."""
         self._socket.close()
 
     def send_join(
@@ -100,7 +100,7 @@ class GroupConnection(ClosedOnExit):
     def send_sync(
         self, group: str, generation: int, member_id: str, assignments: Mapping[str, bytes]
     ) -> None:
-        """Ask for what one is given; the leader tells what everyone is."""
+        """Send SyncGroup, which asks for the own assignment; the leader sends everyone's."""
         given = (string(one) + byte_string(raw) for one, raw in sorted(assignments.items()))
         self._send(_SYNC_GROUP, _identity(group, generation, member_id) + array(given))
 

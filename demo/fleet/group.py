@@ -38,7 +38,7 @@ _CONFIG = {
 class StoryMember(NamedTuple):
     """A member of one generation, of a Streams group one process with one stream thread.
 
-    ``number`` tells the group's clients apart. ``process`` is None for a plain consumer;
+    ``number`` names the client in its group. ``process`` is None for a plain consumer;
     ``offset_sums`` is what it reports when it joins, by partition (the task's, of subtopology 0);
     ``active`` and ``standby`` are what it is given.
     """

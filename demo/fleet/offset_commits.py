@@ -46,7 +46,8 @@ def write_commits(
     """Write ``count`` commits or a few more, of so many groups to each of so many partitions.
 
     In rounds: each group commits all of its partitions, then the next. Returns how many were
-    written. ``advance`` is told of each group's. Raises CaughtupError ``produce_failed``.
+    written. ``advance`` is called with the number of each group's. Raises CaughtupError
+    ``produce_failed``.
     """
     make_offsets_topic(cluster)
     producer = _producer(cluster)

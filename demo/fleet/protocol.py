@@ -84,7 +84,7 @@ class _LiveGroup:
             self._introduce(number, said[number])
         self._send_joins(fresh, said)
         if stayed and changed:
-            # Who says what it said before, and too early, is only told of the last generation.
+            # Who joins unchanged, and too early, is only answered with the last generation.
             self._wait_rebalancing(stayed[0])
         self._send_joins(stayed, said)
         if members:

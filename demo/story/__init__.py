@@ -1,4 +1,4 @@
-"""``caughtup demo``: what is done, what has to be seen, and how it is shown.
+"""``caughtup demo``: what is done, what has to be seen, and how it is printed.
 
 Imports apps and cluster; the command imports it.
 """

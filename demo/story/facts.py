@@ -23,7 +23,7 @@ class Fact:
 
 @dataclass(slots=True)
 class Facts:
-    """The facts so far; ``tell`` hears of each as it is checked."""
+    """The facts so far; ``tell`` is called with each as it is checked."""
 
     tell: Callable[[Fact], None]
     checked: list[Fact] = field(default_factory=list)

@@ -120,10 +120,10 @@ class Growing(Stage):
     def grow(
         self, seconds: float, advance: Callable[[int], None] = lambda _: None
     ) -> tuple[int, int]:
-        """Start the fourth instance, wait until tasks are shared out again; give both times (ms).
+        """Start the fourth instance, wait until tasks are balanced; return both times (ms).
 
-        ``advance`` is told of tasks that the instance got. Raises CaughtupError after so many
-        seconds.
+        ``advance`` is called with the number of tasks that the instance got. Raises CaughtupError
+        after so many seconds.
         """
         self.application.start_instance(LAST, wait=False)
         started_ms = now_ms()

@@ -1,4 +1,4 @@
-"""Catch-up rates from outside, as ``caughtup-catch-up-rates`` tells them: which to use, and when.
+"""Catch-up rates from ``caughtup-catch-up-rates``: which to use, and when.
 
 Spark takes them over windows (``pipelines/rates/stream.py``) and writes what changed. While its
 stream is silent the service goes by the rates that it takes itself.
@@ -27,7 +27,7 @@ MOST_COPIES = 250_000
 #: The stream may miss so many triggers beyond that before it counts as down.
 TRIGGERS_MISSED = 3
 
-#: Where the rate of a copy is from (``CopyFigures.pace``), as users are told it.
+#: Where the rate of a copy is from (``CopyFigures.pace``), as users read it.
 TOLD_AS: Mapping[str, str] = MappingProxyType({"given": "spark", "own": "own"})
 SOURCES = ("spark", "own")
 
@@ -36,8 +36,8 @@ class WindowRate(NamedTuple):
     """How fast offsets grow over a window, in offsets a second; None with too few samples.
 
     ``per_second``: the median slope between samples at least half of their span apart
-    (``models/histories/trend.py``, after Theil and Sen); ``spread``: how far it may be off in 95 of 100
-    cases.
+    (``models/histories/trend.py``, after Theil and Sen); ``spread``: how far it may be off in 95
+    of 100 cases.
     """
 
     per_second: float | None

@@ -1,4 +1,4 @@
-"""Everything that is told of a copy that is to catch up, in one value: what a verdict rests on."""
+"""The figures of a copy that is to catch up, in one value: what a verdict rests on."""
 
 from __future__ import annotations
 

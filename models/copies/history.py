@@ -37,7 +37,7 @@ class Observation(NamedTuple):
     """What somebody saw of a copy at a moment (ms since the epoch).
 
     At least one of ``offset_sum`` (what it has restored) and ``lag`` (what it hasn't), in offsets.
-    ``end``: bounds of its task's end offset sum at that moment; None lets the known ends tell.
+    ``end``: bounds of its task's end offset sum at that moment; None: computed from the known ends.
     ``provenance``: ``reported`` by the rebalance, or ``measured`` by a position report.
     """
 
@@ -61,7 +61,8 @@ class CopyHistory:
 
     ``provenance`` of the newest observation. ``idle_ms``: when it was last seen with nothing to
     restore, None if never. ``set_back``: the last time it went back, None if it
-    never did. ``caught_up_since_ms``: since when it was seen caught up, None if it isn't. ``moved_ms``: when it was last seen to have moved, None while it wasn't.
+    never did. ``caught_up_since_ms``: since when it was seen caught up, None if it isn't.
+    ``moved_ms``: when it was last seen to have moved, None while it wasn't.
     """
 
     __slots__ = (
@@ -133,7 +134,7 @@ class CopyHistory:
         if last is None or self._something_since_ms is None:
             self._stands_at = position.high
             return
-        if at_ms == last.at_ms:  # the same is told better
+        if at_ms == last.at_ms:  # the same moment, better known
             if at_ms == (self.moved_ms or self._something_since_ms):
                 self._stands_at = position.high
             return
@@ -192,7 +193,7 @@ class CopyHistory:
     def allowed_ms(self) -> int | None:
         """How long it may stand while it is in its rhythm, in ms; None while it has none.
 
-        Observations can't tell less time than lies between two of them, nor a commit interval.
+        Observations resolve no less time than lies between two of them, nor a commit interval.
         """
         interval = self.interval_ms
         if interval is None:
@@ -211,7 +212,7 @@ class CopyHistory:
         return max(0, self._last_ms - self._something_since_ms)
 
     def rate_points(self) -> list[SumPoint]:
-        """List the lags that tell its pace: of the last minutes, since it began to move.
+        """List the lags that its pace follows from: of the last minutes, since it began to move.
 
         Not from before a wait that was out of its rhythm. The step with which it began is left
         out once enough follow: a copy that begins at 0 jumps to where its changelog begins.

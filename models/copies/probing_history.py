@@ -16,7 +16,7 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.models.tasks.positions import CopyKey
 
-#: Probes that are kept to be shown.
+#: Probes that are kept for the page.
 PROBES_KEPT = 50
 #: How many probes in a row have to be in vain for probing to be called endless.
 PROBES_IN_VAIN = 3
@@ -27,7 +27,7 @@ class Probe:
     """A probing rebalance: the generation that it made, and when (ms).
 
     ``promoted``: warm-ups of the generation before that it found caught up. ``nearer``: whether
-    any of them had come nearer; None where that can't be told, since lags weren't known.
+    any of them had come nearer; None where lags weren't known.
     """
 
     generation: int
@@ -37,7 +37,7 @@ class Probe:
 
     @property
     def needless(self) -> bool:
-        """Whether it found nothing newly caught up, as far as that can be told."""
+        """Whether it found nothing newly caught up, as far as lags are known."""
         return not self.promoted and self.nearer is not None
 
 
@@ -75,7 +75,7 @@ class ProbingHistory:
         """Apply a decided generation with its task table; return the probe, if it was one.
 
         ``limit``: ``acceptable.recovery.lag``. ``warmup_roles``: roles of copies that a rebalance
-        is to promote (``WarmupTable.warmup_roles``). A generation that was taken before changes nothing.
+        is to promote (``WarmupTable.warmup_roles``). A known generation changes nothing.
         """
         if (generation.generation, generation.as_of_ms) == (self._number, self.since_ms):
             return None

@@ -25,7 +25,7 @@ from caughtup.models.tasks.positions import CopyKey
 #: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
 #: asked for have nothing to say.
 CATCHING_UP = frozenset({"warmup", "standby", "restoring"})
-#: How many copies that got there tell how fast the next ones will be.
+#: How many copies that caught up are kept, to estimate how fast the next ones will be.
 PACES_KEPT = 8
 
 
@@ -91,7 +91,7 @@ class WarmupTable:
     def apply_assignment(self, rows: Sequence[TaskCopy]) -> None:
         """Apply the task table of a group whose tasks the broker assigns (KIP-1071).
 
-        Such a group has no probing rebalances, and its log doesn't tell what each thread has.
+        Such a group has no probing rebalances, and its log doesn't say what each thread has.
         """
         self._apply((rows[0].generation if rows else 0, 0), rows)
         self._threads = [[copy] for copy in self._roles]

@@ -1,13 +1,13 @@
 """How a copy that is to catch up fares, in a word and a line: warm-ups, standbys, restoring actives.
 
 What is normal is the copy's own rhythm: the *allowance* is three of its intervals from move to
-move, and at least three times the time between two observations, and 30 s. Of a copy that has no rhythm yet
-the application's probing interval stands in for it, the time by which Kafka itself looks again.
+move, and at least three times the time between two observations, and 30 s. A copy without a rhythm
+has the application's probing interval instead, after which Kafka itself checks again.
 From the top, the first that holds is the verdict:
 
 ==========  ===================================================================================
 flapping    lost and built again at least twice within the last ten generations
-unknown     its lag was never told, or it wasn't observed for longer than the allowance, and at
+unknown     its lag was never reported, or it wasn't observed for longer than the allowance, and at
             least for a probing interval
 stranded    a warm-up that is caught up, but nobody rebalances: the time is past by more than a
             minute, or none is set
@@ -17,7 +17,7 @@ stalled     it has something to restore and was seen not to move for longer than
 unknown     its pace isn't known
 chasing     it moves, but at least as many offsets come as it restores: certainly, and for
             longer than the allowance
-warming     it gains: certainly, or as far as a few observations tell
+warming     it gains: certainly, or as far as a few observations show
 unknown     whether it gains isn't certain
 ==========  ===================================================================================
 """
@@ -232,7 +232,7 @@ def _pace(figures: CopyFigures) -> str:
 
 
 def _between(eta: Eta) -> str:
-    """Write the bounds of a time, where they make a difference that is shown."""
+    """Write the bounds of a time, where they differ once they are written."""
     low, high = duration(eta.low), duration(eta.high)
     if low == high:
         return ""

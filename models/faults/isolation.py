@@ -35,7 +35,7 @@ class Fault(NamedTuple):
 
 
 class Faults:
-    """Counts failures. ``on_fault`` is told of each, with the error itself."""
+    """Counts failures. ``on_fault`` is called with each, and with the error itself."""
 
     def __init__(self, on_fault: Callable[[Fault, Exception], None] | None = None) -> None:
         self.totals: Counter[tuple[str, str]] = Counter()

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-#: Bytes shown of a record's key and characters of what is wrong with it: anybody may have written
-#: both.
+#: How many bytes of a key and characters of an error are kept: anybody may write both.
 _SHOWN = 80
 
 
@@ -28,7 +27,7 @@ class Refusal(NamedTuple):
 class RefusedRecords:
     """Counts refused records, and keeps the newest of each topic.
 
-    ``on_refusal`` is told of each. Topics are ours and reasons are codes, so that neither the
+    ``on_refusal`` is called with each. Topics are ours and reasons are codes, so that neither the
     counts nor what is kept grows with what is written.
     """
 
@@ -40,8 +39,8 @@ class RefusedRecords:
     def refuse(self, topic: str, key: bytes | None, reason: str, message: str, now_ms: int) -> None:
         """Count a record of ``topic`` as refused at a moment (ms)."""
         self.counts[topic, reason] += 1
-        shown = "" if key is None else key[:_SHOWN].decode(errors="backslashreplace")[:_SHOWN]
-        refusal = self.newest[topic] = Refusal(topic, shown, reason, message[:_SHOWN], now_ms)
+        text = "" if key is None else key[:_SHOWN].decode(errors="backslashreplace")[:_SHOWN]
+        refusal = self.newest[topic] = Refusal(topic, text, reason, message[:_SHOWN], now_ms)
         if self.on_refusal is not None:
             self.on_refusal(refusal)
 

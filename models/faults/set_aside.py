@@ -27,7 +27,7 @@ class SetAside(NamedTuple):
 
 
 class SetAsideRecords:
-    """Counts what was set aside. ``on_set_aside`` is told of each."""
+    """Counts what was set aside. ``on_set_aside`` is called with each."""
 
     def __init__(self, on_set_aside: Callable[[SetAside], None] | None = None) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()

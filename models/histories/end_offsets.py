@@ -2,7 +2,7 @@
 
 A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
 But end offsets only grow, so the sample before and the sample after a moment bound them. The same
-samples tell, the other way round, since when a record could be read: the age of an unread one.
+samples show, the other way round, since when a record could be read: the age of an unread one.
 
 A history is bounded: the newest samples all stay, which is what decisions need, and older ones
 get sparser with age, so that some forty samples reach back for hours. Leaving out samples between

@@ -48,8 +48,8 @@ class GroupPartitions:
     ) -> list[OffsetKey]:
         """Apply the last commits of some keys, None where one was deleted.
 
-        ``ends`` tells since when a group had something to read, and ``now_ms`` which of its
-        commits were made by a clock that was set back since. ``on_error`` is told of a key that
+        ``ends`` shows since when a group had something to read, and ``now_ms`` which of its
+        commits were made by a clock that was set back since. ``on_error`` is called with a key that
         failed, before the next one. Returns the keys that were new, or are gone.
         """
         changed = []

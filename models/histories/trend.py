@@ -2,7 +2,7 @@
 
 A trend is the median slope between points that lie at least half of the span apart. A jump in
 the first or the last step doesn't turn it, and neither do the plateaus of a sum that moves in
-batches; what happens in the middle counts as way made. Two errors are told apart:
+batches; what happens in the middle counts as way made. There are two errors:
 
 - *slack* is a bound: each point is only known to lie between two values.
 - *variance* is a statistic: how unevenly the sum moved from point to point. It makes the trend

@@ -65,7 +65,7 @@ def lag_figures(
 
     ``group_interval_ms`` is ``GroupPartitions.interval_ms`` of the group; ``max_poll_interval_ms``
     what its members say, where they do (a classic member's rebalance timeout is its
-    ``max.poll.interval.ms``). Our own samples can't tell less than the time between them, so the
+    ``max.poll.interval.ms``). Our own samples resolve no less than the time between them, so the
     allowance is never below some of those.
     """
     ends = end_offsets.latest

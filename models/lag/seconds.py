@@ -1,7 +1,7 @@
 """Lag in seconds: for how long a group could have read the oldest record that it has yet to read.
 
-The moment at which records came beyond the committed offset is looked up in our own samples of the
-log's end, so neither the rate of the producer nor that of the consumer enters the figure. A record in a
+The moment at which records came beyond the committed offset is found in our own samples of the
+log's end, so neither the producer's rate nor the consumer's enters the figure. A record in a
 transaction counts from when the transaction ended; before that it can't be read.
 """
 

@@ -11,8 +11,8 @@ the top, the first that holds is the verdict:
 rewound     the commit lies beyond the log's end: the log was recreated or lost its tail
 ok          nothing is left to read: after the commit come at most transaction markers, aborted
             records and open transactions
-unknown     the log was looked at only once
-stopped     no commit ever, though a record that came while we looked is older than the allowance
+unknown     the log's end was sampled only once
+stopped     no commit ever, though a record that came since the first sample is older than allowed
 unknown     no commit ever
 unknown     no step for longer than the allowance, but all that is left is one offset of which
             nobody knows whether it is a transaction marker

@@ -102,7 +102,7 @@ def check_properties(properties: Mapping[str, object], clients: Iterable[Client]
         for name in sorted(given):
             if is_security(name) and name not in client.value.honoured:
                 raise _refusal(client, name)
-        # librdkafka has mechanisms of its own, and so has Java where it is told of none here.
+        # librdkafka has mechanisms of its own, and so has Java where none is set here.
         if client is Client.AIOKAFKA or (client is Client.SPARK and _logs_in_by_name(given)):
             login_of(given)
     for one, other in _EXCLUSIVE:

@@ -43,10 +43,10 @@ def read_keys(text: str) -> tuple[SigningKey, ...]:
     """
     keys: dict[str, SigningKey] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        told = line.strip(" \t\r")
-        if not told or told.startswith("#"):
+        text = line.strip(" \t\r")
+        if not text or text.startswith("#"):
             continue
-        found = _KEY.fullmatch(told)
+        found = _KEY.fullmatch(text)
         if found is None:
             raise _bad(f"line {number} is not a key's id and the key in base64")
         name, encoded = found.groups()
@@ -78,11 +78,11 @@ def find_forgery(
     found = _SIGNATURE.fullmatch(header)
     if found is None:
         return _refused("has another form")
-    name, told = found.groups()
+    name, signature = found.groups()
     key = _find(keys, name.decode())
     if key is None:
         return _refused("is by a key that is not known here")
-    if not hmac.compare_digest(_digest(key, cluster, group, value).hex().encode(), told):
+    if not hmac.compare_digest(_digest(key, cluster, group, value).hex().encode(), signature):
         return _refused("does not fit the record")
     return None
 

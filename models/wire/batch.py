@@ -60,7 +60,7 @@ class Batch:
     every record whose key type could be read; ``skipped`` those of them whose type isn't read here:
     share groups' and unknown ones. ``errors`` counts by key type (None where even that could not be
     read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of a key's
-    values only the last is looked at, and earlier ones only while that can't be read.
+    values only the last is read, and earlier ones only while that can't be read.
     """
 
     commits: dict[OffsetKey, OffsetCommit | None] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def _apply_last(batch: Batch, last: Mapping[bytes | None, bytes | None]) -> set[
 
 
 def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
-    """Read one record into the batch; tell whether it could be read."""
+    """Read one record into the batch; return whether it could be read."""
     subject: object = key
     try:
         subject = decoded = decode_key(key)

@@ -18,7 +18,7 @@ _PARTITION_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSubscription:
-    """What a consumer told the group when it joined.
+    """What a consumer sent the group when it joined.
 
     ``generation`` is -1 where the version has none (before 2) or the member had none; ``owned``
     is empty before version 1, ``rack`` (``client.rack``) None before version 3.

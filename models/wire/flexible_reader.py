@@ -72,7 +72,7 @@ class FlexibleReader(Reader):
         return self.int8() < 0
 
     def is_tagged_null(self) -> bool:
-        """Read the same of one that is a tagged field, where an unsigned varint tells: 0 or 1."""
+        """Read the same of one that is a tagged field, where it is an unsigned varint: 0 or 1."""
         return self.uvarint() == 0
 
     def nullable_int32s(self) -> tuple[int, ...]:

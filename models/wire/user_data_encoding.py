@@ -1,4 +1,4 @@
-"""What a Kafka Streams member and its leader tell each other, written as Kafka Streams writes it.
+"""What a Kafka Streams member and its leader send each other, written as Kafka Streams writes it.
 
 Followers in Python speak it, so that whoever reads a Kafka Streams group can read theirs.
 """

@@ -75,7 +75,7 @@ class Compactions:
 def compact(spark: SparkSession, options: CompactOptions, progress: Progress) -> Compactions:
     """Compact the history, after ending what an earlier run left.
 
-    What can't be compacted is told and left as it is, the rest goes on. Raises CaughtupError
+    What can't be compacted is reported and left as it is, the rest goes on. Raises CaughtupError
     ``no_table`` or ``unreadable``.
     """
     root, files = options.output.rstrip("/"), SizedFiles(spark)
@@ -116,7 +116,7 @@ def _tables(files: SizedFiles, root: str, wanted: Sequence[str]) -> list[str]:
 
 
 def _end_left_behind(files: SizedFiles, root: str) -> dict[str, str]:
-    """End what an earlier run left, and tell what can't be ended, and why."""
+    """End what an earlier run left; return what can't be ended, and why."""
     stuck = {}
     for compaction in left_behind(files, root):
         try:

@@ -78,7 +78,7 @@ class Compaction:
     def settle(self) -> str:
         """End a compaction, and say how, ``finished`` or ``undone``.
 
-        Raises CaughtupError ``bad_journal`` where it can't be told what it was doing,
+        Raises CaughtupError ``bad_journal`` where it isn't known what it was doing,
         ``rows_missing`` where the files themselves are gone, and ``name_taken`` where others have
         their names. No file with rows is deleted then.
         """

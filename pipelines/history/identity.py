@@ -1,7 +1,7 @@
 """Which checkpoint and which cluster a history's tables belong to.
 
 A batch's files are known by its number, and another checkpoint counts from 0 again: written to
-the same tables it would find its files there already. So the two are told apart at the start.
+the same tables it would find its files there already. So which one it is is checked at the start.
 """
 
 from __future__ import annotations

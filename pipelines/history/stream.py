@@ -42,8 +42,8 @@ class HistoryOptions:
     ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
     means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds
     client properties, in any client's spelling. ``topics`` are the service's own, by table.
-    ``parameters`` is what the settings say of applications, by group. ``progress_topic`` is told
-    of each batch.
+    ``parameters`` is what the settings say of applications, by group. ``progress_topic`` gets
+    a record of each batch.
     """
 
     bootstrap_servers: str
@@ -60,7 +60,7 @@ class HistoryOptions:
 def history(
     spark: SparkSession, options: HistoryOptions, stop_requested: Callable[[], bool]
 ) -> None:
-    """Write the history until ``stop_requested``, or once if so told.
+    """Write the history until ``stop_requested``, or once without a trigger.
 
     Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
     ``output_unwritable``, ``bad_output``, ``bad_checkpoint`` or ``history_failed``.

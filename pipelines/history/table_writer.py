@@ -38,7 +38,7 @@ class TableWriter:
         """Write files, rows of NEW_FILES, aside; give the paths of each of their folders.
 
         Spark's own workers write them, to wherever Spark can, as lines of a text: Spark writes a
-        text's bytes as they are, and ends it by what it is told to end lines by.
+        text's bytes as they are, and ends it by the line separator that it is given.
         """
         staged = self._staged(batch)
         (
@@ -70,7 +70,7 @@ class TableWriter:
             self._put(batch, paths, f"{self.path(table)}/{folder}")
 
     def aside(self, batch: int, name: str, rows: DataFrame) -> str:
-        """Write a few rows aside, and tell where they are."""
+        """Write a few rows aside, and return where they are."""
         path = f"{self._staged(batch)}/_{name}"
         rows.coalesce(1).write.mode("overwrite").parquet(path)
         return path

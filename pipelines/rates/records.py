@@ -64,7 +64,7 @@ Event = PositionReport | EndOffsetSample
 
 
 def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
-    """Decode a record of one of the two topics; None for a report that tells of no changelog.
+    """Decode a record of one of the two topics; None for a report that names no changelog.
 
     A report that lacks the lag of a changelog counts as none: its sum isn't known. Raises
     CaughtupError ``bad_record`` for anything that isn't of their format.

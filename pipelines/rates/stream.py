@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RatesOptions:
-    """What the job reads and writes; ``progress_topic``: where it tells how it gets on.
+    """What the job reads and writes; ``progress_topic``: where it reports its progress.
 
     ``checkpoint``: a path or URI that Spark can write. ``kafka``: client properties, in any
     client's spelling. ``once``: take what there is, and end.

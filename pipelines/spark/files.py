@@ -50,7 +50,7 @@ class Files:
         return found
 
     def put(self, source: str, target: str) -> bool:
-        """Move a file or directory to where none is yet; tell whether there was none.
+        """Move a file or directory to where none is yet; return whether there was none.
 
         What is at the target stays. Raises CaughtupError ``output_unwritable``.
         """

@@ -55,7 +55,7 @@ def spark_session(
 ) -> SparkSession:
     """Start Spark, or take the session that there is.
 
-    ``master`` is a Spark master; None means local[*], or what spark-submit was told. ``jars`` is
+    ``master`` is a Spark master; None means local[*], or what spark-submit was given. ``jars`` is
     a directory of jars to load; None leaves the connector to spark-submit's ``--packages``.
     Executors elsewhere need caughtup installed. Raises CaughtupError ``java_missing`` or
     ``spark_failed``.
@@ -64,7 +64,7 @@ def spark_session(
         _use_java(java_home)
         if master is None:
             master = LOCAL
-    # What a callback raises is told in one line by whoever waits for its stream.
+    # What a callback raises is logged in one line by whoever waits for its stream.
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     # Without it, workers run the first python3 on the PATH, which has neither Arrow nor caughtup.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

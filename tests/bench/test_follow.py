@@ -116,14 +116,14 @@ def test_both_are_shown_side_by_side() -> None:
     console = Console(width=120, file=written)
     console.print(follow_table([FIGURE, {**kafka, "copy_seconds": None}]))
     rows = [line.split("│")[1:-1] for line in written.getvalue().splitlines()]
-    shown = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if row}
-    assert shown["seconds until all have their share"] == ["53", "615"]
-    assert shown["of these waited for probing.rebalance.interval.ms"] == [
+    printed = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if row}
+    assert printed["seconds until all have their share"] == ["53", "615"]
+    assert printed["of these waited for probing.rebalance.interval.ms"] == [
         "2 × 60 = 120",
         "9 × 60 = 540",
     ]
-    assert shown["seconds that a copy takes, median"] == ["0.6", ""]
-    assert shown["exact mode: match / mismatch / undetermined"] == ["12 / 0 / 1"] * 2
+    assert printed["seconds that a copy takes, median"] == ["0.6", ""]
+    assert printed["exact mode: match / mismatch / undetermined"] == ["12 / 0 / 1"] * 2
 
 
 def test_an_odd_number_of_tasks_is_refused_before_anything_is_started() -> None:

@@ -104,7 +104,7 @@ class ClassicGroups:
         values = self._values
         version = values.random.randint(1, 11)
         sums = {self._task(): values.one_of(-2, -3, values.offset()) for _ in values.several(4)}
-        told = SubscriptionInfo(
+        reported = SubscriptionInfo(
             version=version,
             latest_supported_version=values.random.randint(1, 12),
             process_id=ProcessId(values.one_of(0, 1, 2, values.int64()), 7),
@@ -114,7 +114,7 @@ class ClassicGroups:
             error_code=values.int32(),
             client_tags={values.text(): values.text() for _ in values.several(2)},
         )
-        return self._perhaps_damaged(subscription_info(told))
+        return self._perhaps_damaged(subscription_info(reported))
 
     def _given(self) -> bytes:
         values = self._values

@@ -25,8 +25,8 @@ def test_what_nobody_gave_is_assumed_and_named_in_order() -> None:
 
 
 def test_configs_of_tags_and_racks_are_assumed_only_where_clients_have_them() -> None:
-    told = ApplicationParameters(config=dict(DEFAULTS))
-    assert told.assumed(tagged=True, racked=True) == (STRATEGY, TAGS)
+    reported = ApplicationParameters(config=dict(DEFAULTS))
+    assert reported.assumed(tagged=True, racked=True) == (STRATEGY, TAGS)
     assert ApplicationParameters(config=dict(DEFAULTS), tags=()).assumed(tagged=True) == ()
 
 

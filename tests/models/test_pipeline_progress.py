@@ -37,9 +37,9 @@ seconds = st.none() | st.floats(0, 1e6)
 def test_a_stream_is_late_after_three_triggers_or_three_of_its_batches(
     trigger: float | None, batch: float | None, limit: int
 ) -> None:
-    told = replace(RUNNING, trigger_seconds=trigger, batch_seconds=batch)
-    assert told.status(HEARD + 1000 * limit) == "running"
-    assert told.status(HEARD + 1000 * limit + 1) == "late"
+    reported = replace(RUNNING, trigger_seconds=trigger, batch_seconds=batch)
+    assert reported.status(HEARD + 1000 * limit) == "running"
+    assert reported.status(HEARD + 1000 * limit + 1) == "late"
 
 
 @pytest.mark.parametrize(("trigger", "limit"), [(10.0, 600), (100.0, 600), (1000.0, 3000)])
@@ -59,10 +59,10 @@ def test_a_stream_that_ended_is_never_late(state: State) -> None:
 def test_once_late_a_stream_stays_late_until_it_is_heard_again(
     state: State, trigger: float | None, batch: float | None, earlier: int, more: int
 ) -> None:
-    told = StreamProgress(state, HEARD, trigger, batch_seconds=batch)
-    before, after = told.status(HEARD + earlier), told.status(HEARD + earlier + more)
+    reported = StreamProgress(state, HEARD, trigger, batch_seconds=batch)
+    before, after = reported.status(HEARD + earlier), reported.status(HEARD + earlier + more)
     assert {before, after} <= set(STATUSES)
-    assert told.status(HEARD) == state
+    assert reported.status(HEARD) == state
     assert before == after or (before, after) == ("running", "late")
 
 

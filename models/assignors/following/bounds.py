@@ -48,7 +48,7 @@ def _standbys(states: ClientStates, placement: Placement) -> Objection | None:
 
 
 def _ready(states: ClientStates, processes: Iterable[ProcessId], task: TaskId) -> int:
-    """Count the copies that are caught up; who ran a task is, even if no lag could be told."""
+    """Count the copies that are caught up; who ran a task is, even if its lag is unknown."""
     return sum(
         states.caught_up(process, task)
         or (

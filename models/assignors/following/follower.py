@@ -92,7 +92,7 @@ def follow(
 def _probe_after_ms(
     configs: Configs, recommendation: FollowedRecommendation, patience: Patience, repeated: int
 ) -> int:
-    """Return when to look again, in ms from now."""
+    """Return the delay until the next probing rebalance, in ms."""
     after = recommendation.worthwhile_after_ms
     first = max(patience.follow_up_ms, 2 * patience.follow_up_ms if after is None else after)
     return later_ms(first, configs.probing_rebalance_interval_ms, repeated)

@@ -27,7 +27,7 @@ class JavaTreeBin(Generic[K]):
     """The entries of one bucket; ``in_order`` has them as an iterator of Java's HashMap sees them.
 
     A new entry comes right after the one that it hangs below in the tree, and after each change
-    the root of the tree comes to the front: so it takes the tree to tell the order. Entries are
+    the root of the tree comes to the front: so the order follows only from the tree. Entries are
     (hash, key) with the hash as a signed number; no two are equal.
 
     Source: java.util.HashMap.TreeNode of Java 9 to 25 (treeify, putTreeVal, removeTreeNode).

@@ -18,7 +18,7 @@ from caughtup.models.ids import ProcessId, TaskId
 class CopyToBuild(NamedTuple):
     """A copy that a plan has where there is none, or none that is caught up.
 
-    ``offsets`` are to be restored, None where the lag is unknown. ``new`` tells that the client
+    ``offsets`` are to be restored, None where the lag is unknown. ``new``: the client
     has nothing of it yet.
     """
 

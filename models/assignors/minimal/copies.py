@@ -85,7 +85,7 @@ class Copies:
     def caught_up(self, task: int, client: int) -> bool:
         """Return whether the client can take the task over at once.
 
-        Who ran a task is caught up on it even where no lag could be told.
+        Who ran a task is caught up on it even where its lag is unknown.
         """
         lag = self.lags[client][task]
         return is_caught_up(lag, self._acceptable) or (lag == UNKNOWN and task in self._ran[client])

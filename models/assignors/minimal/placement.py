@@ -114,7 +114,7 @@ class Placement:
         return None
 
     def spread_on(self) -> bool:
-        """Spread copies over more tag values where that can be had; tell if there was any."""
+        """Spread copies over more tag values where that can be had; return whether any was."""
         changed = False
         if self._spread.matters and any(len(clients) > 1 for clients in self.clients):
             for task, clients in enumerate(self.clients):

@@ -86,7 +86,7 @@ class Routes:
             self._add(task)
 
     def follow(self, window: Window, *, building: bool) -> bool:
-        """Move along one chain after the other while any is left; tell whether any was."""
+        """Move along one chain after the other while any is left; return whether any was."""
         moved = False
         while chain := _Search(self, window, building).chain():
             moved = True

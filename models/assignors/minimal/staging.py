@@ -14,7 +14,7 @@ from caughtup.models.assignors.minimal.servers import choose_servers
 class Replacement(NamedTuple):
     """A copy that belongs on ``client`` and isn't caught up there, and who stands in for it.
 
-    ``active`` tells whether it is to be the active. ``warm_up`` numbers the warm-up, from 1; None
+    ``active``: whether it is to be the active. ``warm_up`` numbers the warm-up, from 1; None
     while none is left for it.
     """
 

@@ -21,7 +21,7 @@ _BYTE_TYPES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_
 class ColumnReader:
     """Goes through all rows of a column in step, one field after the other.
 
-    ``good`` tells the rows where each field so far was there; it starts with those that are not
+    ``good`` marks the rows in which each field so far was there; it starts with those that are not
     null. Of any other row, what a method returns means nothing. ``position`` and ``end`` are bytes
     in the column's data. Raises TypeError for a column that doesn't hold bytes.
     """
@@ -114,7 +114,7 @@ class ColumnReader:
         """Make strings of the bytes in between, one a row, "" where the row is not good.
 
         Where they are not UTF-8 in some row, no row stays good that has more than ASCII in it:
-        Arrow doesn't tell which row it was.
+        Arrow doesn't say which row it was.
         """
         raw = self._cut(start, end)
         try:

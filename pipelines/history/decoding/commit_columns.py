@@ -19,7 +19,7 @@ from caughtup.pipelines.history.decoding.column_reader import ColumnReader, Rows
 from caughtup.pipelines.history.decoding.commit_records import decode_commit_records
 from caughtup.pipelines.schema import LATEST_MS
 
-#: One row a commit. Partition and offset in the log tell where its record stands in
+#: One row a commit. Partition and offset in the log are the place of its record in
 #: ``__consumer_offsets``; times are ms since the epoch. ``present`` is False for a tombstone, which
 #: has none of the value's fields, and the record's time for its own. What its version doesn't hold
 #: is null, as is what holds Kafka's "none": an epoch or expiry of -1, a topic id of zeroes.
@@ -79,7 +79,7 @@ def decode_commit_columns(batch: pa.RecordBatch) -> DecodedCommits:
 
 
 def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
-    """Decode all rows, and tell which of them are commits and of a plain shape."""
+    """Decode all rows; return which of them are commits in the usual format, too."""
     keys, values = ColumnReader(batch.column("key")), ColumnReader(batch.column("value"))
     present = values.good.copy()
     record_time = batch.column("timestamp_ms").cast(pa.int64()).to_numpy()

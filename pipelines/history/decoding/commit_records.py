@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets`` whose bytes are not of a plain shape, one by one."""
+"""Records of ``__consumer_offsets`` whose bytes are not in the usual format, one by one."""
 
 from __future__ import annotations
 

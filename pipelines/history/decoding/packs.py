@@ -29,7 +29,7 @@ _NAMED = ("group", "topic")
 
 
 def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
-    """Make one value of rows of one shape."""
+    """Make one value of rows of one schema."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, parts[0].schema, options=_WRITING) as writer:
         for part in parts:

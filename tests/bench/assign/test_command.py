@@ -48,14 +48,14 @@ def figures(result: Result) -> list[dict[str, Any]]:
 def test_both_decide_each_group_twice_and_alike_if_kafka_has_the_assignor(assignor: str) -> None:
     result = run("--assignor", assignor, "--shape", "20x3x2x1", "--shape", "6x9x1x2", *QUICK)
     assert result.exit_code == 0, result.output
-    shown = figures(result)
-    assert [(one["shape"], one["group"]) for one in shown] == [
+    printed = figures(result)
+    assert [(one["shape"], one["group"]) for one in printed] == [
         ("20x3x2x1", "starts"),
         ("20x3x2x1", "goes on"),
         ("6x9x1x2", "starts"),
         ("6x9x1x2", "goes on"),
     ]
-    for one in shown:
+    for one in printed:
         assert one["same"] is (None if assignor == "minimal_movement" else True)
         assert one["ratio"] == one["ours"]["median_ms"] / one["jar"]["median_ms"]
         assert one["cpu_ratio"] == one["ours"]["cpu_ms"] / one["jar"]["cpu_ms"]
@@ -130,16 +130,16 @@ def test_growth_is_measured_in_processes_of_their_own_and_drawn(
     arguments = ("--growth", "--repeats", "1", "--format", "json", "--plot", str(picture))
     result = run(*arguments)
     assert result.exit_code == 0, result.output
-    shown = figures(result)
-    assert [one["pairs"] for one in shown] == [8, 45] * 3
-    for one in shown:
+    printed = figures(result)
+    assert [one["pairs"] for one in printed] == [8, 45] * 3
+    for one in printed:
         assert list(one["rounds"]) == list(ROUNDS)
         assert 1 < one["peak_mib"] < 1024
     svg = ElementTree.parse(picture).getroot()
     panels = svg.findall("{http://www.w3.org/2000/svg}g")
     assert len(panels) == len(ROUNDS) + 1
     for panel in panels:
-        assert len(panel.findall("{http://www.w3.org/2000/svg}circle")) == len(shown)
+        assert len(panel.findall("{http://www.w3.org/2000/svg}circle")) == len(printed)
 
     unwritable = run(*arguments[:-1], str(tmp_path / "none" / "growth.svg"))
     assert unwritable.exit_code == 1

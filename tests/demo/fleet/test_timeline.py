@@ -104,17 +104,17 @@ def test_a_members_bytes_say_what_the_story_says() -> None:
         metadata = decode_batch([(last.key, last.value)]).groups[event.group.name]
         assert metadata is not None
         assert metadata.generation == event.number
-        for told, member in zip(event.members, metadata.members, strict=True):
+        for reported, member in zip(event.members, metadata.members, strict=True):
             subscription = decode_subscription(member.subscription)
             assignment = decode_assignment(member.assignment)
             assert subscription.topics == (event.group.topic,)
-            assert tuple(one.partition for one in assignment.partitions) == told.active
+            assert tuple(one.partition for one in assignment.partitions) == reported.active
             assert (subscription.user_data is None) == (not event.group.streams)
             if subscription.user_data is not None:
                 info = decode_subscription_info(subscription.user_data)
-                assert info.process_id == told.process
+                assert info.process_id == reported.process
                 sums = {task.partition: own for task, own in info.offset_sums.items()}
-                assert sums == told.offset_sums
+                assert sums == reported.offset_sums
 
 
 @settings(max_examples=60, print_blob=True)

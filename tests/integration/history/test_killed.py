@@ -96,9 +96,9 @@ def executors(driver: int) -> list[int]:
     return [pid for pid in sorted(found) if is_below(pid)]
 
 
-def wait_for(what: str, look: Any, job: Job, process: subprocess.Popen[bytes]) -> Any:
+def wait_for(what: str, ask: Any, job: Job, process: subprocess.Popen[bytes]) -> Any:
     deadline = time.monotonic() + _SECONDS
-    while not (found := look()):
+    while not (found := ask()):
         assert process.poll() is None, job.said()
         assert time.monotonic() < deadline, f"never: {what}\n{job.said()}"
         time.sleep(0.05)
@@ -149,7 +149,7 @@ def test_each_committed_record_is_there_once_however_often_it_is_killed(
     ]
     assert len(ours) > 100, "the groups hardly committed"
     assert sorted(ours) == committing.committed()
-    assert sorted(job.rows("end_offsets", *where)) == committing.looks()
+    assert sorted(job.rows("end_offsets", *where)) == committing.end_offsets()
     lag = job.rows("lag", "group", "as_of", "committed", "end_offset", "source")
     assert len(lag) == len(set(lag)), "a change of lag is there twice"
     told = {(group, committed) for group, _, committed, _, _ in lag}

@@ -84,7 +84,7 @@ def start(
     )
 
 
-def look_twice(batch: DataFrame, number: int) -> None:
+def process_twice(batch: DataFrame, number: int) -> None:
     """Process each batch but the first twice, as a job may: its records are still read once."""
     for _ in range(min(1 + number, 2)):
         batch.count()
@@ -106,7 +106,7 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
     readings, progress = make_topic("readings", partitions=2), make_topic("progress")
     produce(cluster, readings, 50)
     with report_progress(spark, options, progress, TRIGGER_SECONDS):
-        query = start(spark, options, readings, tmp_path / "checkpoint", look_twice)
+        query = start(spark, options, readings, tmp_path / "checkpoint", process_twice)
         try:
             wait_for("a batch", lambda: any(one.rows == 50 for one in read(progress)), SECONDS)
             producer = Producer(cluster.client_config())
@@ -117,9 +117,9 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
             wait_for("idleness", lambda: read(progress)[-1].rows == 0, SECONDS)
         finally:
             query.stop()
-    told = read(progress)
-    assert told[0] == StreamProgress("running", told[0].heard_ms, TRIGGER_SECONDS)
-    first = next(one for one in told if one.rows)
+    reports = read(progress)
+    assert reports[0] == StreamProgress("running", reports[0].heard_ms, TRIGGER_SECONDS)
+    first = next(one for one in reports if one.rows)
     assert (first.batch, first.rows, first.offsets_behind) == (0, 50, 0)
     assert first.state_rows == 50
     assert first.quarantined == 0
@@ -127,15 +127,15 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
     assert first.batch_seconds > 0
     assert first.rows_per_second is not None
     assert first.rows_per_second > 0
-    assert sum(one.rows for one in unique(told)) == 53
-    assert any(one.watermark_ms for one in told)
-    assert {one.state for one in told[:-1]} == {"running"}
-    assert (told[-1].state, told[-1].why, told[-1].quarantined) == ("stopped", None, 2)
+    assert sum(one.rows for one in unique(reports)) == 53
+    assert any(one.watermark_ms for one in reports)
+    assert {one.state for one in reports[:-1]} == {"running"}
+    assert (reports[-1].state, reports[-1].why, reports[-1].quarantined) == ("stopped", None, 2)
 
 
-def unique(told: list[StreamProgress]) -> list[StreamProgress]:
+def unique(reports: list[StreamProgress]) -> list[StreamProgress]:
     """Return each batch's first report."""
-    return list({one.batch: one for one in reversed(told) if one.rows}.values())
+    return list({one.batch: one for one in reversed(reports) if one.rows}.values())
 
 
 def test_a_stream_that_fails_says_why_in_one_line(
@@ -153,11 +153,11 @@ def test_a_stream_that_fails_says_why_in_one_line(
         report_progress(spark, options, progress, TRIGGER_SECONDS),
     ):
         start(spark, options, readings, tmp_path / "checkpoint", refuse).awaitTermination(SECONDS)
-    told = read(progress)[-1]
-    assert told.state == "failed"
-    assert told.why is not None
-    assert "the disk is full" in told.why
-    assert "\n" not in told.why
+    reports = read(progress)[-1]
+    assert reports.state == "failed"
+    assert reports.why is not None
+    assert "the disk is full" in reports.why
+    assert "\n" not in reports.why
 
 
 def test_a_stream_goes_on_where_its_progress_can_not_be_written(
@@ -209,7 +209,7 @@ def test_the_service_says_how_a_stream_gets_on(
         def run() -> None:
             topic = service.topic("pipeline-progress")
             with report_progress(spark, options, topic, 600.0) as reporter:
-                query = start(spark, options, readings, tmp_path / "checkpoint", look_twice)
+                query = start(spark, options, readings, tmp_path / "checkpoint", process_twice)
                 try:
                     watch(reporter)
                 finally:

@@ -52,13 +52,13 @@ def histories(records: Iterable[RawRecord]) -> dict[str, list[Any]]:
         assert not batch.skipped
         for key, commit in batch.commits.items():
             place = key.topic, key.partition
-            told = commit and (commit.offset, commit.leader_epoch, commit.metadata)
+            decoded = commit and (commit.offset, commit.leader_epoch, commit.metadata)
             assert commit is None or commit.topic_id is not None
             history = found[key.group]
             # Members commit side by side, and a hash map gives the commits of a deleted group.
             if not history or not isinstance(history[-1], dict) or place in history[-1]:
                 history.append({})
-            history[-1][place] = told
+            history[-1][place] = decoded
         for group, metadata in batch.groups.items():
             found[group].append(metadata and generation(metadata))
     return found
@@ -75,10 +75,10 @@ def member_said(member: GroupMember) -> dict[str, Any]:
     subscription = decode_subscription(member.subscription)
     assignment = decode_assignment(member.assignment)
     said, given = subscription.user_data, assignment.user_data
-    told = None
+    decoded = None
     if given is not None:
         info = decode_assignment_info(given)
-        told = (info.active, info.standby, info.next_rebalance_ms)
+        decoded = (info.active, info.standby, info.next_rebalance_ms)
     return {
         "client_id": member.client_id,
         "host": member.client_host,
@@ -87,7 +87,7 @@ def member_said(member: GroupMember) -> dict[str, Any]:
         "subscription": subscription,
         "info": said and decode_subscription_info(said),
         "partitions": assignment.partitions,
-        "tasks": told,
+        "tasks": decoded,
     }
 
 
@@ -122,7 +122,7 @@ def test_encoded_records_come_back_from_a_broker_as_they_were(make_cluster: Make
 
 
 @pytest.mark.thorough
-def test_looks_at_ends_are_what_the_service_reads(
+def test_end_offsets_are_what_the_service_reads(
     make_cluster: MakeCluster,
 ) -> None:
     cluster = make_cluster()

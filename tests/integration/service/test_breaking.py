@@ -38,13 +38,13 @@ class Broken:
     def watch(self, seconds: float = GONE_SECONDS + SLACK_SECONDS) -> int:
         """Ask /ready until the process is gone, and give its exit code."""
 
-        def look() -> bool:
+        def is_gone() -> bool:
             answer = self.ask()
             if answer not in self.said:
                 self.said.append(answer)
             return self.service.process.exit_code is not None
 
-        wait_for("the process is gone", look, seconds)
+        wait_for("the process is gone", is_gone, seconds)
         code = self.service.process.exit_code
         assert code is not None
         return code

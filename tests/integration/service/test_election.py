@@ -80,9 +80,9 @@ async def running(settings: Settings, **health: bool) -> AsyncIterator[Running]:
         yield instance
 
 
-async def until(what: str, look: Callable[[], object], seconds: float = 30.0) -> None:
+async def until(what: str, ask: Callable[[], object], seconds: float = 30.0) -> None:
     async with asyncio.timeout(seconds):
-        while not look():  # noqa: ASYNC110 - nothing tells when it is so
+        while not ask():  # noqa: ASYNC110 - nothing tells when it is so
             await asyncio.sleep(0.02)
 
 

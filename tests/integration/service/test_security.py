@@ -67,9 +67,9 @@ def test_reassignments_are_told_with_the_fewest_acls_and_throttles_are_not_known
     assert (ran.code, ran.out) == (3, "")
     *unknown, nothing = ran.err.splitlines()
     assert nothing == "no partition is in movement"
-    told = [re.sub(r" of broker \d+", " of a broker", line) for line in unknown]
+    said = [re.sub(r" of broker \d+", " of a broker", line) for line in unknown]
     needed = "missing: DESCRIBE_CONFIGS on the cluster"
-    assert told == [
+    assert said == [
         f"caughtup: not known: the names of topics: {needed}",
         f"caughtup: not known: throttles of a broker: {needed}",
     ]
@@ -86,10 +86,10 @@ def test_without_describe_on_the_cluster_the_command_says_what_to_allow(
 
 
 def test_a_password_is_told_to_nobody(service: Service) -> None:
-    shown = service.log + service.metrics_text() + str(service.page())
-    assert "readers" in shown
-    assert PASSWORD not in shown
-    assert PASSWORD.encode("unicode_escape").decode() not in shown
+    written = service.log + service.metrics_text() + str(service.page())
+    assert "readers" in written
+    assert PASSWORD not in written
+    assert PASSWORD.encode("unicode_escape").decode() not in written
 
 
 def test_scram_works_too(secure: EmbeddedCluster, service: Service, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
         assert time.monotonic() - began < STOP_SECONDS
 
 
-def test_topics_that_are_not_as_they_have_to_be_are_told_wherever_somebody_looks(
+def test_topics_that_are_not_as_they_have_to_be_are_named_on_the_page_and_by_check(
     cluster: EmbeddedCluster,
 ) -> None:
     application_id = f"caughtup-{uuid.uuid4().hex[:8]}"
@@ -89,12 +89,12 @@ def test_topics_that_are_not_as_they_have_to_be_are_told_wherever_somebody_looks
     policy = f"{application_id}-lag: cleanup.policy is delete, not compact: "
     with Service(cluster, application_id=application_id) as service:
 
-        def told() -> list[str]:
+        def said() -> list[str]:
             with urllib.request.urlopen(service.url + "ready", timeout=10) as response:
                 return response.read().decode().splitlines()
 
-        wait_for("it is checked", lambda: len(told()) > 1)
-        first, *others = told()
+        wait_for("it is checked", lambda: len(said()) > 1)
+        first, *others = said()
         assert (first, len(others)) == ("ready", 2)
         assert others[0].startswith(policy)
         assert others == service.page()["notices"]

@@ -19,14 +19,18 @@ from tests.support.simulation.copies import LIMIT, MINUTE, SECOND, START_MS, Sim
     rate=st.integers(100, 20_000),
     share=st.floats(0, 0.8),
     report_ms=st.sampled_from([SECOND, 5 * SECOND, 30 * SECOND]),
-    look_ms=st.sampled_from([SECOND, 5 * SECOND]),
+    sample_ms=st.sampled_from([SECOND, 5 * SECOND]),
 )
 def test_a_copy_arrives_when_its_figures_say(
-    rate: int, share: float, report_ms: int, look_ms: int
+    rate: int, share: float, report_ms: int, sample_ms: int
 ) -> None:
     """``share``: how many offsets come for each that is restored."""
     copy = SimulatedCopy(
-        end=LIMIT + rate * 400, rate=rate, growth=rate * share, report_ms=report_ms, look_ms=look_ms
+        end=LIMIT + rate * 400,
+        rate=rate,
+        growth=rate * share,
+        report_ms=report_ms,
+        sample_ms=sample_ms,
     )
     copy.run(4 * report_ms + 700)
     figures = copy.figures()

@@ -14,7 +14,7 @@ INTERVAL_MS = 600_000
 
 
 def warming(round_: int, offset_sum: int | None = None) -> tuple[Member, Member]:
-    """The warm-up is at an offset sum, and is looked at again an interval later."""
+    """The warm-up is at an offset sum, and is observed again an interval later."""
     leader = replace(WARMING[0], probe_at_ms=START_MS + (round_ + 1) * INTERVAL_MS)
     sums = {} if offset_sum is None else {"0_1": offset_sum}
     return leader, replace(WARMING[1], sums=sums)

@@ -126,11 +126,11 @@ def test_copies_of_a_thread_arrive_when_their_figures_say(
     """``copies``: way in seconds of the whole thread, weight, and share of the rate that comes."""
     thread = SimulatedThread(rate, *((way * rate, weight, rate * s) for way, weight, s in copies))
     thread.run(40 * SECOND)
-    told = etas(thread.figures())
+    reported = etas(thread.figures())
     while len(thread.arrived) < len(copies):
         assert thread.copies[0].now < 30 * MINUTE
         thread.run(10 * SECOND)
-    for index, eta in enumerate(told):
+    for index, eta in enumerate(reported):
         truth = thread.arrived[index] - 40
         assert eta.seconds == pytest.approx(truth, rel=0.02, abs=1.0)
         assert eta.low - 1 - truth * 0.01 <= truth <= eta.high + 1

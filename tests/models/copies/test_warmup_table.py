@@ -87,9 +87,12 @@ def test_a_copy_that_stays_keeps_its_history_through_a_rebalance() -> None:
 def test_where_no_standbys_are_configured_a_standby_is_a_warm_up() -> None:
     """Without the leader's decision the wire doesn't tell the two apart."""
     undecided = (replace(WARMING[0], probe_at_ms=None), WARMING[1])
-    told = Service()
-    told.rebalance(*undecided)
-    assert (told.assess()[WARMUP].role, told.assess()[WARMUP].is_warmup) == ("standby", True)
+    reported = Service()
+    reported.rebalance(*undecided)
+    assert (reported.assess()[WARMUP].role, reported.assess()[WARMUP].is_warmup) == (
+        "standby",
+        True,
+    )
     assumed = Service(ApplicationParameters(changelogs=TOLD.changelogs))
     assumed.rebalance(*undecided)
     assert not assumed.assess()[WARMUP].is_warmup

@@ -18,18 +18,18 @@ from tests.support.simulation.copies import LIMIT, MINUTE, SECOND, SimulatedCopy
     growth=st.integers(0, 3_000),
     minutes=st.integers(0, 12),
     report_ms=st.sampled_from([SECOND, 5 * SECOND, 30 * SECOND, MINUTE, None]),
-    look_ms=st.sampled_from([SECOND, 1_300, 7 * SECOND]),
+    sample_ms=st.sampled_from([SECOND, 1_300, 7 * SECOND]),
     by_lag=st.booleans(),
 )
 def test_no_steady_copy_is_ever_misjudged(
-    rate: int, growth: int, minutes: int, report_ms: int | None, look_ms: int, *, by_lag: bool
+    rate: int, growth: int, minutes: int, report_ms: int | None, sample_ms: int, *, by_lag: bool
 ) -> None:
     copy = SimulatedCopy(
         end=500_000,
         rate=rate,
         growth=growth,
         report_ms=report_ms,
-        look_ms=look_ms,
+        sample_ms=sample_ms,
         by_lag=by_lag,
     )
     copy.run(minutes * MINUTE + 7 * SECOND)
@@ -66,7 +66,7 @@ def test_an_uneven_but_healthy_copy_is_hardly_ever_accused(
             end=50_000 if is_standby else 1_000_000,
             position=50_000 if is_standby else 0,
             report_ms=report_ms,
-            look_ms=1_300,
+            sample_ms=1_300,
             limit=dice.choice([0, 100, LIMIT]),
             by_lag=by_lag,
         )
@@ -90,7 +90,7 @@ def test_a_copy_that_breaks_down_is_accused_within_two_minutes(
     rate: float, expected: str, report_ms: int, *, by_lag: bool
 ) -> None:
     copy = SimulatedCopy(
-        end=1_000_000, rate=3_000, growth=600, report_ms=report_ms, look_ms=1_300, by_lag=by_lag
+        end=1_000_000, rate=3_000, growth=600, report_ms=report_ms, sample_ms=1_300, by_lag=by_lag
     )
     copy.run(2 * MINUTE)
     assert copy.verdict()[0] == "warming"

@@ -69,8 +69,8 @@ def test_what_is_kept_is_bounded_and_the_newest_stays() -> None:
 
 
 def test_whoever_listens_is_told_of_each_with_the_error() -> None:
-    told: list[tuple[Fault, Exception]] = []
-    faults = Faults(lambda fault, error: told.append((fault, error)))
+    noted: list[tuple[Fault, Exception]] = []
+    faults = Faults(lambda fault, error: noted.append((fault, error)))
     error = ValueError("no")
     faults.note("page", "orders", error, 1)
-    assert told == [(Fault("page", "orders", "ValueError", "no", 1, 1), error)]
+    assert noted == [(Fault("page", "orders", "ValueError", "no", 1, 1), error)]

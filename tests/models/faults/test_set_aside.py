@@ -6,8 +6,8 @@ from caughtup.models.faults.set_aside import KEYS_KEPT, SetAside, SetAsideRecord
 
 
 def test_it_is_counted_and_kept_by_its_key_with_why_and_when() -> None:
-    told: list[SetAside] = []
-    aside = SetAsideRecords(told.append)
+    noted: list[SetAside] = []
+    aside = SetAsideRecords(noted.append)
     aside.add("decisions", b"orders", "too_large", "9 bytes", 1_000)
     aside.add("decisions", b"orders", "too_large", "10 bytes", 2_000)
     aside.add("events", b"orders", "unsendable", "", 3_000)
@@ -17,7 +17,7 @@ def test_it_is_counted_and_kept_by_its_key_with_why_and_when() -> None:
         SetAside("events", "orders", "unsendable", "", 1, 3_000),
     ]
     assert [one.at_ms for one in aside.newest()] == [3_000, 2_000]
-    assert [one.times for one in told] == [1, 2, 1]
+    assert [one.times for one in noted] == [1, 2, 1]
 
 
 def test_a_newer_record_of_the_key_on_the_same_topic_makes_it_good() -> None:

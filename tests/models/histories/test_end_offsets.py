@@ -71,7 +71,7 @@ def test_a_sample_that_comes_late_changes_nothing() -> None:
     assert ends.bounds(PARTITION, 250, 250) == (10, 30)
 
 
-def test_an_idle_partition_keeps_one_entry_however_often_it_is_looked_at() -> None:
+def test_an_idle_partition_keeps_one_entry_however_often_it_is_sampled() -> None:
     history = EndOffsetHistory(sample(10, 0))
     for at_ms in range(1, SAMPLES_KEPT * 3):
         history.add(sample(10, at_ms))
@@ -107,7 +107,7 @@ def test_a_history_is_bounded_and_reaches_back_for_hours() -> None:
         assert after.at_ms - before.at_ms <= 800 * age
 
 
-def test_a_record_was_appended_between_the_two_looks_around_its_offset() -> None:
+def test_a_record_was_appended_between_the_two_samples_around_its_offset() -> None:
     history = EndOffsetHistory(sample(10, 100))
     for end, at_ms in ((10, 200), (20, 300), (20, 400), (30, 500)):
         history.add(sample(end, at_ms))
@@ -117,7 +117,7 @@ def test_a_record_was_appended_between_the_two_looks_around_its_offset() -> None
     assert history.around(30) == ((30, 500), None)
 
 
-def test_the_end_is_interpolated_between_looks_and_never_beyond_them() -> None:
+def test_the_end_is_interpolated_between_samples_and_never_beyond_them() -> None:
     history = EndOffsetHistory(sample(10, 100))
     history.add(sample(20, 200))
     assert [history.readable_end_at(ms) for ms in (99, 100, 150, 200, 201)] == [
@@ -129,9 +129,7 @@ def test_the_end_is_interpolated_between_looks_and_never_beyond_them() -> None:
     ]
 
 
-def test_the_finest_time_that_a_history_tells_is_that_between_its_newest_looks_that_differ() -> (
-    None
-):
+def test_the_resolution_of_a_history_is_the_time_between_its_newest_samples_that_differ() -> None:
     history = EndOffsetHistory(sample(10, 100))
     assert history.spacing_ms == 0
     history.add(sample(10, 900))
@@ -141,7 +139,7 @@ def test_the_finest_time_that_a_history_tells_is_that_between_its_newest_looks_t
     assert history.spacing_ms == 100
 
 
-def test_what_a_reader_may_read_ends_with_the_last_stable_offset_while_nobody_looked_closer() -> (
+def test_what_a_reader_may_read_ends_with_the_last_stable_offset_while_the_readable_end_is_unknown() -> (
     None
 ):
     history = EndOffsetHistory(EndOffsets(0, 10, 90, 100))
@@ -163,7 +161,7 @@ def test_markers_that_turn_out_to_be_some_were_never_readable() -> None:
     assert history.around(10) == ((10, 600), (13, 700))
 
 
-def test_looks_that_are_read_again_change_nothing() -> None:
+def test_samples_that_are_read_again_change_nothing() -> None:
     seen = [(second // 3 * 7, second * 1_000) for second in range(200)]
     once, twice = table(*seen), table(*seen, *seen)
     for moment in range(0, 200_000, 700):
@@ -175,7 +173,7 @@ def test_two_samples_of_one_moment_count_as_the_later_one() -> None:
     assert ends.bounds(PARTITION, 100, 100) == (20, 20)
 
 
-def test_the_latest_sample_has_all_three_offsets_of_its_look() -> None:
+def test_the_latest_sample_has_all_three_offsets() -> None:
     ends = table((10, 100))
     newer = EndOffsets(4, 8, 10, 200)
     ends.apply(PARTITION, newer)
@@ -202,7 +200,7 @@ def test_partitions_are_counted_by_topic_and_forgotten_when_they_are_gone() -> N
 def test_bounds_hold_the_truth_for_any_log_that_only_grows(
     growth: list[tuple[int, int]], samples: st.DataObject
 ) -> None:
-    """The log grows by ``(after ms, by offsets)`` steps, and some of its states are looked at."""
+    """The log grows by ``(after ms, by offsets)`` steps, and some of its states are sampled."""
     truth: list[tuple[int, int]] = [(0, 0)]
     for after, by in growth:
         truth.append((truth[-1][0] + after, truth[-1][1] + by))
@@ -224,7 +222,7 @@ def test_bounds_hold_the_truth_for_any_log_that_only_grows(
 HOUR_MS = 3_600_000
 
 
-def test_a_look_outranks_those_of_a_clock_that_was_set_back() -> None:
+def test_a_sample_outranks_those_of_a_clock_that_was_set_back() -> None:
     ends = table((10, HOUR_MS), (20, 2 * HOUR_MS), (25, 3 * HOUR_MS))
     now_ms = HOUR_MS + 1_000
     ends.apply(PARTITION, sample(30, now_ms), now_ms)
@@ -237,7 +235,7 @@ def test_a_look_outranks_those_of_a_clock_that_was_set_back() -> None:
     assert ends.bounds(PARTITION, now_ms - 500, now_ms) == (10, 30)
 
 
-def test_a_look_outranks_a_history_that_is_all_of_the_future() -> None:
+def test_a_sample_outranks_a_history_that_is_all_of_the_future() -> None:
     ends = table((99, 2 * HOUR_MS))
     ends.apply(PARTITION, sample(30, 5), 10)
     latest = ends.latest(PARTITION)
@@ -245,7 +243,7 @@ def test_a_look_outranks_a_history_that_is_all_of_the_future() -> None:
     assert (latest.end_offset, latest.as_of_ms) == (30, 5)
 
 
-def test_an_old_look_is_ignored_whatever_there_is_of_the_future() -> None:
+def test_an_old_sample_is_ignored_whatever_there_is_of_the_future() -> None:
     ends = table((10, 1_000), (20, 2_000), (25, HOUR_MS))
     ends.apply(PARTITION, sample(5, 1_500), 3_000)
     latest = ends.latest(PARTITION)

@@ -54,7 +54,7 @@ def test_a_commit_of_0_is_a_commit() -> None:
     assert partition_lag(0, EndOffsets(0, 5, 5, 0)) == PartitionLag(5, 5, True)
 
 
-def test_a_commit_beyond_the_log_end_is_out_of_range_only_if_it_is_older_than_the_look() -> None:
+def test_a_commit_beyond_the_log_end_is_out_of_range_only_if_it_is_older_than_the_sample() -> None:
     ends = EndOffsets(start_offset=20, last_stable_offset=90, end_offset=100, as_of_ms=60_000)
     older = 60_000 - CLOCK_ALLOWANCE_MS - 1
     assert partition_lag(101, ends, older) == PartitionLag(70, 80, True, out_of_range=True)

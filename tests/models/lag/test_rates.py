@@ -106,7 +106,7 @@ def test_a_group_that_waited_at_the_end_was_not_on_its_way_to_its_next_commit() 
 
 
 def test_a_consumer_that_commits_every_ten_minutes_is_measured_over_several_commits() -> None:
-    group = SimulatedGroup(steadily(10), look_ms=10 * SECOND)
+    group = SimulatedGroup(steadily(10), sample_ms=10 * SECOND)
     group.consume(1_000, 10 * MINUTE)
     group.run(90 * MINUTE)
     rates = group.figures().rates
@@ -127,10 +127,10 @@ def test_one_commit_tells_no_rate_and_no_eta() -> None:
 
 def test_a_span_that_is_shorter_than_the_groups_interval_tells_no_rate() -> None:
     """The end offsets are sampled since three seconds only, and the group commits every ten."""
-    group = SimulatedGroup(steadily(10), look_ms=HOUR)
+    group = SimulatedGroup(steadily(10), sample_ms=HOUR)
     group.consume(5, 10 * SECOND)
     group.run(57 * SECOND)
-    group.look_ms = SECOND
+    group.sample_ms = SECOND
     group.run(3 * SECOND)
     assert group.figures().rates is None
     group.run(20 * SECOND)

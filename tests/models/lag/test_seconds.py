@@ -58,7 +58,7 @@ def test_a_record_older_than_the_history_has_at_least_the_historys_age() -> None
     assert LagSeconds(15.0, None, "at_least").certain_seconds == 15.0
 
 
-def test_a_log_that_was_looked_at_once_tells_no_age() -> None:
+def test_one_sample_gives_no_age() -> None:
     assert age(5, samples((10, 0)), 1) is None
     assert age(10, samples((10, 0)), 1) == LagSeconds(0.0, 1.0, "caught_up")
 
@@ -69,7 +69,7 @@ def test_a_log_that_went_backwards_has_the_age_of_its_new_records() -> None:
     assert age(7, history, 31) == LagSeconds(4.75, 6.25, "interpolated")
 
 
-def test_a_commit_newer_than_the_looks_is_caught_up() -> None:
+def test_a_commit_newer_than_the_samples_is_caught_up() -> None:
     assert age(12, samples((5, 0), (10, 10)), 10) == LagSeconds(0.0, 0.0, "caught_up")
 
 

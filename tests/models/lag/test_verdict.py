@@ -27,21 +27,21 @@ def healthy(rate: float = 100, commit_ms: int = 5 * SECOND) -> SimulatedGroup:
 @given(
     rate=st.integers(1, 300),
     commit_ms=st.sampled_from([100, SECOND, 5 * SECOND, 30 * SECOND, 2 * MINUTE]),
-    look_ms=st.sampled_from([SECOND, 10 * SECOND]),
+    sample_ms=st.sampled_from([SECOND, 10 * SECOND]),
 )
 def test_a_group_that_reads_all_that_comes_is_ok_and_one_that_then_stops_is_stopped(
-    rate: int, commit_ms: int, look_ms: int
+    rate: int, commit_ms: int, sample_ms: int
 ) -> None:
-    group = SimulatedGroup(steadily(rate), look_ms)
+    group = SimulatedGroup(steadily(rate), sample_ms)
     group.consume(2 * rate, commit_ms)
-    group.run(4 * max(commit_ms, look_ms))
+    group.run(4 * max(commit_ms, sample_ms))
     assert group.verdicts_during(2 * MINUTE) == {"ok"}
     group.run(commit_ms - group.now % commit_ms)
     group.consume(0, None)
-    allowance = 3 * max(commit_ms, look_ms)
+    allowance = 3 * max(commit_ms, sample_ms)
     assert "stopped" not in group.verdicts_during(allowance)
     # It takes until the age is certain: the samples around it may be further apart by then.
-    group.run(allowance // 2 + look_ms)
+    group.run(allowance // 2 + sample_ms)
     assert group.verdicts_during(10 * MINUTE, MINUTE) == {"stopped"}
     assert "no commit for" in group.verdict().reason
 
@@ -115,13 +115,13 @@ def test_a_group_that_falls_behind_now_diverges_though_it_was_further_behind_bef
     assert group.verdict().verdict == "diverging"
 
 
-def test_a_group_is_not_ok_because_the_log_has_not_been_looked_at_for_long() -> None:
+def test_a_group_is_not_ok_because_the_log_has_not_been_sampled_for_long() -> None:
     """It is a minute behind, and commits every five seconds; that we see only later."""
-    group = SimulatedGroup(steadily(100), look_ms=24 * HOUR)
+    group = SimulatedGroup(steadily(100), sample_ms=24 * HOUR)
     group.run(MINUTE)
     group.consume(100, 5 * SECOND)
     group.run(10 * MINUTE)
-    group.look_ms = SECOND
+    group.sample_ms = SECOND
     group.run(2 * SECOND)
     assert group.verdicts_during(12 * SECOND) == {"unknown"}
     group.run(10 * SECOND)
@@ -214,7 +214,7 @@ def test_what_is_not_known_yet_is_unknown() -> None:
 
 def test_a_group_that_died_before_the_service_started_is_stopped_in_the_end() -> None:
     """One commit of two days ago is left of it; its rhythm went with the log's compaction."""
-    group = SimulatedGroup(steadily(100), look_ms=10 * SECOND)
+    group = SimulatedGroup(steadily(100), sample_ms=10 * SECOND)
     group.commit(5)
     group.now = 48 * HOUR
     group.list_ends()

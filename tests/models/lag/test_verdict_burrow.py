@@ -44,7 +44,7 @@ def test_a_low_lag_that_stays_is_ok() -> None:
 
 
 def test_a_transaction_marker_behind_the_last_record_is_not_a_stop() -> None:
-    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), look_ms=10 * SECOND)
+    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), sample_ms=10 * SECOND)
     group.markers = 1
     group.consume(100, 5 * SECOND)
     group.run(10 * MINUTE)
@@ -57,7 +57,7 @@ def test_a_transaction_marker_behind_the_last_record_is_not_a_stop() -> None:
 
 def test_a_record_that_comes_after_an_hour_of_nothing_but_a_marker_is_as_old_as_it_is() -> None:
     """Its offset follows the marker's, and the commit is on the marker's, of an hour ago."""
-    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), look_ms=10 * SECOND)
+    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), sample_ms=10 * SECOND)
     group.markers = 1
     group.consume(100, 5 * SECOND)
     group.run(10 * MINUTE)
@@ -85,8 +85,8 @@ def test_records_of_a_long_transaction_are_behind_from_its_end_on() -> None:
     assert group.verdicts_during(30 * SECOND) == {"ok"}
 
 
-def test_one_offset_that_nobody_looked_at_is_neither_a_stop_nor_ok() -> None:
-    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), look_ms=10 * SECOND)
+def test_one_offset_of_unknown_kind_is_neither_a_stop_nor_ok() -> None:
+    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), sample_ms=10 * SECOND)
     group.markers, group.readable_known = 1, False
     group.consume(100, 5 * SECOND)
     group.run(10 * MINUTE)
@@ -165,7 +165,7 @@ def test_a_group_that_waits_for_an_idle_producer_is_ok_and_stays_so_when_records
 
 def test_a_batch_that_runs_every_ten_minutes_is_ok_between_its_runs() -> None:
     """Thirty commits in thirty seconds, then nothing for ten minutes, over and over."""
-    group = SimulatedGroup(steadily(20), look_ms=10 * SECOND)
+    group = SimulatedGroup(steadily(20), sample_ms=10 * SECOND)
     burrows, ours = set(), set()
     for run in range(12):
         group.consume(100_000, SECOND)
@@ -210,7 +210,7 @@ def test_a_partition_that_is_never_committed_and_gets_no_records_is_not_judged()
 @pytest.mark.parametrize("members", ["none", "of the new protocol"])
 def test_a_group_of_whose_members_nothing_is_known_is_ok_at_the_end(members: str) -> None:
     """Verdicts rest on commits, so members that are gone or can't be read make no difference."""
-    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), look_ms=10 * SECOND)
+    group = SimulatedGroup(until(10 * MINUTE, steadily(10)), sample_ms=10 * SECOND)
     group.consume(100, 5 * SECOND)
     group.run(10 * MINUTE)
     if members == "none":

@@ -58,7 +58,7 @@ def commits(version: int) -> dict[str, Field]:
 
 
 def infos(version: int) -> dict[str, Field]:
-    def told(sums: dict[TaskId, int]) -> bytes:
+    def subscribed(sums: dict[TaskId, int]) -> bytes:
         return subscription_info(replace(INFO, version=version, offset_sums=sums))
 
     def given(**changes: Any) -> bytes:
@@ -70,8 +70,8 @@ def infos(version: int) -> dict[str, Field]:
     read, take = decode_subscription_info, decode_assignment_info
     zero = TaskId(0, 0)
     fields: dict[str, Field] = {
-        "told subtopology": (read, lambda n: told({TaskId(n, 0): -2}), *NUMBERS),
-        "told task": (read, lambda n: told({TaskId(0, n): -3}), *NUMBERS),
+        "reported subtopology": (read, lambda n: subscribed({TaskId(n, 0): -2}), *NUMBERS),
+        "reported task": (read, lambda n: subscribed({TaskId(0, n): -3}), *NUMBERS),
         "given subtopology": (take, lambda n: given(active=(TaskId(n, 0),)), *NUMBERS),
         "given task": (take, lambda n: given(active=(TaskId(0, n),)), *NUMBERS),
         "given standby": (take, lambda n: given(standby={TaskId(0, n): ()}), *NUMBERS),
@@ -84,7 +84,7 @@ def infos(version: int) -> dict[str, Field]:
     if version >= 2:
         fields["partition of a host"] = (take, on_host, *NUMBERS)
     if version >= 7:
-        fields["offset sum"] = (read, lambda n: told({zero: n}), *SUMS)
+        fields["offset sum"] = (read, lambda n: subscribed({zero: n}), *SUMS)
         times = [0, LATEST_MS], [-1, LONG_MIN]
         fields["next rebalance"] = (take, lambda n: given(next_rebalance_ms=n), *times)
     return {f"{name}, version {version}": field for name, field in fields.items()}

@@ -169,14 +169,14 @@ class FaustApplication:
         }
         assert wrong == {}
 
-    def wait(self, what: str, look: Any) -> None:
-        def looked() -> Any:
+    def wait(self, what: str, ask: Any) -> None:
+        def asked() -> Any:
             for worker in self.workers:
                 worker.check()
-            return look()
+            return ask()
 
         try:
-            wait_for(what, looked, SECONDS)
+            wait_for(what, asked, SECONDS)
         except AssertionError as error:
             told = [(one.name, one.assigned()) for one in self.workers]
             done = {(event["partition"], event["offset"]) for event in self.counted()}

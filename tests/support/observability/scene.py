@@ -234,8 +234,8 @@ class Scene(ClosedOnExit):
         copies = (copy for task in self._view()["tasks"] for copy in task["copies"])
         return [copy for copy in copies if copy["role"] == role]
 
-    def _wait(self, what: str, look: Callable[[], Any]) -> None:
-        self.stage.wait(what, look, SECONDS)
+    def _wait(self, what: str, ask: Callable[[], Any]) -> None:
+        self.stage.wait(what, ask, SECONDS)
 
     def _wait_scraped(self) -> None:
         """Wait for a scrape of what is so now."""

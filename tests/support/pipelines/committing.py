@@ -24,7 +24,7 @@ _ABORTED_ROUND = 7
 
 
 class Committing:
-    """Groups that commit to a topic, and looks at its end, until the context is left."""
+    """Groups that commit to a topic, and samples of its end, until the context is left."""
 
     def __init__(self, cluster: EmbeddedCluster, topic: str, end_offsets: str) -> None:
         self.prefix = f"killed-{uuid.uuid4().hex[:8]}"
@@ -35,7 +35,7 @@ class Committing:
         self.rounds = 0
 
     def __enter__(self) -> Self:
-        self._look(Producer(self._client)).flush(60)  # no lag is known before the first one
+        self._write_ends(Producer(self._client)).flush(60)  # no lag is known before the first one
         self._thread.start()
         return self
 
@@ -51,7 +51,7 @@ class Committing:
         ]
         producer = Producer({**self._client, "transactional.id": self.prefix})
         producer.init_transactions(60)
-        looks = Producer(self._client)
+        end_offsets = Producer(self._client)
         while not self._stop.wait(_PAUSE_SECONDS):
             self.rounds += 1
             position = Position(self._topic, 0, self.rounds)
@@ -63,16 +63,16 @@ class Committing:
             else:
                 for consumer in consumers:
                     consumer.commit(offsets=[position], asynchronous=False)
-            self._look(looks).poll(0)
-        looks.flush(60)
+            self._write_ends(end_offsets).poll(0)
+        end_offsets.flush(60)
         for consumer in consumers:
             consumer.close()
 
-    def _look(self, producer: Producer) -> Producer:
+    def _write_ends(self, producer: Producer) -> Producer:
         end = self.rounds * 2
-        look: dict[str, Any] = {"schema": 1, "topic": self._topic, "partition": 0}
-        look |= {"start_offset": 0, "last_stable_offset": end, "end_offset": end}
-        value = json.dumps(look | {"as_of_ms": time.time_ns() // 1_000_000}).encode()
+        record: dict[str, Any] = {"schema": 1, "topic": self._topic, "partition": 0}
+        record |= {"start_offset": 0, "last_stable_offset": end, "end_offset": end}
+        value = json.dumps(record | {"as_of_ms": time.time_ns() // 1_000_000}).encode()
         producer.produce(self._end_offsets, value, f"{self._topic}-0".encode())
         return producer
 
@@ -84,7 +84,7 @@ class Committing:
             if key is not None and self._is_ours(key)
         )
 
-    def looks(self) -> list[tuple[int, int]]:
+    def end_offsets(self) -> list[tuple[int, int]]:
         """Return where each sample stands on its topic."""
         return sorted((partition, offset) for partition, offset, _ in self._read(self._end_offsets))
 

@@ -88,7 +88,7 @@ class PartitionState:
         )
         before = self.ends
         if before is not None and seen.as_of_ms < before.as_of_ms:
-            return  # two services probe, and the slower one's older look came last
+            return  # two services probe, and the slower one's older sample came last
         self.ends = seen
         if before is None or replace(before, as_of_ms=seen.as_of_ms) != seen:
             for group in sorted(self.commits):

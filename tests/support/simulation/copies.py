@@ -20,8 +20,8 @@ class SimulatedCopy:
     """``rate`` offsets a second are restored, as far as there are any, and ``growth`` come.
 
     The application reports the copy's position every ``report_ms`` (None: it doesn't), and the
-    changelog's end is looked at every ``look_ms``. It counts as caught up at a lag of ``limit``.
-    ``by_lag``: the application reports lags, and the looks have to tell what position that is. ``now`` is in ms since ``START_MS``.
+    changelog's end is sampled every ``sample_ms``. It counts as caught up at a lag of ``limit``.
+    ``by_lag``: the application reports lags, and positions follow from samples of the end. ``now`` is in ms since ``START_MS``.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class SimulatedCopy:
         rate: float = 0,
         growth: float = 0,
         report_ms: int | None = 5 * SECOND,
-        look_ms: int = SECOND,
+        sample_ms: int = SECOND,
         limit: int = LIMIT,
         by_lag: bool = False,
     ) -> None:
         self.end, self.position = float(end), float(position)
         self.rate, self.growth = float(rate), float(growth)
-        self.report_ms, self.look_ms, self.limit = report_ms, look_ms, limit
+        self.report_ms, self.sample_ms, self.limit = report_ms, sample_ms, limit
         self.by_lag = by_lag
         self.history = CopyHistory()
         self.ends = SumHistory()
@@ -61,7 +61,7 @@ class SimulatedCopy:
             # Rounded, so that tenths add up to what they are.
             self.end = round(self.end + self.growth / 10, 6)
             self.position = round(min(self.end, self.position + self.rate / 10), 6)
-            if now % self.look_ms == 0:
+            if now % self.sample_ms == 0:
                 self.list_ends()
             if self.report_ms is not None and now % self.report_ms == 0:
                 self.report()

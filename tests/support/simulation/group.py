@@ -28,9 +28,9 @@ class SimulatedGroup:
     far as there are any, and commits every ``commit_ms``; None for one that doesn't run.
     """
 
-    def __init__(self, produced: Callable[[int], int], look_ms: int = SECOND) -> None:
+    def __init__(self, produced: Callable[[int], int], sample_ms: int = SECOND) -> None:
         self.produced = produced
-        self.look_ms = look_ms
+        self.sample_ms = sample_ms
         self.ends = EndOffsetTable()
         self.commits = GroupPartitions()
         self.now = 0
@@ -40,7 +40,7 @@ class SimulatedGroup:
         self.readable_known = True
         self.commit_ms: int | None = None
         self.read_rate = 0.0
-        #: Every commit: its offset, when it was made, and the lag at the look before it.
+        #: Every commit: its offset, when it was made, and the lag at the sample before it.
         self.committed: list[tuple[int, int, int]] = []
         self.ends_seen: list[int] = []
 
@@ -56,7 +56,7 @@ class SimulatedGroup:
             self.position = min(readable, self.position + self.read_rate / 10)
             if self.commit_ms is not None and now % self.commit_ms == 0:
                 self.commit(int(self.position))
-            if now % self.look_ms == 0:
+            if now % self.sample_ms == 0:
                 self.list_ends()
 
     def list_ends(self) -> None:
@@ -84,10 +84,10 @@ class SimulatedGroup:
 
     def figures(self) -> LagFigures:
         """Return the figures as of now."""
-        looks = self.ends.history(PARTITION)
-        assert looks is not None
+        history = self.ends.history(PARTITION)
+        assert history is not None
         commits = self.commits.of(GROUP).get(PARTITION)
-        return lag_figures(commits, looks, START_MS + self.now, self.commits.interval_ms(GROUP))
+        return lag_figures(commits, history, START_MS + self.now, self.commits.interval_ms(GROUP))
 
     def verdict(self) -> Verdict:
         """Judge it as of now."""

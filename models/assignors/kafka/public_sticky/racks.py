@@ -85,7 +85,7 @@ class PublicRackAwareness:
             clients[destination].active.add(task)
 
     def _exchange_standbys(self, pair: Sequence[int], racks: PublicRacks, read: TaskRacks) -> bool:
-        """Exchange the standbys that either client could have, and tell whether any was moved."""
+        """Exchange the standbys that either client could have, and return whether any was moved."""
         one, other = clients = [self._clients[place] for place in pair]
         owner_of = dict.fromkeys((task for task in one.standby if not other.has(task)), 0)
         others = dict.fromkeys((task for task in other.standby if not one.has(task)), 1)

@@ -50,7 +50,7 @@ class FlowNetwork:
         return self._residual[edge ^ 1]
 
     def fill(self, source: int, sink: int) -> int:
-        """Add as much flow from source to sink as the capacities allow, and tell how much.
+        """Add as much flow from source to sink as the capacities allow, and return how much.
 
         Shortest paths come first. Source: Graph.calculateMaxFlow.
         """
@@ -93,7 +93,7 @@ class FlowNetwork:
         nearer = [True] * nodes
         reached_by: dict[int, int] = {}
         before: list[int] = []
-        passes_since, next_look = 0, 1
+        passes_since, next_check = 0, 1
         remaining = nodes + 1
         while remaining:
             remaining -= 1
@@ -115,8 +115,8 @@ class FlowNetwork:
             if before and self._repeats(before, distances):
                 remaining = (remaining - 1) % passes_since + 1
                 before = []
-            elif passes_since == next_look:
-                before, passes_since, next_look = distances.copy(), 0, 2 * next_look
+            elif passes_since == next_check:
+                before, passes_since, next_check = distances.copy(), 0, 2 * next_look
         return None
 
     def _repeats(self, before: list[int], now: list[int]) -> bool:
@@ -154,7 +154,7 @@ class FlowNetwork:
         return self._ends[edge ^ 1]
 
     def _send(self, edges: Iterable[int]) -> int:
-        """Send as much as fits through all of the edges, and tell how much that was."""
+        """Send as much as fits through all of the edges, and return how much that was."""
         edges = list(edges)
         residual = self._residual
         amount = min(residual[edge] for edge in edges)

@@ -119,7 +119,7 @@ class RackAwareAssignor:
         restored_from: Mapping[TaskId, PartitionRacks],
         may_move: MayMove,
     ) -> bool:
-        """Exchange the standbys that either client could have, and tell whether any was moved."""
+        """Exchange the standbys that either client could have, and return whether any was moved."""
         clients = [self._clients[place] for place in pair]
         owner_of: dict[TaskId, int] = {}
         for owner, other in ((0, 1), (1, 0)):

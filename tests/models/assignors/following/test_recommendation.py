@@ -43,7 +43,7 @@ def test_it_reads_what_it_needs() -> None:
 
 
 @pytest.mark.parametrize("missing", ["decided_at_ms", "probing_rebalance.worthwhile_at_ms"])
-def test_when_to_look_again_may_be_left_out(missing: str) -> None:
+def test_when_to_probe_again_may_be_left_out(missing: str) -> None:
     record = copy.deepcopy(RECORD)
     owner, _, name = missing.rpartition(".")
     del (record[owner] if owner else record)[name]
