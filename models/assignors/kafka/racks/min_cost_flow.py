@@ -116,7 +116,7 @@ class FlowNetwork:
                 remaining = (remaining - 1) % passes_since + 1
                 before = []
             elif passes_since == next_check:
-                before, passes_since, next_check = distances.copy(), 0, 2 * next_look
+                before, passes_since, next_check = distances.copy(), 0, 2 * next_check
         return None
 
     def _repeats(self, before: list[int], now: list[int]) -> bool:
