@@ -137,7 +137,7 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
 
 
 def fleet_table(figures: dict[str, Any]) -> Table:
-    """Lay the figures out for a person."""
+    """Return the figures as a table for people."""
     table = Table(title=f"A generated fleet by {figures['by']}", show_header=False)
     table.add_column()
     table.add_column(justify="right")

@@ -115,7 +115,7 @@ def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
 
 
 def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
-    """Lay the figures out side by side for a person."""
+    """Return the figures side by side as a table for people."""
     tasks = figures[0]["tasks"]
     table = Table("", title=f"From three instances to four, {tasks} tasks with state")
     for figure in figures:

@@ -84,7 +84,7 @@ def history(
 
 
 def history_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Lay the figures out for a person."""
+    """Return the figures as a table for people."""
     table = Table(
         title="The history job, and Spark reading the same records to nowhere",
         caption="Generated commits. CPU: seconds for a million records. MB: resident at most, of "

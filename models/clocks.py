@@ -8,5 +8,5 @@ AHEAD_MS = 5 * 60_000
 
 
 def is_from_the_future(at_ms: int, clock_ms: int) -> bool:
-    """Tell whether a moment (ms) is later than a clock (ms) by more than clocks differ."""
+    """Return whether a moment (ms) is later than a clock (ms) by more than clocks differ."""
     return at_ms > clock_ms + AHEAD_MS

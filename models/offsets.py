@@ -30,7 +30,7 @@ class EndOffsets:
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:
-    """Tell a copy's lag in offsets, as ``ClientState.computeTaskLags`` does.
+    """Compute a copy's lag in offsets, as ``ClientState.computeTaskLags`` does.
 
     The sentinels -2 (running active) and -3 (unknown) stay what they are. A sum beyond the end
     means a changelog that was recreated under the copy: everything is to be restored.

@@ -40,7 +40,7 @@ class ApplicationParameters:
     tags: tuple[str, ...] | None = None
 
     def value(self, name: str) -> int:
-        """Give a config's value, or Kafka's default."""
+        """Return a config's value, or Kafka's default."""
         return self.config.get(name, DEFAULTS[name])
 
     def assumed(self, *, tagged: bool = False, racked: bool = False) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class StreamProgress:
     why: str | None = None
 
     def silent_after_ms(self) -> float:
-        """Say from when on (ms) silence means that something is wrong.
+        """Return after how many ms of silence something is wrong.
 
         Three triggers after it was last heard, or three times the last batch where that took
         longer than a trigger; never less than a minute, nor than ten before the first batch.
@@ -61,20 +61,20 @@ class StreamProgress:
         return self.heard_ms + 1000 * max(_TRIGGERS * usual, least)
 
     def status(self, now_ms: int) -> Status:
-        """Say how the stream fares at a moment (ms)."""
+        """Return the stream's status at a moment (ms)."""
         if self.state == "running" and now_ms > self.silent_after_ms():
             return "late"
         return self.state
 
 
-class PipelineProgress:
+class StreamProgressTable:
     """The newest that each stream told, by its name."""
 
     def __init__(self) -> None:
         self._streams: dict[str, StreamProgress] = {}
 
     def apply(self, stream: str, progress: StreamProgress | None) -> bool:
-        """Take what a stream tells, or None where it is to be forgotten.
+        """Apply a stream's progress, or None where it is to be forgotten.
 
         Returns False if there are too many streams to take another one.
         """
@@ -87,5 +87,5 @@ class PipelineProgress:
         return True
 
     def streams(self) -> Iterator[tuple[str, StreamProgress]]:
-        """Give every stream that is known, in the order of their names."""
+        """Return every stream that is known, in the order of their names."""
         yield from sorted(self._streams.items())

@@ -31,13 +31,13 @@ class ReadingProgress:
         return self.behind * self.seconds(now_ms) / done if done > 0 else None
 
     def line(self, now_ms: int) -> str:
-        """Say it in one line."""
+        """Return the progress in one line."""
         percent = 100 * (self.total - self.behind) // self.total if self.total else 100
         left = self.seconds_left(now_ms)
         rest = "" if left is None else f", about {left:.0f} s left"
         return f"{percent} %, {self.speed(now_ms)}{rest}"
 
     def speed(self, now_ms: int) -> str:
-        """Say how many records were read in what time."""
+        """Return in one line how many records were read in what time."""
         seconds = self.seconds(now_ms)
         return f"{self.records:,} records in {seconds:.1f} s ({self.records / seconds:,.0f}/s)"

@@ -32,5 +32,5 @@ RECORDS_PER_BATCH = 5_000_000
 
 
 def bucket(name: str) -> int:
-    """Give the part of a day that a group or topic is in, from 0 to BUCKETS - 1."""
+    """Return the part of a day that a group or topic is in, from 0 to BUCKETS - 1."""
     return zlib.crc32(name.encode()) % BUCKETS

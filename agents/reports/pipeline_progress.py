@@ -8,7 +8,7 @@ import faust
 
 from caughtup.agents.topics.decoding import taking, times_of
 from caughtup.agents.topics.records import Slice
-from caughtup.models.pipeline_progress import PipelineProgress
+from caughtup.models.pipeline_progress import StreamProgressTable
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.topics import PIPELINE_PROGRESS
@@ -45,7 +45,7 @@ def apply_record(
             raise RefusedError(TOO_MANY, "too many streams tell of themselves")
 
 
-def progress_rows(progress: PipelineProgress, now_ms: int) -> list[dict[str, Any]]:
+def progress_rows(progress: StreamProgressTable, now_ms: int) -> list[dict[str, Any]]:
     """Say of every stream what the page shows; what isn't known is left out."""
     rows = []
     for stream, told in progress.streams():

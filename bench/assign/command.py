@@ -13,10 +13,10 @@ from rich.table import Table
 
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
+from caughtup.bench.assign.group_sizes import SHAPES, Shape
 from caughtup.bench.assign.growth import growth_table, measure_growth
 from caughtup.bench.assign.pairs import measure_pairs, pairs_table
 from caughtup.bench.assign.plot import plot
-from caughtup.bench.assign.shapes import SHAPES, Shape
 from caughtup.models.errors import CaughtupError
 
 
@@ -86,7 +86,7 @@ def assign(
     picture: Path | None,
     output: str,
 ) -> None:
-    """Time decisions beside those of Kafka's published assignors, in a JVM that is warm.
+    """Measure decisions beside those of Kafka's published assignors, in a JVM that is warm.
 
     Each shape is a group that starts, and then the same group when that was carried out. Only
     the decision is timed, on both sides; the exit status is 1 if any differs from Kafka's.

@@ -12,8 +12,8 @@ import msgspec
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
+from caughtup.bench.assign.group_sizes import Shape, first_round, next_round, one_more_client
 from caughtup.bench.assign.pairs import decide_timed, summary
-from caughtup.bench.assign.shapes import Shape, first_round, next_round, one_more_client
 from caughtup.models.errors import CaughtupError
 
 #: Tasks × clients from 1,000 to 1,000,000, each with a thread a client and a standby a task.
@@ -26,7 +26,7 @@ ROUNDS = ("starts", "goes on", "gets one more client")
 
 
 def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
-    """Time the decisions on growing groups, each group in a process of its own.
+    """Measure the decisions on growing groups, each group in a process of its own.
 
     ``peak_mib`` is the most memory that the process had resident, Python and the scenario's JSON
     included. Raises CaughtupError when a process fails.
@@ -46,7 +46,7 @@ def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
 
 
 def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Lay the figures out for a person."""
+    """Return the figures as a table for people."""
     table = Table(title="Milliseconds of CPU for a decision when the group …: median")
     for column in ("tasks × clients", "product", *(f"… {name}" for name in ROUNDS), "peak MiB"):
         table.add_column(column, justify="right")
@@ -61,7 +61,7 @@ def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
 
 
 def measure_group(assignor: str, shape: Shape, repeats: int) -> dict[str, Any]:
-    """Time a group's rounds one after the other, and look up this process's peak."""
+    """Measure a group's rounds one after the other, and this process's peak memory."""
     scenario = first_round(assignor, shape)
     rounds = {}
     for name in ROUNDS:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
-from caughtup.bench.assign.shapes import YARDSTICKS, Shape, first_round, next_round
+from caughtup.bench.assign.group_sizes import YARDSTICKS, Shape, first_round, next_round
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 
@@ -35,7 +35,7 @@ class Timing(NamedTuple):
 def measure_pairs(
     assignor: str, shapes: Sequence[Shape], repeats: int, warm_up_seconds: float
 ) -> Iterator[dict[str, Any]]:
-    """Time both on each shape: on the group as it starts, and once that was carried out.
+    """Measure both on each shape: on the group as it starts, and once that was carried out.
 
     Only the decisions are timed, what they decide from is made off the clock. ``same`` tells
     whether all the repeats had the jar's actives, standbys and need of a probing rebalance. An
@@ -80,7 +80,7 @@ def measure_pairs(
 
 
 def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Lay the figures out for a person."""
+    """Return the figures as a table for people."""
     table = Table(
         title="Milliseconds for a decision: median, least to most",
         caption="Groups: partitions × clients × threads of each × standbys. "
@@ -138,7 +138,7 @@ def spread(figures: dict[str, float]) -> str:
 def _warm_up(
     published: PublishedAssignor, ours: dict[str, Any], theirs: dict[str, Any], seconds: float
 ) -> None:
-    """Have both decide off the record, the JVM at least twice: it compiles what runs often."""
+    """Decide with both unmeasured, with the JVM at least twice: it compiles what runs often."""
     decide_timed(ours)
     published.load(theirs)
     end = time.monotonic() + seconds
@@ -149,7 +149,7 @@ def _warm_up(
 
 
 def _without_warm_ups(decision: dict[str, Any]) -> dict[str, Any]:
-    """Leave out which standbys are warm-ups: Kafka's assignors don't say."""
+    """Remove which standbys are warm-ups: Kafka's assignors don't say."""
     clients = {
         process_id: {"active": given["active"], "standby": given["standby"]}
         for process_id, given in decision["clients"].items()

@@ -157,7 +157,7 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
 
 
 class _Measured:
-    """Writes down the turns of one thing after the other."""
+    """Records the event loop's turns of one phase after the other."""
 
     def __init__(self, turns: LoopTurns, figures: list[Figure], state: ClusterState) -> None:
         self._turns = turns
@@ -221,7 +221,7 @@ def _written_again(cluster: str, decided: DecidedGeneration) -> Figure:
 async def _rebalance(
     cluster: EmbeddedCluster, group: LargeGroup, measured: _Measured, number: int
 ) -> None:
-    """Let the group complete a generation, and wait for all that comes of it."""
+    """Complete a generation of the group, and wait until it is decided and published."""
     from caughtup.demo.fleet.large_group import GROUP
     from caughtup.demo.fleet.offset_commits import RawRecord, offsets_partition, write_records
 

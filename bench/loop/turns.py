@@ -35,7 +35,7 @@ class LoopTurns:
         self._run = events.Handle._run
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Forget all turns so far."""
         self.longest, self.seconds = Turn(0.0, ""), 0.0
 
     def __enter__(self) -> Self:

@@ -121,7 +121,7 @@ def _describe(rng: random.Random, clients: int, tasks: int, variety: Variety) ->
 
 
 def _place(rng: random.Random, scenario: dict[str, Any]) -> None:
-    """Give every task a source partition and a changelog partition, and these replicas."""
+    """Assign every task a source partition and a changelog partition with these replicas."""
     scenario["brokers"] = {str(broker): f"rack-{broker % _ZONES}" for broker in range(_BROKERS)}
     scenario["replicas"] = {}
     for name, task in scenario["tasks"].items():

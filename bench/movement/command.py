@@ -149,7 +149,7 @@ def broken_promises(outcome: Outcome, fewest: int | None, variety: Variety) -> I
 
 
 def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Lay the figures out for a person: means over the seeds, but for the ratio."""
+    """Return the figures as a table for people: means over the seeds, but for the ratio."""
     table = Table(
         title="Until a changed group is balanced again: means",
         caption="Ratio: the most copies built, over the fewest with which any assignor could "
@@ -235,7 +235,7 @@ def _kafka(
 
 
 def _by_the_jar(published: PublishedAssignor, scenario: Scenario) -> Decision:
-    """Have the jar decide. It doesn't tell which standbys are warm-ups."""
+    """Return the published jar's decision, which doesn't say which standbys are warm-ups."""
     configs = scenario.configs
     published.load(
         {

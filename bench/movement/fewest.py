@@ -56,7 +56,7 @@ def _holders(scenario: Scenario, task: TaskId) -> Holders:
 
 
 def _crowds(scenario: Scenario, size: int) -> Iterator[tuple[list[int], int]]:
-    """Give clients that share a tag's value, and how many copies of a task they may have."""
+    """Return clients that share a tag's value, and how many copies of a task they may have."""
     for key in scenario.configs.rack_aware_assignment_tags:
         values = [client.tags.get(key) for client in scenario.clients]
         for value in sorted({value for value in values if value is not None}):
@@ -65,7 +65,7 @@ def _crowds(scenario: Scenario, size: int) -> Iterator[tuple[list[int], int]]:
 
 
 def _windows(capacities: list[int], total: int, most: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Give the least and the most copies of each client, for each load the least loaded may have."""
+    """Return each client's least and most copies, for each load the least loaded may have."""
     average = Fraction(total, sum(capacities))
     top = most if total == most * len(capacities) else ceil(average)
     levels = {

@@ -95,7 +95,7 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
 
 
 def _service_figures(log: Path, pid: int) -> dict[str, Any]:
-    """Take the service's own word for its rate, and the system's for CPU and memory."""
+    """Return the rate that the service logs, and its CPU and memory as the system counts them."""
     said = _READ.search(log.read_text())
     if said is None:
         raise UserError(f"the service doesn't say how fast it read; its log: {log}")

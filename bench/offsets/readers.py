@@ -33,7 +33,7 @@ Reader = Callable[[str, int], tuple[int, float]]
 
 
 def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, Any]:
-    """Let a library read ``__consumer_offsets`` in a process of its own, and measure that.
+    """Measure how a library reads ``__consumer_offsets``, in a process of its own.
 
     Raises UserError when it fails.
     """
@@ -109,7 +109,7 @@ async def _read_with_aiokafka(bootstrap_servers: str, partitions: int) -> tuple[
 
 
 def process_figures(pid: int) -> dict[str, Any]:
-    """Give what a process has used so far: seconds of CPU, bytes of memory now and at most."""
+    """Return what a process has used so far: CPU seconds, bytes of memory now and at most."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     status = Path(f"/proc/{pid}/status").read_text()
     memory = {name: int(kilobytes) for name, kilobytes in _MEMORY.findall(status)}

@@ -89,7 +89,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
 
 
 def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Lay the figures out for a person; the speed-up is over the first of them."""
+    """Return the figures as a table for people; the speed-up is over the first of them."""
     first = figures[0]
     title = f"{first['groups']:,} groups under {first['settings']} settings"
     checked = sum(one["checked"] for one in figures)

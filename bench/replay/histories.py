@@ -89,7 +89,7 @@ def _described(client: Client) -> dict[str, Any]:
 
 
 def _offset_sums(client: Client, ends: Mapping[TaskId, int]) -> dict[str, int]:
-    """Give what a client would report: of what it has nothing of, nothing."""
+    """Return the offset sums that a client would report: none for a task without local state."""
     return {
         str(task): _RUNNING if task in client.previous_active else ends[task] - max(lag, 0)
         for task, lag in sorted(client.lags.items())

@@ -149,7 +149,7 @@ class StreamsInstance:
         return dict(sorted(self._ask(ask).items()))
 
     def restored(self) -> tuple[RestoredCopy, ...]:
-        """Give every copy that the instance started to restore so far, in that order."""
+        """Return every copy that the instance has started to restore, in that order."""
         return self._ask(lambda: restored_copies(self._listener))
 
     def tasks_on_disk(self) -> frozenset[TaskId]:

@@ -58,7 +58,7 @@ class PublishedAssignor(ClosedOnExit):
             )
 
     def load(self, scenario: dict[str, Any]) -> None:
-        """Take a scenario without racks and client tags, in the format of ``caughtup assign``."""
+        """Load a scenario without racks and client tags, in the format of ``caughtup assign``."""
         self._ask(msgspec.json.encode(scenario))
 
     def decide(self) -> Timed:

@@ -88,7 +88,7 @@ def compile_restore_listener(processes: Processes) -> Path:
 
 
 def listen(java: Any, streams: Any) -> Any:
-    """Have a KafkaStreams in a py4j gateway's JVM tell a listener what it restores; give it.
+    """Set a listener of restores on a KafkaStreams in a py4j gateway's JVM, and return it.
 
     Before it is started: a running one takes none.
     """

@@ -29,7 +29,7 @@ def set_throttle(cluster: EmbeddedCluster, topic: str, bytes_per_second: int) ->
 
 
 def clear_throttle(cluster: EmbeddedCluster, topic: str) -> None:
-    """Take a topic's throttle away again, on every broker."""
+    """Remove a topic's throttle on every broker."""
     delete = AlterConfigOpType.DELETE
     _alter(cluster, topic, delete, dict.fromkeys(_RATES, ""), dict.fromkeys(_REPLICAS, ""))
 

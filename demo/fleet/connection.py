@@ -85,7 +85,7 @@ class GroupConnection(ClosedOnExit):
         self._send(_JOIN_GROUP, body + string(None) + string("consumer") + protocols)
 
     def joined(self) -> Joined:
-        """Take the answer, which comes once all members have joined."""
+        """Read the answer, which comes once all members have joined."""
         reader = self._answer()
         error, generation = reader.int16(), reader.int32()
         _, leader, member_id = reader.nullable_string(), reader.string(), reader.string()
@@ -105,7 +105,7 @@ class GroupConnection(ClosedOnExit):
         self._send(_SYNC_GROUP, _identity(group, generation, member_id) + array(given))
 
     def synced(self) -> bytes:
-        """Take the answer: the assignment."""
+        """Read the answer: the assignment."""
         reader = self._answer()
         self.require(reader.int16())
         given = reader.byte_string()
@@ -113,7 +113,7 @@ class GroupConnection(ClosedOnExit):
         return given
 
     def heartbeat(self, group: str, generation: int, member_id: str) -> int:
-        """Give the error code that says whether the group rebalances."""
+        """Send a heartbeat; return the error code, which says whether the group rebalances."""
         self._send(_HEARTBEAT, _identity(group, generation, member_id))
         return self._answer().int16()
 
@@ -140,7 +140,7 @@ class GroupConnection(ClosedOnExit):
                 self.require(reader.int16())
 
     def leave(self, group: str, *member_ids: str) -> None:
-        """Have members leave, all at once."""
+        """Remove members from the group, all in one request."""
         members = array(string(one) + string(None) for one in member_ids)
         self._send(_LEAVE_GROUP, string(group) + members)
         self.require(self._answer().int16())

@@ -78,7 +78,7 @@ def make_story(
     streams_percent: int,
     deleted_percent: int,
 ) -> Story:
-    """Tell a group's story: members come and go ``changes`` times in ``span_ms``."""
+    """Generate a group's story: members come and go ``changes`` times in ``span_ms``."""
     rng = random.Random(seed)
     streams = rng.random() * 100 < streams_percent
     deleted = rng.random() * 100 < deleted_percent
@@ -96,14 +96,14 @@ def make_story(
 
 
 def position(partition: int, after_ms: int) -> int:
-    """Give how far a partition has come by then, in offsets: what is written is also read."""
+    """Return a partition's end offset at a moment, which is also what is read by then."""
     return _FIRST_OFFSET + after_ms * (5 + partition % 20) // 1000
 
 
 def _memberships(
     rng: random.Random, changes: int, ended_ms: int
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Give who is a member from when on, by number. The first one is alone for a moment."""
+    """Return the members (numbers) from each moment (ms) on. The first one is alone at first."""
     members = [0]
     yield 0, tuple(members)
     count = rng.randint(1, _MOST_MEMBERS - 1)
@@ -128,7 +128,7 @@ def _memberships(
 def _consumer_steps(
     partitions: int, memberships: list[tuple[int, tuple[int, ...]]]
 ) -> Iterator[Step]:
-    """Deal ranges, the first members one more where they don't come out even (RangeAssignor)."""
+    """Assign ranges, the first members one more if they don't come out even (RangeAssignor)."""
     for moment, numbers in memberships:
         each, more = divmod(partitions, len(numbers))
         ends = list(accumulate(each + (place < more) for place in range(len(numbers))))
@@ -206,7 +206,7 @@ def _members(
 
 
 def _offset_sums(client: Client, at_ms: int) -> Iterator[tuple[int, int]]:
-    """Give what a client reports: of what it has nothing of, nothing."""
+    """Return the offset sums that a client reports: none for a task without local state."""
     for task in sorted(client.previous_active | client.previous_standby):
         running = task in client.previous_active
         yield task.partition, RUNNING if running else position(task.partition, at_ms)

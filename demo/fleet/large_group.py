@@ -57,7 +57,7 @@ class LargeGroup:
         self.join(processes)
 
     def join(self, processes: int) -> None:
-        """Let processes join that have nothing yet."""
+        """Add processes that have no tasks yet."""
         for number in range(len(self._held), len(self._held) + processes):
             self._held[ProcessId.of(number)] = ClientDecision((), (), ())
 

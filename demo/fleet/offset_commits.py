@@ -114,7 +114,7 @@ def make_offsets_topic(cluster: EmbeddedCluster) -> None:
 
 
 def offsets_partition(group: str, partitions: int) -> int:
-    """Give the partition that a group is kept on, from Java's hash of its name (ASCII).
+    """Return the partition that a group is kept on, from Java's hash of its name (ASCII).
 
     Source: Utils.abs, which makes Java's least integer 0.
     """

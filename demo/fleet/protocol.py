@@ -74,7 +74,7 @@ class _LiveGroup:
         self._lines.clear()
 
     def rebalance(self, event: Generation) -> None:
-        """Have members leave and join until this generation's are together, and deal."""
+        """Leave and join with members until they are this generation's, and send the assignment."""
         members = {member.number: member for member in event.members}
         said = {number: said_by(event, member) for number, member in members.items()}
         fresh = sorted(members.keys() - self._ids.keys())
@@ -153,7 +153,7 @@ class _LiveGroup:
             self._reads[member.number] = member.active
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Have each member commit what it reads."""
+        """Commit each member's offsets."""
         for number, partitions in sorted(self._reads.items()):
             if partitions:
                 self._lines[number].commit(

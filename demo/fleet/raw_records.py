@@ -73,7 +73,7 @@ class RawRecordFiles:
             self._writer.close()
 
     def add(self, records: Iterable[RawRecord]) -> None:
-        """Take more records."""
+        """Add records."""
         self._held.extend(records)
         if len(self._held) >= _ROWS_HELD:
             self._write()

@@ -46,7 +46,7 @@ class FleetShape:
 
     @property
     def commits(self) -> int:
-        """About how many offsets it commits: groups that are deleted stop before the end."""
+        """How many offsets it commits, roughly: groups that are deleted stop before the end."""
         return self.groups * self.partitions * (self.span_ms // self.interval_ms)
 
 
@@ -99,13 +99,13 @@ def fleet_topics(shape: FleetShape) -> dict[str, int]:
 
 
 def fleet_events(shape: FleetShape) -> Iterator[Event]:
-    """Tell what happens in the fleet, in the order of time; of a group at most one thing is held."""
+    """Yield the fleet's events in the order of time, holding at most one event of a group."""
     groups = (_group_events(shape, number) for number in range(shape.groups))
     return heapq.merge(*groups, key=attrgetter("at_ms"))
 
 
 def log_end(shape: FleetShape, topic: str, partition: int, after_ms: int) -> int:
-    """Give the log end offset of a partition that the fleet reads, so long after its begin."""
+    """Return the end offset of a partition that the fleet reads, so many ms after its begin."""
     start, per_second = _paces(shape.seed, topic, shape.partitions)[partition]
     return start + per_second * after_ms // 1000
 
@@ -146,7 +146,7 @@ def _generation(begin: int, group: Group, number: int, step: Step) -> Generation
 
 @cache
 def _paces(seed: int, topic: str, partitions: int) -> tuple[tuple[int, int], ...]:
-    """Give each partition's offset at the begin, and how many records a second it gets."""
+    """Return each partition's offset at the begin, and how many records a second it gets."""
     rng = random.Random(f"{seed} {topic}")
     return tuple((rng.randrange(10_000, 10**9), rng.randint(5, 500)) for _ in range(partitions))
 

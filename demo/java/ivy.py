@@ -62,7 +62,7 @@ def retrieve(
     cache: Path,
     on_progress: Callable[[Progress], None],
 ) -> None:
-    """Put the coordinates' jars, and those that they need at run time, into a directory.
+    """Download the coordinates' jars, and those that they need at run time, into a directory.
 
     ``without`` names organisations, or ``organisation:name``, to leave out of the tree. ``cache``
     is Ivy's own working directory: a broken retrieval goes on from it. Raises JarsUnavailable

@@ -17,7 +17,7 @@ class Fact:
     ok: bool
 
     def line(self) -> dict[str, Any]:
-        """Give it as a JSON line."""
+        """Return the fact as a JSON line."""
         return asdict(self)
 
 

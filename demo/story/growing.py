@@ -144,7 +144,7 @@ class Growing(Stage):
         return {name: self._count(name)[0] for name in self.application.instances}
 
     def is_balanced(self) -> bool:
-        """Tell whether tasks are shared out evenly, all run, and nothing warms up."""
+        """Return whether tasks are shared out evenly, all run, and nothing warms up."""
         names = self.application.instances
         counts = [self._count(name) for name in names]
         active = [one for one, _ in counts]
@@ -160,7 +160,7 @@ class Growing(Stage):
         return sum(len(one.active) for one in threads), sum(len(one.standby) for one in threads)
 
     def _left_behind(self) -> bool:
-        """Tell whether an instance has a task on its disk that it neither runs nor stands by for."""
+        """Return whether an instance has a task on disk that it neither runs nor stands by for."""
         application = self.application
         return any(
             application.tasks_on_disk(name)
@@ -178,5 +178,5 @@ class Growing(Stage):
 
 
 def now_ms() -> int:
-    """Tell the time by this machine's clock, which the brokers and instances share."""
+    """Return this machine's clock (ms), which the brokers and instances share."""
     return int(time.time() * 1000)

@@ -119,7 +119,7 @@ def interval_waits(moments: Sequence[int]) -> int:
 
 
 def longest_pause(times: Sequence[int], since: int, until: int) -> int:
-    """Give the longest time (ms) between two moments, in order, that reaches into a span of time.
+    """Return the longest time (ms) between two neighbouring moments that reaches into a span.
 
     Before the first moment and after the last nothing is known, so nothing counts.
     """
@@ -128,14 +128,14 @@ def longest_pause(times: Sequence[int], since: int, until: int) -> int:
 
 
 def _whole(stage: Growing, balanced_ms: int) -> GroupHistory | None:
-    """Give the group's history once every task has committed since, else None."""
+    """Return the group's history once every task has committed since, else None."""
     history = group_history(stage.cluster, APPLICATION)
     later = [times for times in history.commits.values() if times[-1] > balanced_ms]
     return history if len(later) == stage.tasks else None
 
 
 def _decided(stage: Growing, generations: int) -> dict[str, int] | None:
-    """Give exact mode's results by number once it has so many, else None."""
+    """Return exact mode's results by number once it has so many, else None."""
     counts = {
         sample.labels["result"]: int(sample.value)
         for family in text_string_to_metric_families(stage.metrics())

@@ -162,7 +162,7 @@ class Story:
         self._facts.check("active tasks by client", "as the application says", "the same", agree())
 
     def _settled(self, clients: int, without: str = "") -> View | None:
-        """Give the application's view once every task has an active and nothing is held back."""
+        """Return the application's view once every task has an active and nothing is held back."""
         view = self._stage.application_view()
         if view is None or len(view["clients"]) != clients or "exact" not in view:
             return None

@@ -66,7 +66,7 @@ def set_up(stage: Stage, say: Say) -> None:
 
 
 def _watch(stage: Stage, say: Say, generation: int) -> None:
-    """Tell of each generation as it comes, and stir things up once all has settled."""
+    """Describe each generation as it comes, and stop or start an instance once all has settled."""
     settled_since = None
     while True:
         stage.check_alive()
@@ -86,7 +86,7 @@ def _watch(stage: Stage, say: Say, generation: int) -> None:
 
 
 def _stir(stage: Stage, say: Say) -> None:
-    """Let the third instance leave, or come back."""
+    """Stop the third instance, or start it again."""
     if "orders-c" in stage.application.instances:
         say("all has settled: orders-c leaves")
         stage.application.stop_instance("orders-c")
@@ -116,4 +116,4 @@ def _narrator(console: Console) -> Say:
 
 
 def _ignore(fact: Fact) -> None:
-    """Nobody checks while somebody watches."""
+    """Check nothing: people watch."""

@@ -104,17 +104,17 @@ class Stage(ClosedOnExit):
                 )
 
     def page(self) -> dict[str, Any]:
-        """Give what the page shows."""
+        """Return what the page shows."""
         state: dict[str, Any] = json.loads(self._get("api/state"))
         return state
 
     def application_view(self) -> dict[str, Any] | None:
-        """Give the page's part about the application, None before it is there."""
+        """Return the page's part about the application, None before it is there."""
         views = self.page()["applications"]
         return next((view for view in views if view["group"] == APPLICATION), None)
 
     def metrics(self) -> str:
-        """Give ``/metrics``."""
+        """Return ``/metrics``."""
         return self._get("metrics")
 
     def wait(
@@ -172,12 +172,12 @@ class Stage(ClosedOnExit):
 
 
 def caughtup_command() -> list[str]:
-    """Give the command that runs caughtup with this very interpreter."""
+    """Return the command that runs caughtup with this very interpreter."""
     return [sys.executable, "-m", "caughtup.agents"]
 
 
 def _scratch_environment(directory: Path) -> dict[str, str]:
-    """Give the environment in which Spark keeps all its temporary files in a directory.
+    """Return the environment in which Spark keeps all its temporary files in a directory.
 
     What is left of them when Spark is killed goes with the directory.
     """

@@ -110,7 +110,7 @@ def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[dict[st
 
 
 def _records(cluster: EmbeddedCluster, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Give every record that a topic holds now, read_committed, and perhaps some of the next.
+    """Return every record that a topic holds now, read_committed, and maybe some later ones.
 
     Ended by the offsets that there are now: under load there may be no moment without another
     record to come, and no end to be told of. Where the log ends with a marker, it is told.

@@ -54,7 +54,7 @@ class RateWindow(NamedTuple):
 
 
 def window_rate(points: Sequence[tuple[int, int]], seconds: int) -> WindowRate:
-    """Take a rate from a window's samples: pairs of a moment (ms) and an offset, oldest first."""
+    """Compute a window's rate from its samples: pairs of a moment (ms) and an offset, in order."""
     samples = len(points)
     if samples < FEWEST_SAMPLES or (points[-1][0] - points[0][0]) * 2 < seconds * 1000:
         return WindowRate(None, None, samples)
@@ -90,7 +90,7 @@ class CatchUpRates:
         self._trigger_ms = 0
 
     def heard(self, at_ms: int, trigger_ms: int, now_ms: int) -> None:
-        """Take note that the stream, which looks every ``trigger_ms``, wrote at a moment (ms).
+        """Record that the stream, triggered every ``trigger_ms``, wrote at a moment (ms).
 
         That counts if it is the newest, unless that is yet to come by now: the broker's clock has
         been set back since.
@@ -100,7 +100,7 @@ class CatchUpRates:
             self.newest_ms, self._trigger_ms = at_ms, trigger_ms
 
     def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> bool:
-        """Take a copy's rate, or None when there is none any more.
+        """Set a copy's rate, or remove it (None).
 
         Returns False if there are too many to take another one.
         """
@@ -126,11 +126,11 @@ class CatchUpRates:
         self._copies -= len(self._groups.pop(group, {}))
 
     def live(self, now_ms: int) -> bool | None:
-        """Tell whether the stream is up, by its newest record; None while there never was one."""
+        """Return whether the stream is up, by its newest record; None while there never was one."""
         if self.newest_ms is None:
             return None
         return now_ms - self.newest_ms <= REPEATED_MS + TRIGGERS_MISSED * self._trigger_ms
 
     def of(self, group: str, now_ms: int) -> Mapping[CopyKey, CatchUpRate]:
-        """Give the rates of a group's copies at a moment (ms): none while the stream is down."""
+        """Return the rates of a group's copies at a moment (ms): none while the stream is down."""
         return self._groups.get(group, _NONE) if self.live(now_ms) else _NONE

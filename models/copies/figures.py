@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from caughtup.models.copies.progress import CopyHistory, SetBack
+from caughtup.models.copies.history import CopyHistory, SetBack
 from caughtup.models.histories.offset_sums import SumHistory, SumPoint
 from caughtup.models.histories.trend import Eta, Trend, time_to_go, trend
 
@@ -106,7 +106,7 @@ def copy_figures(
 def _pace(
     history: CopyHistory, ends: SumHistory, given: CatchUpRate | None, now_ms: int
 ) -> tuple[Trend | None, float | None, float | None, str | None]:
-    """Give the trend of the lag (positive when it shrinks), its two parts, and whose rate it is."""
+    """Return the lag's trend (positive when it shrinks), its two parts, and whose rate it is."""
     points = history.rate_points()
     if given is not None and _usable(given, history, now_ms):
         grows = trend(ends.points(now_ms - given.window_ms)) or trend(ends.points())
@@ -126,7 +126,7 @@ def _pace(
 
 
 def _usable(given: CatchUpRate, history: CopyHistory, now_ms: int) -> bool:
-    """Tell whether a rate from outside is fresh and of the same copy, when it had to catch up.
+    """Return whether a rate from outside is fresh and of the same copy, when it had to catch up.
 
     A copy with nothing to restore goes as fast as records come, and no faster.
     """

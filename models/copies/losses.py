@@ -22,8 +22,8 @@ class CopyLosses:
         self._lost: dict[CopyKey, int] = {}
         self._rebuilt: dict[CopyKey, list[int]] = {}
 
-    def take_generation(self, held: set[CopyKey]) -> None:
-        """Take the copies that are held in a new generation, in whatever role."""
+    def apply_generation(self, held: set[CopyKey]) -> None:
+        """Apply the copies of a new generation, in whatever role."""
         self._generation += 1
         oldest = self._oldest
         self._lost = {copy: lost for copy, lost in self._lost.items() if lost >= oldest}
@@ -32,15 +32,15 @@ class CopyLosses:
             self._lost[copy] = self._generation
         for copy in held - self._held:
             if self._lost.pop(copy, None) is not None:
-                self.take_rebuilt(copy)
+                self.record_rebuilt(copy)
         self._held = held
 
-    def take_rebuilt(self, copy: CopyKey) -> None:
-        """Take note that a copy began again in the present generation."""
+    def record_rebuilt(self, copy: CopyKey) -> None:
+        """Record that a copy began again in the present generation."""
         self._rebuilt.setdefault(copy, []).append(self._generation)
 
     def of(self, copy: CopyKey) -> int:
-        """Tell how often a copy was lost and built again within the generations watched."""
+        """Return how often a copy was lost and rebuilt within the generations watched."""
         return sum(built >= self._oldest for built in self._rebuilt.get(copy, ()))
 
     @property

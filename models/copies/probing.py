@@ -83,7 +83,7 @@ def assess_probing(
 
 
 def plan_seconds(copies: int, parameters: ApplicationParameters) -> float:
-    """Tell how long so many copies take at Kafka's rate cap, in seconds.
+    """Compute how long so many copies take at Kafka's rate cap, in seconds.
 
     ``max.warmup.replicas`` copies an interval of ``probing.rebalance.interval.ms``.
     """
@@ -92,7 +92,7 @@ def plan_seconds(copies: int, parameters: ApplicationParameters) -> float:
 
 
 def seconds_one_after_another(build_seconds: Iterable[float], at_once: int) -> float:
-    """Tell how long copies take, each started as soon as one of ``at_once`` places is free."""
+    """Compute how long copies take (s), each started once one of ``at_once`` places is free."""
     places = [0.0] * at_once
     for seconds in build_seconds:
         heapq.heappush(places, heapq.heappop(places) + seconds)
@@ -102,7 +102,7 @@ def seconds_one_after_another(build_seconds: Iterable[float], at_once: int) -> f
 def _worthwhile(
     history: ProbingHistory, warmups: Sequence[CopyAssessment], now_ms: int
 ) -> tuple[int | None, list[CopyAssessment]]:
-    """Give the moment from which a probe is worth it (ms), and the warm-ups that it promotes."""
+    """Return from when (ms) a probe is worth it, and the warm-ups that it promotes."""
     moments: list[tuple[int, CopyAssessment]] = []
     for copy in warmups:
         eta = copy.figures.eta
@@ -124,7 +124,7 @@ def _plan_worthwhile(
     paces: Sequence[float],
     parameters: ApplicationParameters,
 ) -> float | None:
-    """Tell how long all copies take if each is promoted when it is caught up, in seconds.
+    """Compute how long all copies take if each is promoted when caught up, in seconds.
 
     Those that aren't begun yet are taken to close in on the end as the others do.
     """

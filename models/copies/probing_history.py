@@ -65,14 +65,14 @@ class ProbingHistory:
         """Whether the last probes in a row led nowhere."""
         return self.in_vain >= PROBES_IN_VAIN
 
-    def take(
+    def apply(
         self,
         generation: StreamsGeneration,
         rows: Iterable[TaskCopy],
         limit: int,
         warmup_roles: frozenset[str],
     ) -> Probe | None:
-        """Take a decided generation with its task table; gives the probe, if it was one.
+        """Apply a decided generation with its task table; return the probe, if it was one.
 
         ``limit``: ``acceptable.recovery.lag``. ``warmup_roles``: roles of copies that a rebalance
         is to promote (``WarmupTable.warmup_roles``). A generation that was taken before changes nothing.

@@ -65,7 +65,7 @@ def restoration(
     exactly_once: bool = False,
     has_files: bool = False,
 ) -> Restoration:
-    """Tell what a store has to restore.
+    """Compute what a store has to restore.
 
     ``checkpoint``: the offset after the last record that the store has, None without one. A store
     in memory has none after a restart. ``exactly_once`` with ``has_files``: a store that was not
@@ -88,7 +88,7 @@ def _from(changelog: Changelog, offset: int, why: str) -> Restoration:
 
 
 def reported_sum(restored: bool, active: bool, offset_sum: int) -> int:
-    """Tell what a member says of a task that it has when it joins a rebalance.
+    """Return the offset sum that a member reports of a task when it joins a rebalance.
 
     Only a restored active runs and says so (-2). An active that still restores says how far it
     is, like a standby, and that is what the leader takes it for: a previous standby.

@@ -16,7 +16,7 @@ from caughtup.models.histories.trend import Eta
 
 
 def with_shared_pace(figures: Sequence[CopyFigures]) -> list[CopyFigures]:
-    """Give the figures of the copies of one thread, with times to go that count on each other."""
+    """Return one thread's copies' figures, with times to go that count on each other."""
     moving = [index for index, copy in enumerate(figures) if _moves(copy)]
     shared = list(figures)
     if len(moving) < 2:
@@ -36,14 +36,14 @@ def with_shared_pace(figures: Sequence[CopyFigures]) -> list[CopyFigures]:
 
 
 def _moves(copy: CopyFigures) -> bool:
-    """Tell whether a copy takes part: it is not there yet, and restores."""
+    """Return whether a copy shares the pace: it isn't caught up, and restores."""
     if copy.eta is None or copy.eta.seconds == 0 or copy.estimated_lag is None:
         return False
     return copy.rate is not None and copy.rate > 0
 
 
 def _arrivals(copies: Sequence[CopyFigures], *, earliest: bool) -> list[float]:
-    """Tell when each copy is there (s), by their likely or their earliest times to go."""
+    """Return when each copy is caught up (s), by their likely or their earliest times to go."""
     rates = [copy.rate or 0.0 for copy in copies]
     speeds = [0.0 if copy.closing is None else copy.closing.per_second for copy in copies]
     ways = [_way(copy, earliest=earliest) for copy in copies]
@@ -65,7 +65,7 @@ def _arrivals(copies: Sequence[CopyFigures], *, earliest: bool) -> list[float]:
 
 
 def _way(copy: CopyFigures, *, earliest: bool) -> float:
-    """Give the offsets that a copy has to gain."""
+    """Return how many offsets a copy has to gain."""
     eta, closing = copy.eta, copy.closing
     if eta is not None and closing is not None and math.isfinite(eta.seconds):
         return closing.per_second * (eta.low if earliest else eta.seconds)

@@ -8,11 +8,11 @@ from typing import Any
 
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
+from caughtup.models.copies.history import REPORTED, CopyHistory, Observation
 from caughtup.models.copies.losses import CopyLosses
-from caughtup.models.copies.progress import REPORTED, CopyHistory, Observation
 from caughtup.models.copies.restoration import copies_by_thread, waiting_standbys
 from caughtup.models.copies.shared_pace import with_shared_pace
-from caughtup.models.copies.warmups import Circumstances, CopyAssessment, assess_copy
+from caughtup.models.copies.warmups import CopyAssessment, CopyContext, assess_copy
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
@@ -50,20 +50,20 @@ class WarmupTable:
         self.paces: deque[float] = deque(maxlen=PACES_KEPT)
         self._losses = CopyLosses()
 
-    def take_generation(
+    def apply_generation(
         self,
         generation: StreamsGeneration,
         rows: Sequence[TaskCopy],
         ends: Mapping[TaskId, EndOffsetSum | None],
     ) -> Iterator[None]:
-        """Take a decided generation, or the newest one again when the roles of copies changed.
+        """Apply a decided generation, or the newest one again when the roles of copies changed.
 
         ``rows``: its task table; ``ends``: the end offset sums it was decided with
         (``GenerationInputs.ends``). What members reported is an observation of that moment.
         In steps, between which the caller may let others have their turn.
         """
         self._generation = generation
-        is_new = self._take((generation.generation, generation.as_of_ms), rows)
+        is_new = self._apply((generation.generation, generation.as_of_ms), rows)
         restoring = {copy for copy, role in self._roles.items() if role == "restoring"}
         self._waiting = {
             copy: blockers
@@ -88,21 +88,21 @@ class WarmupTable:
                 seen = seen._replace(offset_sum=None, lag=0)
             self.observe(copy, seen)
 
-    def take_assignment(self, rows: Sequence[TaskCopy]) -> None:
-        """Take the task table of a group whose tasks the broker assigns (KIP-1071).
+    def apply_assignment(self, rows: Sequence[TaskCopy]) -> None:
+        """Apply the task table of a group whose tasks the broker assigns (KIP-1071).
 
         Such a group has no probing rebalances, and its log doesn't tell what each thread has.
         """
-        self._take((rows[0].generation if rows else 0, 0), rows)
+        self._apply((rows[0].generation if rows else 0, 0), rows)
         self._threads = [[copy] for copy in self._roles]
 
-    def _take(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
-        """Take who has what; gives whether it is of a generation that wasn't taken before."""
+    def _apply(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
+        """Apply a task table; return whether its generation is a new one."""
         is_new = moment != self._moment
         self._moment = moment
         if is_new:
             held = {CopyKey(row.process, row.task) for row in rows if row.role != "none"}
-            self._losses.take_generation(held)
+            self._losses.apply_generation(held)
         self._roles = {
             CopyKey(row.process, row.task): row.role for row in rows if row.role in CATCHING_UP
         }
@@ -115,7 +115,7 @@ class WarmupTable:
         return is_new
 
     def observe(self, copy: CopyKey, observation: Observation) -> bool:
-        """Take an observation of a copy; False if it says nothing new of one that is to catch up.
+        """Add an observation of a copy; False if it says nothing new of one that has to catch up.
 
         That is one that nobody holds, or an older observation than the last.
         """
@@ -131,7 +131,7 @@ class WarmupTable:
             return False
         lost = history.set_back
         if lost is not None and lost != set_back and lost.has * 2 < lost.had:
-            self._losses.take_rebuilt(copy)
+            self._losses.record_rebuilt(copy)
         if history.caught_up_since_ms is not None and (moved := trend(way)) is not None:
             self.paces.append(-moved.per_second)
         if self._waits_for(copy, observation.at_ms):
@@ -139,7 +139,7 @@ class WarmupTable:
         return True
 
     def observe_end(self, task: TaskId, at_ms: int, end: EndOffsetSum) -> None:
-        """Take a task's end offset sum as of a moment (ms since the epoch).
+        """Add a task's end offset sum as of a moment (ms since the epoch).
 
         One that is certainly less than before means that a changelog was recreated.
         """
@@ -161,8 +161,8 @@ class WarmupTable:
         for ends in self._ends.values():
             ends.forget_after(latest_ms)
 
-    def take_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
-        """Take a copy's catch-up rate from outside; None when there is none any more."""
+    def set_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
+        """Set a copy's catch-up rate, as published by the stream; None removes it."""
         if rate is None:
             self._rates.pop(copy, None)
         elif copy in self._roles:
@@ -199,7 +199,7 @@ class WarmupTable:
             ]
             shared = with_shared_pace(figures)
             for (copy, role), blockers, found in zip(known, waits, shared, strict=True):
-                around = Circumstances(
+                context = CopyContext(
                     is_warmup=role in self.warmup_roles,
                     since_ms=since_ms,
                     patience_ms=self.parameters.value("probing.rebalance.interval.ms"),
@@ -207,7 +207,7 @@ class WarmupTable:
                     waits_for=blockers,
                     flaps=self._losses.of(copy),
                 )
-                yield assess_copy(copy, role, found, around, now_ms)
+                yield assess_copy(copy, role, found, context, now_ms)
 
     def _figures(self, copy: CopyKey, role: str, now_ms: int, *, waits: bool) -> CopyFigures:
         history = self._histories.get(copy) or CopyHistory()
@@ -233,7 +233,7 @@ class WarmupTable:
         return tuple(blockers)
 
     def _limit(self, role: str) -> int:
-        """Give the lag at which a copy counts as caught up: an active needs everything."""
+        """Return the lag at which a copy counts as caught up: an active needs everything."""
         return 0 if role == "restoring" else self.parameters.value("acceptable.recovery.lag")
 
     def _ends_of(self, task: TaskId) -> SumHistory:

@@ -28,8 +28,8 @@ import math
 from dataclasses import dataclass
 
 from caughtup.models.copies.figures import CopyFigures
+from caughtup.models.copies.history import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.copies.losses import GENERATIONS_WATCHED
-from caughtup.models.copies.progress import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.durations import duration
 from caughtup.models.histories.trend import Eta
 from caughtup.models.ids import TaskId
@@ -58,7 +58,7 @@ MARKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class CopyContext:
     """What a verdict takes into account besides a copy's own figures.
 
     ``waits_for``: restoring actives of its thread. ``flaps``: how often it was lost and built
@@ -94,19 +94,19 @@ class CopyAssessment:
 
 
 def assess_copy(
-    copy: CopyKey, role: str, figures: CopyFigures, around: Circumstances, now_ms: int
+    copy: CopyKey, role: str, figures: CopyFigures, context: CopyContext, now_ms: int
 ) -> CopyAssessment:
     """Judge a copy, with everything that its verdict rests on."""
-    verdict, reason = copy_verdict(figures, around, now_ms)
+    verdict, reason = copy_verdict(figures, context, now_ms)
     since_ms = caught_up_since_ms(figures, now_ms)
-    return CopyAssessment(copy, role, around.is_warmup, verdict, reason, figures, since_ms)
+    return CopyAssessment(copy, role, context.is_warmup, verdict, reason, figures, since_ms)
 
 
-def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tuple[str, str]:
+def copy_verdict(figures: CopyFigures, context: CopyContext, now_ms: int) -> tuple[str, str]:
     """Judge a copy, in a word and a sentence. The table in this module's docstring is the rule."""
-    if around.flaps >= FLAPS:
+    if context.flaps >= FLAPS:
         return "flapping", (
-            f"lost and built again {around.flaps} times "
+            f"lost and built again {context.flaps} times "
             f"within the last {GENERATIONS_WATCHED} generations"
         )
     if figures.lag is None:
@@ -115,7 +115,7 @@ def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tu
             if figures.provenance is None
             else "its changelogs' end offsets are not known"
         )
-    patience = around.patience_ms / 1000
+    patience = context.patience_ms / 1000
     silence = max(patience, INTERVALS_ALLOWED * (figures.seen_every_seconds or 0.0))
     if figures.age_seconds > silence and figures.pace != "given":
         return "unknown", (
@@ -123,10 +123,10 @@ def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tu
         )
     since_ms = caught_up_since_ms(figures, now_ms)
     observed = figures.caught_up_since_ms is not None
-    if since_ms is not None and (observed or not around.waits_for):
-        return _caught_up(figures, around, since_ms, now_ms)
-    if around.waits_for:
-        first, count = around.waits_for[0], len(around.waits_for)
+    if since_ms is not None and (observed or not context.waits_for):
+        return _caught_up(figures, context, since_ms, now_ms)
+    if context.waits_for:
+        first, count = context.waits_for[0], len(context.waits_for)
         others = f" and {count - 1} more" if count > 1 else ""
         return "waiting", (
             f"{_lag(figures)} to restore, after the actives of its thread: "
@@ -139,7 +139,7 @@ def copy_verdict(figures: CopyFigures, around: Circumstances, now_ms: int) -> tu
 
 
 def caught_up_since_ms(figures: CopyFigures, now_ms: int) -> int | None:
-    """Tell since when a copy is caught up, in ms; None if it isn't, or not certainly.
+    """Return since when (ms) a copy is caught up; None if it isn't, or not certainly.
 
     Between observations it is when the last of its time to go has passed.
     """
@@ -151,7 +151,7 @@ def caught_up_since_ms(figures: CopyFigures, now_ms: int) -> int | None:
 
 
 def _caught_up(
-    figures: CopyFigures, around: Circumstances, since_ms: int, now_ms: int
+    figures: CopyFigures, context: CopyContext, since_ms: int, now_ms: int
 ) -> tuple[str, str]:
     if figures.caught_up_since_ms is None:
         told = (
@@ -160,11 +160,11 @@ def _caught_up(
         )
     else:
         told = f"lags {_lag(figures)}, where {figures.limit:,} would do"
-    if not around.is_warmup:
+    if not context.is_warmup:
         return "caught_up", told
-    due_ms = around.rebalance_due_ms
+    due_ms = context.rebalance_due_ms
     if due_ms is None:
-        idle_ms = now_ms - max(since_ms, around.since_ms)
+        idle_ms = now_ms - max(since_ms, context.since_ms)
         if idle_ms > GRACE_MS:
             return "stranded", (
                 f"{told}; for {duration(idle_ms / 1000)} it could take over, "

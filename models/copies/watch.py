@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from caughtup.models.copies.catch_up_rates import TOLD_AS
 from caughtup.models.copies.figures import CatchUpRate
+from caughtup.models.copies.history import MEASURED, Observation
 from caughtup.models.copies.probing import Probing, assess_probing
 from caughtup.models.copies.probing_history import ProbingHistory
-from caughtup.models.copies.progress import MEASURED, Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.generation import DecidedGeneration
@@ -40,8 +40,8 @@ class CopyWatch:
         self._rates: Mapping[CopyKey, CatchUpRate] = {}
         self._rated: frozenset[CopyKey] = frozenset()
 
-    def take_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
-        """Take the rates from outside that there are now, for when copies are judged next."""
+    def set_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
+        """Set the published rates, for when copies are assessed next."""
         self._rates = rates
 
     def rate_sources(self) -> Counter[str]:
@@ -56,7 +56,7 @@ class CopyWatch:
         return "own" if counts["own"] else "spark" if counts["spark"] else None
 
     def worthwhile_at_ms(self, now_ms: int) -> int | None:
-        """Give from when on a probing rebalance will promote something, if that is to come."""
+        """Return from when (ms) a probing rebalance will promote something, None if none will."""
         at_ms = None if self.probing is None else self.probing.worthwhile_at_ms
         return at_ms if at_ms is not None and at_ms > now_ms else None
 
@@ -69,7 +69,7 @@ class CopyWatch:
         committed: Committed,
         now_ms: int,
     ) -> Iterator[None]:
-        """Take what is known of a decided generation now, and judge one copy after the other.
+        """Apply what is known of a decided generation now, and assess one copy after the other.
 
         ``rows`` is its task table. In steps, between which others may have their turn.
         """
@@ -79,9 +79,9 @@ class CopyWatch:
         table.parameters = ApplicationParameters(
             {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
         )
-        yield from table.take_generation(generation, rows, inputs.ends)
+        yield from table.apply_generation(generation, rows, inputs.ends)
         limit = table.parameters.value("acceptable.recovery.lag")
-        self.history.take(generation, rows, limit, table.warmup_roles)
+        self.history.apply(generation, rows, limit, table.warmup_roles)
         yield
         changelogs: dict[TaskId, list[TopicPartition]] = {}
         for task in sorted(table.watched_tasks()):
@@ -122,7 +122,7 @@ class CopyWatch:
     ) -> Iterator[None]:
         """The same for a group whose tasks the broker assigns (KIP-1071)."""
         self._table.forget_the_future(now_ms)
-        self._table.take_assignment(rows)
+        self._table.apply_assignment(rows)
         yield from self._observe(positions, 0, lambda task, at_ms: None)
         yield from self._judge(rows, now_ms)
 
@@ -132,7 +132,7 @@ class CopyWatch:
         since_ms: int,
         end_of: Callable[[TaskId, int], EndOffsetSum | None],
     ) -> Iterator[None]:
-        """Take positions again, too: the ends around them are known better with each look."""
+        """Add positions, known ones too: each new sample tells more of the ends around them."""
         for copy, position in list(positions.items()):
             yield
             if position.lag is not None and position.at_ms >= since_ms:
@@ -148,25 +148,27 @@ class CopyWatch:
         ends: EndOffsetTable,
         committed: Committed,
     ) -> None:
-        """Take a task's end offset sum as last looked at, once each of its changelogs was."""
-        looks = [ends.latest(partition) for partition in partitions]
-        known = [look for look in looks if look is not None]
-        if not known or len(known) < len(looks):
+        """Add a task's newest end offset sum, once each of its changelogs has a sample."""
+        samples = [ends.latest(partition) for partition in partitions]
+        known = [sample for sample in samples if sample is not None]
+        if not known or len(known) < len(samples):
             return
         total = sum_offsets(
             [
-                (committed(partition) or 0) if partition.topic in source_topics else look.end_offset
-                for partition, look in zip(partitions, known, strict=True)
+                (committed(partition) or 0)
+                if partition.topic in source_topics
+                else sample.end_offset
+                for partition, sample in zip(partitions, known, strict=True)
             ]
         )
-        at_ms = min(look.as_of_ms for look in known)
+        at_ms = min(sample.as_of_ms for sample in known)
         self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
 
     def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[None]:
         for copy in self._rated - self._rates.keys():  # these go by their own again
-            self._table.take_rate(copy, None)
+            self._table.set_rate(copy, None)
         for copy, rate in self._rates.items():
-            self._table.take_rate(copy, rate)
+            self._table.set_rate(copy, rate)
         self._rated = frozenset(self._rates)
         copies = {}
         for assessment in self._table.assess(now_ms):

@@ -77,7 +77,7 @@ class Faults:
         subject: Callable[[Item], str],
         now_ms: int,
     ) -> None:
-        """Do a piece of work on each item, as if each was isolated; for where there are many."""
+        """Call ``work`` on each item as if each was isolated; for where there are many."""
         for item in items:
             try:
                 work(item)

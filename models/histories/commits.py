@@ -60,7 +60,7 @@ class CommitHistory:
         unread_since_ms: int | None = None,
         now_ms: int | None = None,
     ) -> None:
-        """Take a commit.
+        """Add a commit.
 
         ``unread_since_ms`` is a moment at which there was nothing to read beyond the last commit:
         a group that waits for a producer isn't slow to commit. None if no such moment is known.
@@ -104,7 +104,7 @@ class CommitHistory:
         self._steps[:] = array("q", (offset, timestamp_ms, wait_ms))
 
     def _thin(self) -> None:
-        """Leave out old steps; the longest wait among those left out stays with the next one."""
+        """Drop old steps; the longest wait among those dropped stays with the next one."""
         steps = self._steps
         waits = steps[2::_COLUMNS]
         thinned = array("q")
@@ -151,7 +151,7 @@ class CommitHistory:
         return waits[-1] if len(waits) < ENOUGH_WAITS else waits[-2]
 
     def resumed_ms(self, wait_ms: int) -> int | None:
-        """Give when the group last made a step after a wait longer than ``wait_ms``, else None."""
+        """Return when the group last made a step after a wait longer than ``wait_ms``, or None."""
         steps = self._steps
         for at in range(len(steps) - _COLUMNS, -1, -_COLUMNS):
             if steps[at + 2] > wait_ms:
@@ -159,7 +159,7 @@ class CommitHistory:
         return None
 
     def committed_at(self, moment_ms: int) -> int | None:
-        """Give the offset committed last at or before a moment; None before its first known step."""
+        """Return the offset last committed at or before a moment; None before the first known one."""
         index = bisect_right(self._steps[1::_COLUMNS], moment_ms)
         return self._steps[(index - 1) * _COLUMNS] if index else None
 

@@ -1,11 +1,11 @@
 """End offsets as they were seen over time, so that a past moment can be bounded.
 
 A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
-But end offsets only grow, so the look before and the look after a moment bound them. The same
-looks tell, the other way round, since when a record could be read: the age of an unread one.
+But end offsets only grow, so the sample before and the sample after a moment bound them. The same
+samples tell, the other way round, since when a record could be read: the age of an unread one.
 
-A history is bounded: the newest looks all stay, which is what decisions need, and older ones
-get sparser with age, so that some forty looks reach back for hours. Leaving out looks between
+A history is bounded: the newest samples all stay, which is what decisions need, and older ones
+get sparser with age, so that some forty samples reach back for hours. Leaving out samples between
 two others widens a bound and never makes it false.
 """
 
@@ -20,27 +20,27 @@ from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
-#: The newest looks, which all stay: at one a second, more than a decision waits for its ends.
-DENSE_LOOKS = 20
-#: Older looks, and how far back they reach in ms. One look in four hours and 20 s of dense ones
+#: The newest samples, which all stay: at one a second, more than a decision waits for its ends.
+DENSE_SAMPLES = 20
+#: Older samples, and how far back they reach in ms. One sample in four hours and 20 s of dense ones
 #: make neighbours differ in age by a third.
-SPARSE_LOOKS = 22
+SPARSE_SAMPLES = 22
 HORIZON_MS = 4 * 3_600_000
-#: Looks after which a history is thinned: a few more than stay, so that few looks pay for it.
-SAMPLES_KEPT = DENSE_LOOKS + SPARSE_LOOKS + 8
+#: Samples after which a history is thinned: a few more than stay, so that few samples pay for it.
+SAMPLES_KEPT = DENSE_SAMPLES + SPARSE_SAMPLES + 8
 
 
-class Look(NamedTuple):
-    """Where a read_committed reader's records ended, and when that was seen (ms)."""
+class ReadableEnd(NamedTuple):
+    """The end of what a read_committed consumer could read, and when that was sampled (ms)."""
 
     readable_end: int
     at_ms: int
 
 
 class EndOffsetHistory:
-    """The looks at one partition, oldest first; a log that stood still is two looks.
+    """Samples of one partition, oldest first; a log that stood still is two samples.
 
-    ``latest`` is all that the newest look showed. The readable end is the last stable offset,
+    ``latest`` is all that the newest sample showed. The readable end is the last stable offset,
     less the transaction markers before it once somebody has seen that they are some.
     """
 
@@ -53,14 +53,14 @@ class EndOffsetHistory:
         self._times_ms = array("q", (first.as_of_ms,))
 
     def copy(self) -> EndOffsetHistory:
-        """Return the looks that there are now, whatever comes."""
+        """Return a copy that later samples do not change."""
         twin = object.__new__(EndOffsetHistory)
         twin.latest, twin._times_ms = self.latest, self._times_ms[:]
         twin._ends, twin._readable = self._ends[:], self._readable[:]
         return twin
 
     def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
-        """Take a look. An older one than the latest is ignored.
+        """Add a sample. One older than the latest is ignored.
 
         Unless the latest is of a time that is yet to come by now (ms): the clock has been set
         back since, and what it saw before that is forgotten. A log that went backwards was
@@ -93,36 +93,36 @@ class EndOffsetHistory:
             self._thin()
 
     def _thin(self) -> None:
-        kept = kept_points(self._times_ms, DENSE_LOOKS, SPARSE_LOOKS, HORIZON_MS)
+        kept = kept_points(self._times_ms, DENSE_SAMPLES, SPARSE_SAMPLES, HORIZON_MS)
         self._ends = array("q", [self._ends[index] for index in kept])
         self._readable = array("q", [self._readable[index] for index in kept])
         self._times_ms = array("q", [self._times_ms[index] for index in kept])
 
     def at_or_before(self, moment_ms: int) -> int | None:
-        """Give the log end offset last seen at or before a moment; None if it was not seen yet."""
+        """Return the log end offset last seen at or before a moment; None if not seen yet."""
         index = bisect_right(self._times_ms, moment_ms)
         return self._ends[index - 1] if index else None
 
     def at_or_after(self, moment_ms: int) -> int | None:
-        """Give the log end offset first seen at or after a moment; None if not seen since."""
+        """Return the log end offset first seen at or after a moment; None if not seen since."""
         index = bisect_left(self._times_ms, moment_ms)
         return self._ends[index] if index < len(self._ends) else None
 
-    def around(self, offset: int) -> tuple[Look | None, Look | None]:
-        """Give the looks between which a reader at an offset got something to read.
+    def around(self, offset: int) -> tuple[ReadableEnd | None, ReadableEnd | None]:
+        """Return the samples between which a reader at an offset got something to read.
 
-        The first is the last look at which there was nothing, None if there was something from
-        the start; the second the first look at which there was, None if there isn't yet.
+        The first is the last sample at which there was nothing, None if there was something from
+        the start; the second the first sample at which there was, None if there isn't yet.
         """
         readable, times_ms = self._readable, self._times_ms
         index = bisect_right(readable, offset)
         return (
-            Look(readable[index - 1], times_ms[index - 1]) if index else None,
-            Look(readable[index], times_ms[index]) if index < len(readable) else None,
+            ReadableEnd(readable[index - 1], times_ms[index - 1]) if index else None,
+            ReadableEnd(readable[index], times_ms[index]) if index < len(readable) else None,
         )
 
     def readable_end_at(self, moment_ms: int) -> float | None:
-        """Interpolate the readable end at a moment; None outside of what was looked at."""
+        """Interpolate the readable end at a moment; None outside of the samples."""
         readable, times_ms = self._readable, self._times_ms
         index = bisect_left(times_ms, moment_ms)
         if index == len(times_ms):
@@ -136,18 +136,18 @@ class EndOffsetHistory:
         return end + (readable[index] - end) * (moment_ms - earlier) / (later - earlier)
 
     @property
-    def first(self) -> Look:
-        """The oldest look that is still known."""
-        return Look(self._readable[0], self._times_ms[0])
+    def first(self) -> ReadableEnd:
+        """The oldest sample that is kept."""
+        return ReadableEnd(self._readable[0], self._times_ms[0])
 
     @property
     def last_ms(self) -> int:
-        """When the newest look was taken, in ms since the epoch."""
+        """When the newest sample was taken, in ms since the epoch."""
         return self._times_ms[-1]
 
     @property
     def spacing_ms(self) -> int:
-        """Give the time between the two newest looks that differ: how finely time is told, in ms.
+        """Return the time (ms) between the newest two samples that differ: the resolution.
 
         0 for a log that never moved.
         """
@@ -169,7 +169,7 @@ class EndOffsetTable:
     def apply(
         self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
     ) -> None:
-        """Take a sample, or None when the partition is gone; ``now_ms`` where a clock tells it."""
+        """Apply a sample, or None when the partition is gone; ``now_ms`` where a clock is known."""
         if sample is None:
             if self._histories.pop(partition, None) is not None:
                 partitions = self._partitions[partition.topic]
@@ -185,22 +185,22 @@ class EndOffsetTable:
             history.add(sample, now_ms)
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
-        """Give the newest sample of a partition, None if there is none."""
+        """Return the newest sample of a partition, None if there is none."""
         history = self._histories.get(partition)
         return None if history is None else history.latest
 
     def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
-        """Give all that is known of a partition's end over time, None if it was never seen."""
+        """Return a partition's history, None if it was never seen."""
         return self._histories.get(partition)
 
     def histories(self, partitions: Iterable[TopicPartition]) -> list[EndOffsetHistory | None]:
-        """Give the histories of many partitions, as ``history`` does."""
+        """Return the histories of many partitions, as ``history`` does."""
         return list(map(self._histories.get, partitions))
 
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int
     ) -> tuple[int, int] | None:
-        """Bound a log end offset of some moment between two, by the samples around them.
+        """Return bounds of a log end offset at some moment between two, by the samples around.
 
         A partition first seen after ``before_ms`` counts from 0: it was empty or did not exist.
         None when no sample of it was taken since ``after_ms``.
@@ -225,7 +225,7 @@ class EndOffsetTable:
         return table
 
     def partition_counts(self) -> dict[str, int]:
-        """Give the number of partitions seen of each topic."""
+        """Return the number of partitions seen of each topic."""
         return {topic: len(found) for topic, found in self._partitions.items()}
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, EndOffsets]]:

@@ -46,7 +46,7 @@ class GroupPartitions:
         on_error: OnError = _raise,
         now_ms: int | None = None,
     ) -> list[OffsetKey]:
-        """Take the last commits of some keys, None where one was deleted.
+        """Apply the last commits of some keys, None where one was deleted.
 
         ``ends`` tells since when a group had something to read, and ``now_ms`` which of its
         commits were made by a clock that was set back since. ``on_error`` is told of a key that
@@ -79,7 +79,7 @@ class GroupPartitions:
         ends: EndOffsetTable,
         now_ms: int | None = None,
     ) -> bool:
-        """Take a commit, or None when it was deleted; the last of a group's takes the group along.
+        """Apply a commit, or None when it was deleted; without any, a group is removed.
 
         A commit on a topic with another id is on another topic of the same name: its history
         starts again. Returns whether the partition is new to the group, or gone.
@@ -112,7 +112,7 @@ class GroupPartitions:
         return True
 
     def _key(self, partition: TopicPartition) -> TopicPartition:
-        """Give the one object that stands for a partition.
+        """Return the one object that stands for a partition, so that equal ones share memory.
 
         Those that no group has commits on any more are swept out once as many commits were deleted
         as are left.
@@ -126,7 +126,7 @@ class GroupPartitions:
         self._deleted = 0
 
     def _topic_id(self, topic: str, topic_id: bytes | None) -> bytes | None:
-        """Give the one object that stands for a topic's id."""
+        """Return the one object that stands for a topic's id."""
         known = self._topic_ids.get(topic)
         if topic_id is not None and known != topic_id:
             self._topic_ids[topic] = topic_id
@@ -134,11 +134,11 @@ class GroupPartitions:
         return known if topic_id is not None else None
 
     def of(self, group: str) -> Mapping[TopicPartition, CommitHistory]:
-        """Give a group's partitions with their histories; empty for a group without commits."""
+        """Return a group's partitions with their histories; empty for a group without commits."""
         return self._groups.get(group, _NONE)
 
     def interval_ms(self, group: str) -> int | None:
-        """Tell the longest of the intervals in which a group commits on its partitions, in ms.
+        """Return the longest interval (ms) between a group's commits, over its partitions.
 
         It stands in for a partition that has none of its own yet; None if there is none at all.
         """
@@ -163,15 +163,18 @@ class GroupPartitions:
 
 
 def _add(
-    known: CommitHistory, commit: OffsetCommit, looks: EndOffsetHistory | None, now_ms: int | None
+    known: CommitHistory,
+    commit: OffsetCommit,
+    end_offsets: EndOffsetHistory | None,
+    now_ms: int | None,
 ) -> None:
-    """Take another commit of a group-partition, with what is known of the partition's end."""
+    """Add another commit of a group-partition, with what is known of the partition's end."""
     unread_since_ms = None
-    if looks is not None and commit.offset > known.committed:
-        unread, _ = looks.around(known.committed)
+    if end_offsets is not None and commit.offset > known.committed:
+        unread, _ = end_offsets.around(known.committed)
         unread_since_ms = None if unread is None else unread.at_ms
     known.add(commit.offset, commit.commit_timestamp_ms, unread_since_ms, now_ms)
-    if looks is not None and known.rewound_from is not None:
-        _, more = looks.around(known.committed)
+    if end_offsets is not None and known.rewound_from is not None:
+        _, more = end_offsets.around(known.committed)
         if more is None:
             known.rewound_from = None  # there is no more to regain: the log is a shorter one

@@ -28,7 +28,7 @@ class EndOffsetSum(NamedTuple):
     high: int
 
     def lags(self, offset_sum: int) -> tuple[int, int]:
-        """Bound the lag of a copy with that offset sum, in offsets, as ``task_lag`` tells it."""
+        """Return bounds of the lag of a copy with that offset sum, in offsets, by ``task_lag``."""
         ends = {self.low, self.high}
         if offset_sum > 0:
             # Below its sum, a copy lags by all there is; from there on, by what is beyond it.
@@ -65,7 +65,7 @@ class SumHistory:
         self._points = array("q")
 
     def add(self, at_ms: int, low: int, high: int) -> bool:
-        """Take a point; False for one that is older than the newest, which changes nothing.
+        """Add a point; return False for one older than the newest, which changes nothing.
 
         A second point of one moment takes the place of the first. A sum beyond Java's long stays
         at its greatest number, as Kafka's do.
@@ -104,7 +104,7 @@ class SumHistory:
         return [self._point(index) for index in range(start, len(self))]
 
     def around(self, at_ms: int) -> EndOffsetSum | None:
-        """Bound a sum that only grows at a moment, by the points around it.
+        """Return bounds at a moment of a sum that only grows, by the points around it.
 
         After the newest point it is taken to have grown by at most twice as fast as it did from
         any of the newest points to the next. None before the oldest one.

@@ -72,12 +72,12 @@ class Eta(NamedTuple):
     high: float
 
     def after(self, elapsed_seconds: float) -> Eta:
-        """Give what is left of it after some seconds, never less than 0."""
+        """Return what is left of it after some seconds, never less than 0."""
         return Eta(*(max(0.0, seconds - elapsed_seconds) for seconds in self))
 
 
 def median(values: Sequence[float]) -> float:
-    """Give the middle of some values, or of the two in the middle; of one at least.
+    """Return the middle of some values, or of the two in the middle; of one at least.
 
     Python's own is in a module that loads randomness, which the models do without.
     """
@@ -87,7 +87,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def trend(points: Sequence[SumPoint]) -> Trend | None:
-    """Take the trend of a sum from its points, oldest first; None from fewer than two."""
+    """Compute the trend of a sum from its points, oldest first; None from fewer than two."""
     if len(points) < 2:
         return None
     span = (points[-1].at_ms - points[0].at_ms) / 1000
@@ -116,7 +116,7 @@ def trend(points: Sequence[SumPoint]) -> Trend | None:
 
 
 def time_to_go(distance: SumPoint, closing: Trend) -> Eta:
-    """Tell when a distance will be closed at a trend, counted from the distance's moment.
+    """Compute when a distance will be closed at a trend, counted from the distance's moment.
 
     ``distance``: the offsets to go, between two bounds. The error counts what isn't known of the
     trend, and that the rest of the way will be as uneven as the way so far.

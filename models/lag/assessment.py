@@ -55,7 +55,7 @@ class Assessments:
         self.verdicts: dict[str, GroupVerdict] = {}
         # Each an Assessed without its class, in a table that stays the same: plain tuples of
         # plain values, and what is older than its last freezing, are nothing that the garbage
-        # collector looks through again and again.
+        # collector history through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
 
@@ -68,7 +68,7 @@ class Assessments:
         now_ms: int,
         read_ms: int | None = None,
     ) -> Iterator[TopicPartition]:
-        """Work out one group anew, yielding each partition when it is done.
+        """Assess one group anew, yielding each partition when it is done.
 
         ``read_ms`` is when the log of commits was last read to its end, None for just now: long
         after that, nobody is said not to commit. The caller may let others have their turn
@@ -86,20 +86,20 @@ class Assessments:
         for partition in behind.keys() - partitions:
             del behind[partition]
         for partition in partitions:
-            looks = ends.history(partition)
-            if looks is None:
+            history = ends.history(partition)
+            if history is None:
                 behind.pop(partition, None)
                 continue
             known = committed.get(partition)
             if known is not None:
-                lag = partition_lag(known.committed, looks.latest, known.commit_timestamp_ms)
+                lag = partition_lag(known.committed, history.latest, known.commit_timestamp_ms)
                 if not (lag.lag or lag.out_of_range):
                     behind.pop(partition, None)
                     verdicts.append((partition, _AT_THE_END))
                     yield partition
                     continue
             figures = lag_figures(
-                known, looks, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
+                known, history, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
             )
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
@@ -119,7 +119,7 @@ class Assessments:
         self._failed.discard(group)
 
     def fail(self, group: str, error: Exception) -> None:
-        """Take note that a group can't be worked out: it is unknown until it can again."""
+        """Record that a group can't be assessed: it is unknown until it can again."""
         reason = f"it could not be worked out: {error_code(error)}"
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self._failed.add(group)
@@ -129,14 +129,14 @@ class Assessments:
         return self._behind.get(group, {}).keys()
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
-        """Give what was worked out of a partition; None if that of its group wasn't, or not yet."""
+        """Return a partition's assessment; None if its group has none, or not yet."""
         if group not in self.verdicts or group in self._failed:
             return None
         kept = self._behind[group].get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
 
     def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
-        """Give what was worked out of many partitions, each with the fields of ``Assessed``.
+        """Return the assessments of many partitions, each with the fields of ``Assessed``.
 
         None of them if the group wasn't assessed yet, or couldn't be.
         """
@@ -154,7 +154,7 @@ class Assessments:
 
 
 def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:
-    """Take a verdict back that rests on commits which may only not have been read yet.
+    """Replace a verdict that rests on commits which may only not have been read yet.
 
     One that would hold without the time since the last reading stands for a while.
     """

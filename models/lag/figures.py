@@ -1,4 +1,4 @@
-"""Everything that is told of a group's lag on one partition, in one value."""
+"""Everything that is known of a group's lag on one partition, in one value."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
-from caughtup.models.lag.progress import (
+from caughtup.models.lag.rates import (
     INTERVALS_ALLOWED,
-    Progress,
+    GroupRates,
     eta_seconds,
-    progress,
+    group_rates,
     records_lost,
     retention_used,
 )
@@ -34,7 +34,7 @@ class LagFigures(NamedTuple):
     the group is in its rhythm. ``unmoved_seconds``: for how long at least it has had something to
     read and made no step. ``silent_seconds``: since its last commit, be it a repeated one.
     ``arrived``: for a partition without a commit, the age of the oldest record that came since
-    the first look and is still there.
+    the first sample and is still there.
     """
 
     lag: PartitionLag
@@ -42,8 +42,8 @@ class LagFigures(NamedTuple):
     committed: int | None
     rewound_from: int | None
     age: LagSeconds | None
-    rates: Progress | None
-    trend: Progress | None
+    rates: GroupRates | None
+    trend: GroupRates | None
     eta_seconds: float | None
     retention_used: float | None
     records_lost: int
@@ -56,7 +56,7 @@ class LagFigures(NamedTuple):
 
 def lag_figures(
     commits: CommitHistory | None,
-    looks: EndOffsetHistory,
+    end_offsets: EndOffsetHistory,
     now_ms: int,
     group_interval_ms: int | None = None,
     max_poll_interval_ms: int = MAX_POLL_INTERVAL_MS,
@@ -65,10 +65,10 @@ def lag_figures(
 
     ``group_interval_ms`` is ``GroupPartitions.interval_ms`` of the group; ``max_poll_interval_ms``
     what its members say, where they do (a classic member's rebalance timeout is its
-    ``max.poll.interval.ms``). Our own looks can't tell less than the time between them, so the
+    ``max.poll.interval.ms``). Our own samples can't tell less than the time between them, so the
     allowance is never below some of those.
     """
-    ends = looks.latest
+    ends = end_offsets.latest
     committed = made_ms = interval_ms = rewound_from = None
     if commits is not None:
         committed, made_ms = commits.committed, commits.commit_timestamp_ms
@@ -78,21 +78,21 @@ def lag_figures(
     lag = partition_lag(committed, ends, made_ms)
     usable = None if lag.out_of_range else committed
     position = ends.start_offset if usable is None else max(usable, ends.start_offset)
-    age = lag_seconds(position, lag.lag, looks, now_ms)
+    age = lag_seconds(position, lag.lag, end_offsets, now_ms)
     certain = 0.0 if age is None else age.certain_seconds
     rhythm_ms = max_poll_interval_ms if interval_ms is None else interval_ms
-    allowed = INTERVALS_ALLOWED * max(rhythm_ms, looks.spacing_ms) / 1000
+    allowed = INTERVALS_ALLOWED * max(rhythm_ms, end_offsets.spacing_ms) / 1000
     rates = trend = arrived = None
     unmoved = certain
     if commits is None:
-        first = max(looks.first.readable_end, position)
-        arrived = lag_seconds(first, position + lag.lag - first, looks, now_ms)
+        first = max(end_offsets.first.readable_end, position)
+        arrived = lag_seconds(first, position + lag.lag - first, end_offsets, now_ms)
     else:
         unmoved = min(certain, _since(commits.step_ms, now_ms))
         if interval_ms is not None and usable is not None:
-            rates = progress(commits, looks, now_ms, interval_ms)
+            rates = group_rates(commits, end_offsets, now_ms, interval_ms)
             if age is not None and age.seconds > allowed:
-                trend = progress(commits, looks, now_ms, interval_ms, whole=True)
+                trend = group_rates(commits, end_offsets, now_ms, interval_ms, whole=True)
     return LagFigures(
         lag=lag,
         ends=ends,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from caughtup.models.offsets import EndOffsets
 
-#: How far a coordinator's clock and ours may differ before a commit counts as older than a look
+#: How far a coordinator's clock and ours may differ before a commit counts as older than a sample
 #: at the log's end, in ms. Taking a fresh commit for an old one would show the whole log as lag.
 CLOCK_ALLOWANCE_MS = 10_000
 
@@ -27,7 +27,7 @@ class PartitionLag(NamedTuple):
 def partition_lag(
     committed: int | None, ends: EndOffsets, commit_timestamp_ms: int | None = None
 ) -> PartitionLag:
-    """Tell how far a group is behind.
+    """Compute a group's lag on a partition.
 
     ``lag`` is what a read_committed reader has yet to read, up to the last stable offset, but
     not the transaction markers at its end as far as they are known;

@@ -39,7 +39,7 @@ from typing import NamedTuple
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures
-from caughtup.models.lag.progress import INTERVALS_ALLOWED
+from caughtup.models.lag.rates import INTERVALS_ALLOWED
 
 #: Every verdict, the worst last.
 SEVERITY = ("ok", "unknown", "slow", "rewound", "diverging", "stalled", "stopped")
@@ -165,7 +165,7 @@ def _in_rhythm(figures: LagFigures) -> tuple[str, str]:
 
 
 def _diverges(figures: LagFigures) -> bool:
-    """Tell whether the lag grows by more than comes with the moment of the look.
+    """Return whether the lag grows by more than the moment of the sample accounts for.
 
     Between two commits a lag grows by what is produced in the meantime; that is no growth.
     """

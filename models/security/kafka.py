@@ -157,7 +157,7 @@ def verifies_names(properties: Mapping[str, object]) -> bool:
 
 
 def exposure(properties: Mapping[str, object]) -> str | None:
-    """Say in a line what goes unencrypted although it is meant to be safe; None if nothing does."""
+    """Return in a line what goes unencrypted although it is meant to be safe, else None."""
     protocol = protocol_of(properties)
     if protocol == "SASL_PLAINTEXT":
         return (

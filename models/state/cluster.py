@@ -26,7 +26,7 @@ from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.pipeline_progress import PipelineProgress
+from caughtup.models.pipeline_progress import StreamProgressTable
 from caughtup.models.reassignments.movements import PartitionMovements
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
@@ -72,7 +72,7 @@ class ClusterState:
         self.commits = GroupPartitions()
         self.positions = TaskPositions()
         self.rates = CatchUpRates()
-        self.pipeline = PipelineProgress()
+        self.pipeline = StreamProgressTable()
         self.topics = TopicNames()
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
         self.applications = Applications(parameters, self.faults)
@@ -267,7 +267,7 @@ class ClusterState:
         watch = self.watches.get(group)
         if watch is None:
             watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
-        watch.take_rates(self.rates.of(group, now_ms))
+        watch.set_rates(self.rates.of(group, now_ms))
         rows, positions = self.task_rows(group), self.positions.of(group)
         if decided is None:
             return watch.watch_assignment(rows, positions, now_ms)

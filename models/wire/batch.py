@@ -89,7 +89,7 @@ def decode_batch(records: Iterable[Record]) -> Batch:
 
 
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
-    """Do what ``decode_batch`` does, with the records' keys and values apart: it is faster."""
+    """Decode as ``decode_batch`` does, from keys and values in two lists: it is faster."""
     batch = Batch()
     # dict() keeps the last value of each key, without a step of Python's per record.
     last = dict(zip(keys, values, strict=True))
@@ -128,7 +128,7 @@ def _count(batch: Batch, prefixes: Counter[bytes]) -> None:
 
 
 def _as_offset_commit(key: bytes | None) -> bytes | None:
-    """Give both types of a committed offset's key the same bytes: they name the same thing."""
+    """Return the same bytes for both types of an offset commit's key: they name the same thing."""
     if key and key.startswith(_LEGACY_OFFSET_COMMIT):
         return _OFFSET_COMMIT + key[_KEY_TYPE_BYTES:]
     return key
@@ -180,7 +180,7 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
 
 
 def _fall_back(batch: Batch, records: list[Record], unread: set[bytes]) -> None:
-    """Give each of these keys the newest of its earlier values that can be read."""
+    """Apply for each of these keys the newest of its earlier values that can be read."""
     last_seen: set[bytes] = set()
     for key, value in reversed(records):
         if key is None or key not in unread:

@@ -110,7 +110,7 @@ def tagged_field(
 
 
 def open_value(data: bytes, what: str) -> FlexibleReader:
-    """Begin to read a record's value of version 0, the only one of its kind so far.
+    """Return a reader of a record's value of version 0, the only one of its kind so far.
 
     Raises DecodeError: ``unknown_version`` for another, which the message calls ``what``.
     """

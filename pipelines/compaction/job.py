@@ -19,7 +19,13 @@ from pyspark.sql.types import TimestampType
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.compaction.journal import Compaction, NewFile, journal_prefix, left_behind
-from caughtup.pipelines.compaction.plan import Work, day_of, is_due, newest_batch, plan_folder
+from caughtup.pipelines.compaction.plan import (
+    FolderCompaction,
+    day_of,
+    is_due,
+    newest_batch,
+    plan_folder,
+)
 from caughtup.pipelines.compaction.sized_files import SizedFiles
 from caughtup.pipelines.spark.session import one_line
 
@@ -83,16 +89,16 @@ def compact(spark: SparkSession, options: CompactOptions, progress: Progress) ->
     found = Compactions([Compacted(name) for name in names], problems)
     with progress("compacting folders", sum(map(len, planned.values()))) as advance:
         for table in found.tables:
-            for work in planned[table.table]:
-                if any(name.startswith(journal_prefix(work.folder)) for name in stuck):
+            for plan in planned[table.table]:
+                if any(name.startswith(journal_prefix(plan.folder)) for name in stuck):
                     advance(1)
                     continue  # rows may be in two files: a third would have them twice
                 try:
-                    new = None if options.dry_run else _compact(spark, files, root, work)
+                    new = None if options.dry_run else _compact(spark, files, root, plan)
                 except (CaughtupError, *_FAILURES) as error:
-                    problems.append(f"can't compact {work.folder}: {_why(error)}")
+                    problems.append(f"can't compact {plan.folder}: {_why(error)}")
                 else:
-                    _count(table, work, new)
+                    _count(table, plan, new)
                 advance(1)
     return found
 
@@ -125,7 +131,9 @@ def _why(error: Exception) -> str:
     return error.message if isinstance(error, CaughtupError) else one_line(error)
 
 
-def _plan(files: SizedFiles, root: str, table: str, options: CompactOptions) -> list[Work]:
+def _plan(
+    files: SizedFiles, root: str, table: str, options: CompactOptions
+) -> list[FolderCompaction]:
     sizes: dict[str, dict[str, int]] = {}
     for day in files.folders(f"{root}/{table}"):
         for bucket in files.folders(f"{root}/{table}/{day}"):
@@ -136,17 +144,19 @@ def _plan(files: SizedFiles, root: str, table: str, options: CompactOptions) -> 
     for folder, inside in sizes.items():
         if not is_due(folder.split("/")[1], options.today, options.keep_days):
             continue
-        work = plan_folder(folder, inside, newest, options.target_bytes)
-        if work is not None:
-            planned.append(work)
+        plan = plan_folder(folder, inside, newest, options.target_bytes)
+        if plan is not None:
+            planned.append(plan)
     return planned
 
 
-def _compact(spark: SparkSession, files: SizedFiles, root: str, work: Work) -> list[NewFile]:
+def _compact(
+    spark: SparkSession, files: SizedFiles, root: str, plan: FolderCompaction
+) -> list[NewFile]:
     """Make new files of a folder's old ones. What fails before those are whole is undone."""
-    compaction = Compaction.begin(files, root, work)
+    compaction = Compaction.begin(files, root, plan)
     try:
-        new = _write(spark, files, root, work, compaction.staging)
+        new = _write(spark, files, root, plan, compaction.staging)
     except (CaughtupError, *_FAILURES):
         compaction.undo()
         raise
@@ -156,20 +166,20 @@ def _compact(spark: SparkSession, files: SizedFiles, root: str, work: Work) -> l
 
 
 def _write(
-    spark: SparkSession, files: SizedFiles, root: str, work: Work, staging: str
+    spark: SparkSession, files: SizedFiles, root: str, plan: FolderCompaction, staging: str
 ) -> list[NewFile]:
     """Write the new files aside, and see that no row is missing."""
-    for name, size in work.old.items():
+    for name, size in plan.old.items():
         if size == 0:  # Spark would skip it
             raise CaughtupError("bad_file", f"{name} is empty")
-    old = _read(spark, [f"{root}/{work.folder}/{name}" for name in work.old])
-    keys = sort_keys(old, work.folder)
-    if work.most == 1:
+    old = _read(spark, [f"{root}/{plan.folder}/{name}" for name in plan.old])
+    keys = sort_keys(old, plan.folder)
+    if plan.most == 1:
         placed = old.coalesce(1)
     elif keys:
-        placed = old.repartitionByRange(work.most, *keys)
+        placed = old.repartitionByRange(plan.most, *keys)
     else:
-        placed = old.repartition(work.most)
+        placed = old.repartition(plan.most)
     ordered = placed.sortWithinPartitions(*keys) if keys else placed
     # Executors of a killed driver may go on for a moment, and leave something there.
     ordered.write.mode("overwrite").option("compression", "zstd").parquet(staging)
@@ -181,7 +191,7 @@ def _write(
     if written != rows:
         raise CaughtupError("rows_differ", f"{written:,} of {rows:,} rows would be left")
     return [
-        NewFile(name, work.name(number), staged[name]) for number, name in enumerate(sorted(staged))
+        NewFile(name, plan.name(number), staged[name]) for number, name in enumerate(sorted(staged))
     ]
 
 
@@ -202,12 +212,12 @@ def sort_keys(rows: DataFrame, folder: str) -> list[str]:
     return [name for name in wanted if name in rows.columns]
 
 
-def _count(table: Compacted, work: Work, new: list[NewFile] | None) -> None:
-    table.days.add(work.day)
-    table.files_before += len(work.old)
-    table.bytes_before += work.bytes
+def _count(table: Compacted, plan: FolderCompaction, new: list[NewFile] | None) -> None:
+    table.days.add(plan.day)
+    table.files_before += len(plan.old)
+    table.bytes_before += plan.bytes
     if new is None:
-        table.files_after += work.most
+        table.files_after += plan.most
         table.bytes_after = None
     else:
         table.files_after += len(new)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.compaction.plan import Work
+from caughtup.pipelines.compaction.plan import FolderCompaction
 from caughtup.pipelines.compaction.sized_files import SizedFiles
 from caughtup.pipelines.history.table_writer import STAGING
 
@@ -55,16 +55,16 @@ class Compaction:
         self.staging = f"{root}/{STAGING}/{JOURNALS.strip('_')}-{name}"
 
     @classmethod
-    def begin(cls, files: SizedFiles, root: str, work: Work) -> Compaction:
+    def begin(cls, files: SizedFiles, root: str, plan: FolderCompaction) -> Compaction:
         """Write down which files are replaced.
 
         Raises CaughtupError ``compaction_runs`` where another run has just done the same.
         """
-        name = journal_prefix(work.folder) + work.prefix
+        name = journal_prefix(plan.folder) + plan.prefix
         begun = cls(files, root, name)
         if files.exists(begun._journal + _OLD):
-            raise CaughtupError("compaction_runs", f"another compaction is at {work.folder}")
-        begun._write(_OLD, _Old(_SCHEMA, work.folder, dict(work.old)))
+            raise CaughtupError("compaction_runs", f"another compaction is at {plan.folder}")
+        begun._write(_OLD, _Old(_SCHEMA, plan.folder, dict(plan.old)))
         return begun
 
     def written(self, new: list[NewFile]) -> None:
@@ -140,12 +140,12 @@ class Compaction:
 
 
 def journal_prefix(folder: str) -> str:
-    """Give what the names of a folder's compactions begin with."""
+    """Return what the names of a folder's compactions begin with."""
     return folder.replace("/", ".") + "."
 
 
 def left_behind(files: SizedFiles, root: str) -> list[Compaction]:
-    """Give the compactions that an earlier run began and didn't end, in order."""
+    """Return the compactions that an earlier run began and didn't end, in order."""
     names = files.names(f"{root}/{JOURNALS}")
     for name in names:
         if name.startswith("_"):  # was being written

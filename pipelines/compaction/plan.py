@@ -12,14 +12,14 @@ _BATCH = re.compile(r"batch-(\d{1,18})(?:-\d+)?\.parquet")
 _COMPACTED = re.compile(r"compacted-(\d{1,18})-(\d{1,18})-(\d{1,18})\.parquet")
 
 
-class Batches(NamedTuple):
+class BatchRange(NamedTuple):
     """The batches of the history whose rows are in a file, the first and the last."""
 
     first: int
     last: int
 
 
-class Work(NamedTuple):
+class FolderCompaction(NamedTuple):
     """Files of one folder that become fewer: ``old`` with their sizes in bytes, by name.
 
     ``folder`` is relative to the history, such as ``lag/date=2026-11-20/group_bucket=3``. There
@@ -48,21 +48,21 @@ class Work(NamedTuple):
         return sum(self.old.values())
 
     def name(self, number: int) -> str:
-        """Give the name of the new file of that number, from 0."""
+        """Return the name of the new file of that number, from 0."""
         return f"{self.prefix}-{self.number + number:03}.parquet"
 
 
-def batches(name: str) -> Batches | None:
-    """Tell of which batches a file is by its name; None for what isn't ours."""
+def batches(name: str) -> BatchRange | None:
+    """Return the batches that a file's name says; None for a file that isn't ours."""
     if one := _BATCH.fullmatch(name):
-        return Batches(int(one[1]), int(one[1]))
+        return BatchRange(int(one[1]), int(one[1]))
     if several := _COMPACTED.fullmatch(name):
-        return Batches(int(several[1]), int(several[2]))
+        return BatchRange(int(several[1]), int(several[2]))
     return None
 
 
 def newest_batch(names: Sequence[str]) -> int:
-    """Give the newest batch among a table's files, -1 if there is none."""
+    """Return the newest batch among a table's files, -1 if there is none."""
     return max((found.last for name in names if (found := batches(name))), default=-1)
 
 
@@ -77,9 +77,9 @@ def day_of(folder: str) -> date | None:
 
 
 def is_due(folder: str, today: date, keep_days: int) -> bool:
-    """Tell whether a folder is of a day that isn't to be left alone.
+    """Return whether a folder's day is old enough to be compacted.
 
-    The ``keep_days`` last days are, ``today`` (UTC) included.
+    The newest ``keep_days`` days, ``today`` (UTC) included, are not.
     """
     day = day_of(folder)
     return day is not None and day <= today - timedelta(days=keep_days)
@@ -87,7 +87,7 @@ def is_due(folder: str, today: date, keep_days: int) -> bool:
 
 def plan_folder(
     folder: str, sizes: Mapping[str, int], newest: int, target_bytes: int
-) -> Work | None:
+) -> FolderCompaction | None:
     """Choose the files of a folder that are to become fewer, None if there is nothing to gain.
 
     ``sizes`` are in bytes, by name. Of the table's ``newest`` batch none is taken: the history's
@@ -105,7 +105,7 @@ def plan_folder(
     # A name that an older compaction gave is never used again, even for other rows of the batches.
     taken = (_COMPACTED.fullmatch(name) for name in sizes)
     numbers = [int(one[3]) for one in taken if one and (int(one[1]), int(one[2])) == (first, last)]
-    return Work(
+    return FolderCompaction(
         folder,
         small,
         max(1, ceil(sum(small.values()) / target_bytes)),

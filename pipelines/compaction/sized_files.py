@@ -9,12 +9,12 @@ class SizedFiles(Files):
     """Files, with their sizes."""
 
     def size(self, path: str) -> int | None:
-        """Give a file's size in bytes, None if there is none."""
+        """Return a file's size in bytes, None if there is none."""
         system, at = self._at(path)
         return int(system.getFileStatus(at).getLen()) if system.exists(at) else None
 
     def sizes(self, path: str) -> dict[str, int]:
-        """Give the sizes, in bytes, of the files right in a directory, by name in their order."""
+        """Return the sizes, in bytes, of the files right in a directory, by name in their order."""
         system, at = self._at(path)
         found = [one for one in system.listStatus(at) if one.isFile()]
         return dict(sorted((str(one.getPath().getName()), int(one.getLen())) for one in found))

@@ -32,16 +32,16 @@ _TASKS_A_CORE = 3
 _SAMPLE = "min(format_string('%s-%d offset %d: %s', topic, log_partition, log_offset, why))"
 
 
-class Taken(NamedTuple):
-    """What there was in a batch that no table but quarantine has: how many, and one such."""
+class Quarantined(NamedTuple):
+    """How many records of a batch could not be decoded, and one of them with the reason."""
 
-    quarantined: int
+    count: int
     sample: str
 
 
 @dataclass(slots=True)
 class HistoryBatches:
-    """Takes batches, one after the other. ``kinds`` says which topic has records of which table."""
+    """Writes batches, one after the other. ``kinds`` says which topic has records of which table."""
 
     spark: SparkSession
     writer: TableWriter
@@ -53,14 +53,14 @@ class HistoryBatches:
     def __post_init__(self) -> None:
         self._places = slot_keys(self.spark, BUCKETS)
 
-    def take(self, batch: int, records: DataFrame, lost: Sequence[LostRange]) -> Taken:
-        """Write what a batch says, and leave what the next one needs."""
+    def write(self, batch: int, records: DataFrame, lost: Sequence[LostRange]) -> Quarantined:
+        """Write a batch's rows to the tables, and the state for the next one."""
         before = self.state.before(batch)
         # Many small partitions together: each one costs Python a start.
         few = records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         packs = [packed(few, self.kinds), *self._known(before), *self._lost(lost)]
         staged = self.writer.stage(batch, new_files(self._together(reduce(DataFrame.union, packs))))
-        taken = self._quarantined(staged)
+        quarantined = self._quarantined(staged)
         self.writer.put(batch, staged)
         changed = {
             folder.removeprefix(STATE): paths[0]
@@ -70,10 +70,10 @@ class HistoryBatches:
         changed |= self._generations(batch, staged, before, changed)
         self.state.leave(batch, changed)
         self.writer.done(batch)
-        return taken
+        return quarantined
 
     def _known(self, before: Mapping[str, str]) -> list[DataFrame]:
-        """Give what was remembered as packs; looks for every bucket, as any group may read any topic."""
+        """Return the state as packs: end offsets for each bucket, since any group may read any topic."""
         paths = [path for name, path in before.items() if name.startswith(("commits-", "ends-"))]
         if not paths:
             return []
@@ -88,7 +88,7 @@ class HistoryBatches:
         return [files.select(kind, F.explode(buckets), "content").toDF(*PACKED.names)]
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
-        """Give ranges of logs that no batch can have as packs of quarantine."""
+        """Return ranges of logs that no batch can have, as packs of quarantine."""
         if not lost:
             return []
         columns = {
@@ -110,7 +110,7 @@ class HistoryBatches:
         place = F.element_at(F.array(*map(F.lit, self._places)), F.col("bucket") + 1)
         return packs.withColumn("place", place).repartition(BUCKETS, "place").drop("place")
 
-    def _quarantined(self, staged: Mapping[str, Sequence[str]]) -> Taken:
+    def _quarantined(self, staged: Mapping[str, Sequence[str]]) -> Quarantined:
         paths = [
             path
             for folder in staged
@@ -118,8 +118,8 @@ class HistoryBatches:
             for path in staged[folder]
         ]
         if not paths:
-            return Taken(0, "")
-        return Taken(*self.spark.read.parquet(*paths).selectExpr("count(*)", _SAMPLE).first())
+            return Quarantined(0, "")
+        return Quarantined(*self.spark.read.parquet(*paths).selectExpr("count(*)", _SAMPLE).first())
 
     def _generations(
         self,
@@ -128,7 +128,7 @@ class HistoryBatches:
         before: Mapping[str, str],
         changed: Mapping[str, str],
     ) -> dict[str, str]:
-        """Write the generations that can be told by now; give what is to be remembered of groups."""
+        """Write the generations that can be decided by now; return the groups' new state."""
         found = staged.get(f"{RECORDS}/{GROUPS}", ())
         if not found and "groups" not in before:
             return {}
@@ -142,11 +142,11 @@ class HistoryBatches:
             for name, path in known.items()
             if name.startswith("ends-")
         ]
-        looks = own_table(END_OFFSETS)
-        there = self.writer.files.exists(self.writer.path(looks))
-        every = self._read(looks.stored, [self.writer.path(looks)] if there else [])
+        table = own_table(END_OFFSETS)
+        there = self.writer.files.exists(self.writer.path(table))
+        every = self._read(table.stored, [self.writer.path(table)] if there else [])
         stream = GenerationStream(self.spark, self.parameters)
-        decided = stream.take(records, remembered, self._read(LAST_ENDS, ends), every)
+        decided = stream.decide(records, remembered, self._read(LAST_ENDS, ends), every)
         if decided is None:
             return {}
         if decided.rows is not None:

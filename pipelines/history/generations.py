@@ -1,7 +1,7 @@
 """Generations as the history's stream sees them: decided once their end offsets are there.
 
 What a leader decided from is bounded by end offsets seen before the group's record and after it.
-Those after it may come with a later batch, so a record waits until looks of its time are there.
+Those after it may come with a later batch, so a record waits for end offsets of its time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from caughtup.pipelines.generations.job import group_generations, packs_of_looks
 from caughtup.pipelines.generations.rows import MetadataRecord, source_topics
 from caughtup.pipelines.tables import columns
 
-#: A group's metadata records: the last one that was told, and those that still wait.
+#: A group's metadata records: the last decided one, and those that wait. ``told`` is whether one
+#: was decided; checkpoints have the column by that name.
 GROUP_RECORDS = columns(
     partition=IntegerType(),
     offset=LongType(),
@@ -30,17 +31,17 @@ GROUP_RECORDS = columns(
     value=BinaryType(),
     told=BooleanType(),
 )
-#: How much later than a record looks must have come: those of all partitions take a while.
+#: How much later than a record samples must have come: those of all partitions take a while.
 _LATER_MS = CLOCK_ALLOWANCE_MS + 10_000
-#: Records of this much later mean that no look will come any more.
+#: Records of this much later mean that no sample will come any more.
 _PATIENCE_MS = 10 * 60_000
-#: How much older than a record looks may be that are read again to bound it.
+#: How much older than a record samples may be that are read again to bound it.
 _EARLIER_MS = 15 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """What a batch decides: rows of the table, if any, and what the next one is to remember."""
+class DecidedGenerations:
+    """What a batch decides: rows of the table, if any, and the records that the next one needs."""
 
     rows: DataFrame | None
     remembered: DataFrame
@@ -53,13 +54,13 @@ class GenerationStream:
     spark: SparkSession
     parameters: Mapping[str, ApplicationParameters]
 
-    def take(
-        self, records: DataFrame, remembered: DataFrame, last: DataFrame, looks: DataFrame
-    ) -> Decided | None:
+    def decide(
+        self, records: DataFrame, remembered: DataFrame, last: DataFrame, end_offsets: DataFrame
+    ) -> DecidedGenerations | None:
         """Decide the generations of which enough is known by now; None where nothing changed.
 
-        ``records`` and ``remembered`` are of GROUP_RECORDS, ``last`` has the last look at each
-        partition before the batch and after it, ``looks`` is the table of all.
+        ``records`` and ``remembered`` are of GROUP_RECORDS, ``last`` has the last sample of each
+        partition before the batch and after it, ``end_offsets`` is the table of all.
         """
         waiting = records.unionByName(remembered.where("NOT told"))
         newest_ms = waiting.agg(F.max("timestamp_ms")).first()[0]
@@ -78,21 +79,26 @@ class GenerationStream:
         ).first()
         rows = None
         if count:
-            packs = self._packs(due, last, looks, oldest_ms, latest_ms)
+            packs = self._packs(due, last, end_offsets, oldest_ms, latest_ms)
             rows = group_generations(self.spark, both.where("ready"), packs, self.parameters)
-        return Decided(rows, _remembered(both))
+        return DecidedGenerations(rows, _remembered(both))
 
     def _packs(
-        self, due: DataFrame, last: DataFrame, looks: DataFrame, oldest_ms: int, latest_ms: int
+        self,
+        due: DataFrame,
+        last: DataFrame,
+        end_offsets: DataFrame,
+        oldest_ms: int,
+        latest_ms: int,
     ) -> list[bytes]:
-        """Pack the looks that may bound what leaders saw: at their sources and changelogs."""
+        """Pack the samples that may bound what leaders saw: of their sources and changelogs."""
         named = due.select(*MetadataRecord._fields).mapInArrow(_source_topics, "topic string")
         topics = {row["topic"] for row in named.distinct().collect()}
         for given in self.parameters.values():
             topics.update(name for names in (given.changelogs or {}).values() for name in names)
         concerned = F.col("topic").isin(*sorted(topics)) | F.col("topic").endswith("-changelog")
         since_ms, until_ms = oldest_ms - _EARLIER_MS, latest_ms + _PATIENCE_MS
-        near = looks.withColumn("as_of_ms", F.unix_millis("as_of")).where(
+        near = end_offsets.withColumn("as_of_ms", F.unix_millis("as_of")).where(
             F.col("date").between(_day(since_ms), _day(until_ms))
             & F.col("as_of_ms").between(since_ms, until_ms)
         )
@@ -104,7 +110,7 @@ class GenerationStream:
 
 
 def _remembered(records: DataFrame) -> DataFrame:
-    """Keep the last record of each group that was told, unless the group is gone, and the rest."""
+    """Keep the last decided record of each group, unless the group is gone, and undecided ones."""
     newest = Window.partitionBy("key", "ready").orderBy(F.col("offset").desc())
     return (
         records.withColumn("age", F.row_number().over(newest))

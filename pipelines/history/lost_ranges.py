@@ -35,7 +35,7 @@ class LostRange(NamedTuple):
 
 
 def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
-    """Give where a batch ends in each partition, from Spark's checkpoint; nothing before the first.
+    """Return each partition's offset after a batch, from Spark's checkpoint; none before the first.
 
     Raises CaughtupError ``bad_checkpoint``.
     """
@@ -84,14 +84,14 @@ class FirstOffsets:
         self._admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
 
     def cluster_id(self) -> str:
-        """Give the cluster's id. Raises CaughtupError ``kafka_unreachable``."""
+        """Return the cluster's id. Raises CaughtupError ``kafka_unreachable``."""
         try:
             return str(self._admin.describeCluster().clusterId().get())
         except Py4JError as error:
             raise CaughtupError("kafka_unreachable", f"no cluster id: {one_line(error)}") from error
 
     def ask(self, partitions: _Offsets) -> _Offsets:
-        """Give the first offset of each partition that still is there.
+        """Return the first offset of each partition that still is there.
 
         Raises CaughtupError ``kafka_unreachable``.
         """

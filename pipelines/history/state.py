@@ -27,7 +27,7 @@ class HistoryState:
         self._files = Files(spark)
 
     def before(self, batch: int) -> dict[str, str]:
-        """Give what the batch before this one left, by name: paths of Parquet. Nothing for the first.
+        """Return the paths (Parquet) of the state before a batch, by name; none for the first.
 
         Raises CaughtupError ``bad_checkpoint`` where it is missing or can't be read.
         """
@@ -35,7 +35,7 @@ class HistoryState:
         return {name: f"{self._directory}/{place}" for name, place in sorted(left.items())}
 
     def leave(self, batch: int, changed: Mapping[str, str]) -> None:
-        """Take over the files or folders that a batch changed, and name the rest; forget old states."""
+        """Keep the files or folders that a batch changed, and name the rest; delete old states."""
         left = self._left(batch - 1) if batch else {}
         for name, staged in sorted(changed.items()):
             left[name] = f"{name}-{batch:010}.parquet"

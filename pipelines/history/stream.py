@@ -122,7 +122,7 @@ class History:
     def _start(self) -> StreamingQuery:
         writer = (
             self._records.writeStream.queryName("history")
-            .foreachBatch(self._take)
+            .foreachBatch(self._process)
             .option("checkpointLocation", self._checkpoint)
         )
         seconds = self._options.trigger_seconds
@@ -135,16 +135,16 @@ class History:
         except PySparkException as error:
             raise _failed(error) from error
 
-    def _take(self, records: DataFrame, batch: int) -> None:
+    def _process(self, records: DataFrame, batch: int) -> None:
         try:
             self._write(records, batch)
         except CaughtupError as error:
             self._failure = error
-        except Exception as error:  # noqa: BLE001 (whatever it is, somebody is to be told)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is reported)
             self._failure = _failed(error)
         if self._failure is not None:
             # Spark makes a text of what is raised here and searches it, with all its traces: for a
-            # long one its stack doesn't suffice. What it was is told by whoever waits for the end.
+            # long one its stack doesn't suffice. ``_follow`` raises the failure itself.
             raise RuntimeError(self._failure.code) from None
 
     def _write(self, records: DataFrame, batch: int) -> None:
@@ -152,15 +152,15 @@ class History:
         until = batch_offsets(self._files, self._checkpoint, batch)
         first = self._first_offsets.ask(before)
         lost = lost_ranges(before, until, first, "deleted before it was read")
-        taken = self._batches.take(batch, records, lost)
-        self._quarantined += taken.quarantined
+        quarantined = self._batches.write(batch, records, lost)
+        self._quarantined += quarantined.count
         self._reporter.note(quarantined=self._quarantined)
-        if taken.quarantined:
+        if quarantined.count:
             _log.warning(
                 "%d records can't be decoded or are gone, such as %s; the table quarantine has "
                 "them",
-                taken.quarantined,
-                taken.sample,
+                quarantined.count,
+                quarantined.sample,
             )
 
 

@@ -31,7 +31,7 @@ class TableWriter:
         self.files = Files(spark)
 
     def path(self, table: Table) -> str:
-        """Give a table's directory."""
+        """Return a table's directory."""
         return f"{self.root}/{table.name}"
 
     def stage(self, batch: int, files: DataFrame) -> dict[str, list[str]]:
@@ -56,13 +56,13 @@ class TableWriter:
         }
 
     def put(self, batch: int, staged: Mapping[str, Sequence[str]]) -> None:
-        """Put the staged files of tables in place."""
+        """Move the staged files of tables into place."""
         for folder in sorted(staged):
             if folder.startswith(TABLES):
                 self._put(batch, staged[folder], f"{self.root}/{folder.removeprefix(TABLES)}")
 
     def write(self, table: Table, batch: int, rows: DataFrame) -> None:
-        """Put rows that Spark has, with the table's columns and those of its folders, in place."""
+        """Write rows that Spark has, with the table's columns and those of its folders."""
         staged = f"{self._staged(batch)}/_{table.name}"
         rows.write.partitionBy("date", table.bucket).mode("overwrite").parquet(staged)
         for folder, names in sorted(self.files.walk(staged, ".parquet").items()):

@@ -35,7 +35,7 @@ class KafkaRecord(NamedTuple):
     value: bytes | None
 
 
-class Reported(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class PositionReport(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """A copy's report: when the broker got it (ms), and lags in offsets by changelog.
 
     ``lags`` None: it has nothing to catch up any more.
@@ -50,7 +50,7 @@ class Reported(msgspec.Struct, frozen=True, tag=True, array_like=True):
     lags: dict[str, int] | None
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class EndOffsetSample(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Where a partition ended at a moment (ms); None: it is gone."""
 
     topic: str
@@ -60,7 +60,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True, array_like=True):
     end: int | None
 
 
-Event = Reported | Ended
+Event = PositionReport | EndOffsetSample
 
 
 def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
@@ -78,10 +78,10 @@ def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
 
 
 def rates_value(names: dict[str, Any], rates: Rates, trigger_seconds: float) -> bytes:
-    """Give the value of a record: ``names`` of what, its windows, as of when (ms).
+    """Return the value of a record: ``names`` of what, its windows, as of when (ms).
 
-    ``trigger_seconds``: how often there may be news. Of a partition only the growth of its end is
-    told. What isn't known is null.
+    ``trigger_seconds``: how often there may be news. A partition has only the growth of its
+    end. What isn't known is null.
     """
     windows = [_window(window, positions="task" in names) for window in rates.windows]
     record = RatesRecord(FORMAT.schema, rates.as_of_ms, trigger_seconds, windows, **names)
@@ -96,7 +96,7 @@ def _window(window: RateWindow, *, positions: bool) -> RateWindowRecord:
     return record
 
 
-def _reported(record: KafkaRecord) -> Reported | None:
+def _reported(record: KafkaRecord) -> PositionReport | None:
     group, copy, position = read_position(record.key, record.value)
     task = copy.task
     place = (
@@ -108,17 +108,17 @@ def _reported(record: KafkaRecord) -> Reported | None:
         record.timestamp_ms,
     )
     if position is None or position.role == _RUNNING:
-        return Reported(*place, None)
+        return PositionReport(*place, None)
     lags = {topic: lag for topic, lag in position.lags.items() if lag is not None}
     if not lags or len(lags) < len(position.lags):
         return None
-    return Reported(*place, lags)
+    return PositionReport(*place, lags)
 
 
-def _ended(record: KafkaRecord) -> Ended:
+def _ended(record: KafkaRecord) -> EndOffsetSample:
     partition, ends = read_end_offsets(record.key, record.value)
     if ends is None:
-        return Ended(*partition, record.offset, record.timestamp_ms, None)
-    # It would make everything else look long gone.
+        return EndOffsetSample(*partition, record.offset, record.timestamp_ms, None)
+    # It would make everything else seem long gone.
     require_past(ends.as_of_ms, record.timestamp_ms)
-    return Ended(*partition, record.offset, ends.as_of_ms, ends.end_offset)
+    return EndOffsetSample(*partition, record.offset, ends.as_of_ms, ends.end_offset)

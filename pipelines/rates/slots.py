@@ -13,14 +13,14 @@ import msgspec
 
 from caughtup.models.ids import TopicPartition
 from caughtup.pipelines.rates.records import (
-    Ended,
+    EndOffsetSample,
     Event,
-    Reported,
+    PositionReport,
     copy_key,
     partition_key,
     rates_value,
 )
-from caughtup.pipelines.rates.state import CopySamples, Look, PartitionSamples, is_news
+from caughtup.pipelines.rates.state import CopySamples, EndSample, PartitionSamples, is_due
 
 #: Partition numbers are spread over this many slots. The number is in every checkpoint's state.
 SLOTS = 256
@@ -39,7 +39,7 @@ class Output(NamedTuple):
 
 
 class SlotState(msgspec.Struct):
-    """What is remembered of a slot. ``newest_ms``: the latest moment that any event was of."""
+    """The state of a slot. ``newest_ms``: the latest moment that any event was of."""
 
     copies: list[CopySamples] = []
     partitions: list[PartitionSamples] = []
@@ -47,12 +47,12 @@ class SlotState(msgspec.Struct):
 
 
 def slot_of(event: Event) -> int:
-    """Give the slot of an event, from 0 to SLOTS - 1."""
+    """Return the slot of an event, from 0 to SLOTS - 1."""
     return event.partition % SLOTS
 
 
 class Slot:
-    """The state of one slot, to be worked on. ``take`` and ``forget`` give what is to be written."""
+    """The state of one slot, to be worked on. ``apply`` and ``forget`` return what is to be written."""
 
     def __init__(self, state: SlotState, trigger_seconds: float) -> None:
         self._copies = {copy_key(one.group, one.process, one.task): one for one in state.copies}
@@ -64,7 +64,7 @@ class Slot:
 
     @property
     def state(self) -> SlotState | None:
-        """What is to be remembered, None for nothing."""
+        """The state to keep, None for nothing."""
         if not self._copies and not self._partitions:
             return None
         return SlotState(
@@ -77,33 +77,35 @@ class Slot:
     def oldest_ms(self) -> int:
         """The moment (ms) of whose news are the oldest; there is something in the slot."""
         copies = (one.reports[-1].at_ms for one in self._copies.values())
-        looks = (one.looks[-1].at_ms for one in self._partitions.values())
-        return min((*copies, *looks))
+        ends = (one.ends[-1].at_ms for one in self._partitions.values())
+        return min((*copies, *ends))
 
-    def take(self, events: Iterable[Event], before_ms: int = 0) -> Iterator[Output]:
-        """Take events in any order, those of one topic by their offsets; give what is news.
+    def apply(self, events: Iterable[Event], before_ms: int = 0) -> Iterator[Output]:
+        """Apply events in any order, those of one topic by their offsets; return what is news.
 
         ``before_ms``: what has no news since then is forgotten; so is what has none for half an
         hour by this slot's own events.
         """
-        ordered = sorted(events, key=lambda event: (isinstance(event, Ended), event.offset))
+        ordered = sorted(
+            events, key=lambda event: (isinstance(event, EndOffsetSample), event.offset)
+        )
         reported: set[bytes] = set()
-        looked_at: set[TopicPartition] = set()
+        sampled: set[TopicPartition] = set()
         gone: set[bytes] = set()
         for event in ordered:
             self._newest_ms = max(self._newest_ms, event.at_ms)
-            if isinstance(event, Reported):
+            if isinstance(event, PositionReport):
                 reported.add(self._report(event, gone))
         named = {topic for one in self._copies.values() for topic in one.changelogs}
         for event in ordered:
-            if isinstance(event, Ended) and (
+            if isinstance(event, EndOffsetSample) and (
                 event.topic.endswith(_CHANGELOG) or event.topic in named
             ):
-                looked_at.add(self._look(event, gone))
+                sampled.add(self._sample(event, gone))
         for key in sorted(gone):
             yield Output(key, None)
         yield from self.forget(max(before_ms, self._newest_ms - FORGOTTEN_MS))
-        for partition in sorted(looked_at & self._partitions.keys()):
+        for partition in sorted(sampled & self._partitions.keys()):
             yield from self._partition_news(partition)
         for key in sorted(reported & self._copies.keys()):
             yield from self._copy_news(key)
@@ -113,19 +115,19 @@ class Slot:
         for key, copy in sorted(self._copies.items()):
             if copy.reports[-1].at_ms < before_ms:
                 del self._copies[key]
-                if copy.told is not None:
+                if copy.published is not None:
                     yield Output(key, None)
         for partition, samples in sorted(self._partitions.items()):
-            if samples.looks[-1].at_ms < before_ms:
+            if samples.ends[-1].at_ms < before_ms:
                 del self._partitions[partition]
-                if samples.told is not None:
+                if samples.published is not None:
                     yield Output(partition_key(partition), None)
 
-    def _report(self, event: Reported, gone: set[bytes]) -> bytes:
+    def _report(self, event: PositionReport, gone: set[bytes]) -> bytes:
         key = copy_key(event.group, event.process, event.task)
         copy = self._copies.get(key)
         if event.lags is None:
-            if copy is not None and self._copies.pop(key).told is not None:
+            if copy is not None and self._copies.pop(key).published is not None:
                 gone.add(key)
             return key
         if copy is None:
@@ -134,24 +136,24 @@ class Slot:
         copy.add(event.at_ms, event.lags)
         return key
 
-    def _look(self, event: Ended, gone: set[bytes]) -> TopicPartition:
+    def _sample(self, event: EndOffsetSample, gone: set[bytes]) -> TopicPartition:
         partition = TopicPartition(event.topic, event.partition)
         samples = self._partitions.get(partition)
         if event.end is None:
-            if samples is not None and self._partitions.pop(partition).told is not None:
+            if samples is not None and self._partitions.pop(partition).published is not None:
                 gone.add(partition_key(partition))
             return partition
         if samples is None:
             samples = self._partitions[partition] = PartitionSamples(*partition)
-        samples.add(Look(event.at_ms, event.end))
+        samples.add(EndSample(event.at_ms, event.end))
         return partition
 
     def _partition_news(self, partition: TopicPartition) -> Iterator[Output]:
         samples = self._partitions[partition]
         samples.prune()
         rates = samples.rates()
-        if rates is not None and is_news(rates, samples.told):
-            samples.told = rates
+        if rates is not None and is_due(rates, samples.published):
+            samples.published = rates
             names = {"topic": partition.topic, "partition": partition.partition}
             yield Output(partition_key(partition), rates_value(names, rates, self._trigger_seconds))
 
@@ -159,7 +161,7 @@ class Slot:
         copy = self._copies[key]
         copy.prune()
         rates = copy.rates(self._partitions)
-        if rates is not None and is_news(rates, copy.told):
-            copy.told = rates
+        if rates is not None and is_due(rates, copy.published):
+            copy.published = rates
             names = {"group": copy.group, "process": copy.process, "task": copy.task}
             yield Output(key, rates_value(names, rates, self._trigger_seconds))

@@ -63,7 +63,7 @@ _decode_state = msgspec.msgpack.Decoder(SlotState).decode
 
 
 def rate_records(records: DataFrame, positions_topic: str, trigger_seconds: float) -> DataFrame:
-    """Give the records, key and value, that a stream of reports and end offsets makes.
+    """Return the records, key and value, that a stream of reports and end offsets makes.
 
     ``records`` has the columns of ``KafkaRecord``; those of ``positions_topic`` are reports. The
     metrics ``events``, ``quarantined`` and ``sample`` are observed as ``decoded`` on the way. The
@@ -150,7 +150,7 @@ def _observe(
     else:
         packs = [pack for chunk in chunks for row in chunk["packs"] for pack in row]
         events = [event for pack in packs for event in _decode_events(pack)]
-        outputs = list(slot.take(events, watermark_ms))
+        outputs = list(slot.apply(events, watermark_ms))
     if slot.state is not None:
         state.update((_encode(slot.state),))
         # Spark takes no moment that its watermark has passed already.

@@ -49,7 +49,7 @@ class RatesOptions:
 def catch_up_rates(
     spark: SparkSession, options: RatesOptions, stop_requested: Callable[[], bool]
 ) -> None:
-    """Publish catch-up rates until ``stop_requested``, or once if so told.
+    """Publish catch-up rates until ``stop_requested``, or once if ``once`` is set.
 
     Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
     ``topic_missing`` or ``rates_failed``.

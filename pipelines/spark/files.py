@@ -23,7 +23,7 @@ class Files:
         self._conf = spark._jsparkSession.sessionState().newHadoopConf()
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory."""
         system, at = self._at(path)
         return bool(system.exists(at))
 

@@ -29,7 +29,7 @@ _NOT_PKCS8 = ("BEGIN RSA PRIVATE KEY", "BEGIN EC PRIVATE KEY")
 
 
 def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Turn client properties into options of Spark's Kafka source, each prefixed ``kafka.``.
+    """Convert client properties to options of Spark's Kafka source, prefixed ``kafka.``.
 
     ``properties`` may be in Kafka's own spelling, librdkafka's or aiokafka's (underscores).
     Raises CaughtupError ``bad_kafka_property`` for what Kafka's Java client can't honour, for a
@@ -41,7 +41,7 @@ def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dic
 
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Spell client properties as Kafka's Java client does. Raises as source_options does."""
+    """Convert client properties to the Java client's. Raises as source_options does."""
     check_properties(properties, (Client.SPARK,))
     given = {spelling(name): properties[name] for name in sorted(properties)}
     java = _credentials(given) | _certificates(given)
@@ -54,7 +54,7 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _certificates(given: dict[str, str]) -> dict[str, str]:
-    """Take PEM out, and give it by value."""
+    """Replace files of PEM by their content."""
     java = {}
     for name, (store, part) in _PEM.items():
         file, text = given.pop(f"{name}.location", None), given.pop(f"{name}.pem", None)
@@ -74,7 +74,7 @@ def _certificates(given: dict[str, str]) -> dict[str, str]:
 
 
 def _credentials(given: dict[str, str]) -> dict[str, str]:
-    """Take user name and password out, and give the login that says the same."""
+    """Replace user name and password by the JAAS login that says the same."""
     username = given.pop("sasl.username", None)
     password = given.pop("sasl.password", None)
     if username is None or "sasl.jaas.config" in given:

@@ -86,12 +86,12 @@ def spark_session(
 
 
 def submitted() -> bool:
-    """Tell whether spark-submit runs this, so that master and packages are its business."""
+    """Return whether spark-submit runs this process, and so sets master and packages."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def one_line(error: Exception) -> str:
-    """Say in one line what a failure of Spark's is, without the JVM's stack trace."""
+    """Return a failure of Spark's in one line, without the JVM's stack trace."""
     # Where py4j and PySpark, in this order, keep the Java exception.
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     text = str(error)
@@ -104,7 +104,7 @@ def one_line(error: Exception) -> str:
 
 
 def _raised(text: str) -> list[str]:
-    """Give the lines that follow the last frame of a Python traceback; none where there is none."""
+    """Return the lines after the last frame of a Python traceback; none without one."""
     lines = text.splitlines()
     frames = [number for number, line in enumerate(lines) if line.startswith('  File "')]
     if not frames:

@@ -102,7 +102,7 @@ def first_records() -> list[Record]:
 
 
 def ends_of_topics(turns: int) -> list[tuple[str, tuple[int, ...], bytes | None]]:
-    """Tell where their topics end after so many turns: topic, ends by partition, and its id."""
+    """Return where their topics end after so many turns: topic, ends by partition, and its id."""
     came = 100 * turns
     return [
         (CLICKS, (500 + came, 300 + came), CLICKS_ID),

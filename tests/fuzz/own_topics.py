@@ -80,7 +80,7 @@ class OwnTopics:
         return value
 
     def _freshened(self, value: Any, key: bytes, topic: str) -> bytes:
-        """Have a record tell of about now, and of another partition; give its key."""
+        """Set a record's times to about now and its partition to another; return its key."""
         values = self._values
         if isinstance(value, dict) and values.chance(0.8):
             for name in ("as_of_ms", "at_ms", "decided_at_ms", "published_at_ms", "since_ms"):
@@ -129,7 +129,7 @@ def _renamed_key(key: bytes, group: str, topic: str) -> bytes:
 
 
 def _renamed(text: str, group: str, topic: str) -> str:
-    """Have JSON speak of another group, and of other topics, than it was made of."""
+    """Rename the group and the topics in a JSON record."""
     for mine in (f"{GROUP}-counts-changelog", SOURCE, "events"):
         text = text.replace(json.dumps(mine), json.dumps(topic))
     return text.replace(json.dumps(GROUP), json.dumps(group))

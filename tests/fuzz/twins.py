@@ -53,7 +53,7 @@ class Cluster:
         self.faults.append(f"{fault.part} of {fault.subject!r}:\n{told}")
 
     def read(self, records: Sequence[Record], now_ms: int) -> Counter[str]:
-        """Take a poll as the agent does, and count what was refused, by code."""
+        """Apply a poll as the agent does, and count what was refused, by code."""
         refused: Counter[str] = Counter()
         for chunk in split_generations(list(records)):
             batch = decode_batch(chunk)
@@ -146,7 +146,7 @@ class Twins:
         return self._beset.state
 
     def turn(self, records: Sequence[Record], told: Sequence[Told]) -> None:
-        """Have hostile records read by one, and compare all that is shown of innocent groups.
+        """Read hostile records with one state, and compare all that both show of innocent groups.
 
         Raises FaultsError where anything failed, and AssertionError where anything differs.
         """

@@ -108,7 +108,7 @@ class Values:
         return self.random.choice(TOPICS)
 
     def topic_id(self) -> bytes:
-        """Few of them, so that they are claimed for one topic and for another."""
+        """Draw one of few topic ids, so that two topics may have the same."""
         return CLICKS_ID if self.chance(0.2) else self.own_topic_id()
 
     def own_topic_id(self) -> bytes:

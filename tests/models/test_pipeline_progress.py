@@ -12,9 +12,9 @@ from caughtup.models.pipeline_progress import (
     MOST_STREAMS,
     STATES,
     STATUSES,
-    PipelineProgress,
     State,
     StreamProgress,
+    StreamProgressTable,
 )
 
 HEARD = 1_000_000
@@ -67,7 +67,7 @@ def test_once_late_a_stream_stays_late_until_it_is_heard_again(
 
 
 def test_the_newest_counts_and_streams_come_in_order() -> None:
-    progress = PipelineProgress()
+    progress = StreamProgressTable()
     for name in ("rates", "history", "replay"):
         progress.apply(name, RUNNING)
     newest = replace(RUNNING, heard_ms=HEARD + 1)
@@ -78,7 +78,7 @@ def test_the_newest_counts_and_streams_come_in_order() -> None:
 
 
 def test_beyond_the_most_no_stream_is_new() -> None:
-    progress = PipelineProgress()
+    progress = StreamProgressTable()
     for number in range(MOST_STREAMS):
         assert progress.apply(f"s{number}", StreamProgress("running", 5))
     assert not progress.apply("more", StreamProgress("running", 5))

@@ -63,7 +63,7 @@ def _report(oracle: AssignorOracle, scenario: Json, here: Callable[[Json, Json],
 def _answers(
     oracle: AssignorOracle, scenario: Json, here: Callable[[Json, Json], Json]
 ) -> tuple[Json, Json]:
-    """Give our decision and Kafka's, or the exceptions in their places."""
+    """Return our decision and Kafka's, or the exceptions in their places."""
     theirs = oracle.decide(scenario)
     try:
         ours = here(scenario, theirs)

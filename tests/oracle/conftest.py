@@ -42,7 +42,7 @@ FIRST_SEED = _number("ORACLE_FIRST_SEED", 0, 0)
 
 
 def seeds_of_a_family(block: int = 250, *, one_of: int = 1) -> pytest.MarkDecorator:
-    """Give a family's test its ``seeds``, some hundreds at a time, each a range.
+    """Parametrize a family's test with its ``seeds``, some hundreds at a time, each a range.
 
     A family that is ``one_of`` several of a kind has its share, unless told how many to have.
     """

@@ -25,7 +25,7 @@ PYTEST = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-m", "fam
 @click.argument("in_all", metavar="SCENARIOS", type=click.IntRange(min=1))
 @click.argument("first_seed", metavar="SEED", type=click.IntRange(min=0))
 def main(in_all: int, first_seed: int) -> None:
-    """Deal SCENARIOS over all families of tests/oracle, with seeds from SEED.
+    """Run SCENARIOS over all families of tests/oracle, with seeds from SEED.
 
     What came of it goes to artifacts/differential-proof.json. The exit status is 1 if a decision
     differs.

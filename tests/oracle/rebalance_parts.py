@@ -152,7 +152,7 @@ def _give_history(
     stateful: set[str],
     acceptable: int,
 ) -> None:
-    """Let some members own tasks and hold copies; often the rest of them have just joined."""
+    """Draw who owns tasks and holds copies; often the rest of the members have just joined."""
     share = rng.choice([0.0, 0.3, 0.6, 1.0, 1.0])
     olds = rng.sample(list(members.values()), max(1, round(len(members) * share)))
     lost = rng.choice([0.0, 0.0, 0.1, 1.0])
@@ -182,7 +182,7 @@ def _give_history(
 
 
 def _make_stale(rng: random.Random, member: Json) -> None:
-    """Let a member own and report what the topology no longer has."""
+    """Add to a member what the topology no longer has, owned and reported."""
     member["owned"] += [["gone", 0], ["gone", 7]][: rng.randint(0, 2)]
     member["offset_sums"][f"{rng.choice([0, 77])}_{rng.choice([400, 401])}"] = rng.choice(
         [RUNNING, UNKNOWN, 0, 55]

@@ -13,7 +13,7 @@ MOST_TRIALS = 3_000
 
 
 def shrink(scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:
-    """Leave out of a failing scenario whatever it fails without.
+    """Shrink a failing scenario to what it still fails with.
 
     First clients and tasks, by halves, quarters and so on; then what clients had, lags, tags,
     racks and configs, one by one. It starts over until nothing more can go.
@@ -34,7 +34,7 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:
 
 
 def _in_turn(current: Callable[[], Scenario]) -> Iterator[Scenario]:
-    """Give smaller scenarios, each made of the one that is current by then."""
+    """Yield smaller scenarios, each made of the one that is current by then."""
     for what in ("clients", "tasks"):
         names = list(current()[what])
         size = len(names) // 2

@@ -13,7 +13,7 @@ MOST_TRIALS = 2_000
 
 
 def shrink_rebalance(rebalance: Json, fails: Callable[[Json], bool]) -> Json:
-    """Leave out of a failing rebalance whatever it fails without, until nothing more can go.
+    """Shrink a failing rebalance until it fails only with all that is left.
 
     Subtopologies go from the last, because they are numbered without a gap; then members,
     partitions, what members own and report, new topics, standbys and the like, one by one.
@@ -36,7 +36,7 @@ def shrink_rebalance(rebalance: Json, fails: Callable[[Json], bool]) -> Json:
 
 
 def _changes(rebalance: Json) -> Iterator[Callable[[Json], object]]:
-    """Give steps to something smaller; one that has become pointless changes nothing."""
+    """Yield steps to something smaller; one that has become pointless changes nothing."""
     for number in reversed(rebalance["subtopologies"]):
         yield lambda one, number=number: _drop_subtopology(one, number)
     for topic in rebalance["partitions"]:
@@ -109,7 +109,7 @@ def _drop_subtopology(one: Json, number: str) -> None:
 
 
 def _narrow(one: Json, topic: str, count: int) -> None:
-    """Take partitions from a topic, and from its subtopology's changelogs what that leaves over."""
+    """Remove partitions of a topic, and those of its subtopology's changelogs that no task has."""
     if not 0 < count < one["partitions"].get(topic, 0):
         return
     one["partitions"][topic] = count

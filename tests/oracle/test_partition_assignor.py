@@ -91,7 +91,7 @@ def test_the_rebalance_that_follows_a_rebalance_is_kafkas(
 
 
 def _following(oracle: AssignorOracle, seed: int) -> Json:
-    """Let Kafka decide a rebalance, and give the one that comes next if its leader didn't fail."""
+    """Decide a rebalance by Kafka, and return the next one if its leader didn't fail."""
     generate = (generate_rebalance, generate_sticky_rebalance, generate_tagged_rebalance)[seed % 3]
     rebalance = generate(seed)
     answer = oracle.decide(rebalance)
@@ -134,7 +134,7 @@ def _alike(ours: Json, theirs: Json) -> bool:
 
 
 def _answers(oracle: AssignorOracle, rebalance: Json) -> tuple[Json, Json]:
-    """Give our assignments and Kafka's, or the exceptions in their places."""
+    """Return our assignments and Kafka's, or the exceptions in their places."""
     theirs = oracle.decide(rebalance)
     try:
         assigned = assign_partitions(parse_rebalance(rebalance))

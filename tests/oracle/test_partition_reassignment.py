@@ -41,7 +41,7 @@ def jars(release: str) -> str:
 
 
 def answers(release: str, classes: Path, asked: Iterable[Asked]) -> list[str]:
-    """Have the controller's classes of a release answer."""
+    """Return the answers of a release's controller classes."""
     path = os.pathsep.join((jars(release), str(classes)))
     name = "org.apache.kafka.controller.ControllerOracle"
     done = subprocess.run(

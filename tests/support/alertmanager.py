@@ -43,7 +43,7 @@ class Webhook:
                 self.end_headers()
 
             def log_message(self, *args: object) -> None:
-                """Say nothing: a test's output is for its failures."""
+                """Log nothing: a test's output is for its failures."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -64,7 +64,7 @@ class Webhook:
         self._thread.join()
 
     def alerts(self, name: str, status: str = "firing") -> list[dict[str, Any]]:
-        """Give what was told of an alert by its name."""
+        """Return the notifications of an alert by its name."""
         return [a for a in self.told if (a["labels"]["alertname"], a["status"]) == (name, status)]
 
 
@@ -110,11 +110,11 @@ class Alertmanager:
         return True
 
     def post(self, *alerts: dict[str, str]) -> None:
-        """Tell it of alerts by their labels, as Prometheus does."""
+        """Post alerts by their labels, as Prometheus does."""
         self._call("api/v2/alerts", json.dumps([{"labels": labels} for labels in alerts]).encode())
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Give what it knows, with what inhibits each (``status.inhibitedBy``)."""
+        """Return the alerts that it knows, with what inhibits each (``status.inhibitedBy``)."""
         known: list[dict[str, Any]] = json.loads(self._call("api/v2/alerts"))
         return known
 

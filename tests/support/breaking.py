@@ -124,7 +124,7 @@ async def _triggered(trigger: Path) -> None:
 def _until_triggered(
     works: Callable[[Any], Coroutine[Any, Any, None]], part: str, trigger: Path
 ) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Have a coroutine function do what it does until the file is there, and then fail."""
+    """Wrap a coroutine function so that it fails once the file is there."""
 
     async def breaks(argument: Any) -> None:
         working = asyncio.ensure_future(works(argument))

@@ -77,7 +77,7 @@ class Committing:
         return producer
 
     def committed(self) -> list[tuple[int, int]]:
-        """Give where each of the groups' commits stands in the log, aborted ones left out."""
+        """Return where each of the groups' commits stands in the log, aborted ones left out."""
         return sorted(
             (partition, offset)
             for partition, offset, key in self._read(CONSUMER_OFFSETS)
@@ -85,7 +85,7 @@ class Committing:
         )
 
     def looks(self) -> list[tuple[int, int]]:
-        """Give where each look stands on its topic."""
+        """Return where each sample stands on its topic."""
         return sorted((partition, offset) for partition, offset, _ in self._read(self._end_offsets))
 
     def _is_ours(self, key: bytes) -> bool:

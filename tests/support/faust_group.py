@@ -47,7 +47,7 @@ class FaustWorker:
         )
 
     def told(self, kind: str) -> list[dict[str, Any]]:
-        """Give what it told of a kind so far."""
+        """Return what it has reported of a kind so far."""
         with self._events.open("rb") as events:
             events.seek(self._read)
             for line in events:
@@ -58,7 +58,7 @@ class FaustWorker:
         return self._told[kind]
 
     def assigned(self) -> dict[str, Any]:
-        """Give its last assignment; an empty one before the first."""
+        """Return its last assignment; an empty one before the first."""
         return (self.told("assigned") or [{"sources": [], "active": [], "standby": []}])[-1]
 
     def check(self) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from caughtup.models.copies.history import Observation
 from caughtup.models.copies.probing_history import ProbingHistory
-from caughtup.models.copies.progress import Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.histories.offset_sums import EndOffsetSum
@@ -53,12 +53,12 @@ class Service:
         self.refresh()
 
     def refresh(self) -> None:
-        """Tell of the decided generation, again if it was told before."""
+        """Publish the decided generation, again if it was published before."""
         decided = self.state.applications[GROUP].decided
         assert decided is not None
         rows = self.state.task_rows(GROUP)
-        list(self.table.take_generation(decided.generation, rows, decided.inputs.ends))
-        self.probing.take(decided.generation, rows, self.limit, self.table.warmup_roles)
+        list(self.table.apply_generation(decided.generation, rows, decided.inputs.ends))
+        self.probing.apply(decided.generation, rows, self.limit, self.table.warmup_roles)
 
     def see(self, offset_sum: int, second: float, copy: CopyKey = WARMUP) -> bool:
         """The copy is seen at an offset sum, so many seconds after the start."""

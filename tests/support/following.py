@@ -93,7 +93,7 @@ class Following(ClosedOnExit):
         write_bomb(self._cluster, self.prefix + "recommended-assignments", self.group, size)
 
     def states(self) -> list[dict[str, Any]]:
-        """Give every state that the application published so far."""
+        """Return every state that the application published so far."""
         if self._consumer is None:
             self._consumer = read_topic(self._cluster, self.prefix + "application-states")
         while messages := self._consumer.consume(100, timeout=0.05):

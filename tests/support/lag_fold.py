@@ -64,7 +64,7 @@ class PartitionState:
         return self.ends is None and not self.commits
 
     def observe(self, events: Iterable[Event]) -> Iterator[LagRow]:
-        """Take decoded records of this topic-partition in any order; give the rows they make.
+        """Apply decoded records of this topic-partition in any order; return the rows they make.
 
         While no end offsets are known a commit makes no row; it is kept, and makes one as soon
         as they are. A commit that is deleted makes a last row without a commit.
@@ -133,7 +133,7 @@ class PartitionState:
 
 
 def in_order(events: Iterable[Event]) -> Iterator[Event]:
-    """Put decoded records in the order they happened.
+    """Return decoded records in the order they happened.
 
     Records of one log stay in the log's order, whatever their clocks say: the log decides which
     commit is the last. Between logs the time decides, and at the same time end offsets go first.

@@ -52,12 +52,12 @@ class OwnRecord(NamedTuple):
         return json.dumps(self.value).encode()
 
     def changed(self, **fields: Any) -> bytes:
-        """Give its value with some fields of its own replaced."""
+        """Return its value with some fields of its own replaced."""
         return json.dumps({**self.value, **fields}).encode()
 
 
 def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Give a recommendation and the events that follow from it, as the service writes them."""
+    """Return a recommendation and the events that follow from it, as the service writes them."""
     state = cluster_state()
     known_ends(state)
     read(state, generation(number, *WARMING))
@@ -68,7 +68,7 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def own_records() -> list[OwnRecord]:
-    """Give one of every form that there is."""
+    """Return one of every form that there is."""
     recommendation, events = recommended()
     look = a_look(3, {4: 60_000, 5: 20_000})
     ends = EndOffsetsRecord.from_ends(

@@ -70,11 +70,11 @@ class Prometheus:
         return True
 
     def instant(self, expression: str, at: float) -> list[Any]:
-        """Give an expression's result as of a moment (seconds)."""
+        """Return an expression's result as of a moment (seconds)."""
         return list(self.api("query", query=expression, time=str(at))["result"])
 
     def over(self, expression: str, start: float, end: float) -> list[Any]:
-        """Give an expression's result over a time (seconds), a value a second."""
+        """Return an expression's result over a time (seconds), a value a second."""
         asked = {"query": expression, "start": str(start), "end": str(end), "step": "1"}
         return list(self.api("query_range", **asked)["result"])
 
@@ -89,7 +89,7 @@ class Prometheus:
         return answer["data"]
 
     def scraped_after(self, moment: float) -> bool:
-        """Tell whether a scrape that began after a moment (seconds) has gone through."""
+        """Return whether a scrape that began after a moment (seconds) has gone through."""
         # Of anything but a plain selector, timestamp() gives the moment of the question.
         up = 'up{job="caughtup"}'
         stamped = self.instant(f"timestamp({up}) and {up} == 1", time.time())

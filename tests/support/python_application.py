@@ -151,7 +151,7 @@ async def wait_until(
     members: Iterable[PythonMember] = (),
     seconds: float = SECONDS,
 ) -> _Seen:
-    """Look again and again until there is something true to return."""
+    """Call ``ask`` until it returns something true, and return that."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):
         for member in members:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from caughtup.pipelines.rates.records import Ended, Event, Reported
+from caughtup.pipelines.rates.records import EndOffsetSample, Event, PositionReport
 from caughtup.pipelines.rates.slots import Output, Slot, SlotState
 
 START = 1_800_000_000_000
@@ -19,12 +19,12 @@ COPY = ["orders", "a", "0_1"]
 WINDOWS = (60, 300, 900)
 
 
-def ended(at_ms: int, end: int | None, topic: str = CHANGELOG, offset: int = 0) -> Ended:
-    return Ended(topic, 1, offset or at_ms, at_ms, end)
+def ended(at_ms: int, end: int | None, topic: str = CHANGELOG, offset: int = 0) -> EndOffsetSample:
+    return EndOffsetSample(topic, 1, offset or at_ms, at_ms, end)
 
 
-def reported(at_ms: int, lags: dict[str, int] | None, offset: int = 0) -> Reported:
-    return Reported(*COPY, 1, offset or at_ms, at_ms, lags)
+def reported(at_ms: int, lags: dict[str, int] | None, offset: int = 0) -> PositionReport:
+    return PositionReport(*COPY, 1, offset or at_ms, at_ms, lags)
 
 
 class Job:
@@ -36,7 +36,7 @@ class Job:
 
     def take(self, *events: Event, before_ms: int = 0) -> list[Output]:
         slot = self._slot()
-        return self._keep(slot, list(slot.take(events, before_ms)))
+        return self._keep(slot, list(slot.apply(events, before_ms)))
 
     def forget(self, before_ms: int) -> list[Output]:
         slot = self._slot()

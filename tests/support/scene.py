@@ -135,7 +135,7 @@ class Scene(ClosedOnExit):
         self._wait("the group to be assigned", lambda: reader.poll(0.2) or reader.assignment())
 
     def _groups_that_do_not_keep_up(self) -> None:
-        """Have one group read more slowly than is written, and another go back."""
+        """Read with one group more slowly than is written, and rewind another."""
         create_topics(self.stage.cluster, {LEDGER: 1})
         produce(self.stage.cluster, LEDGER, 100)
         commit(self.stage.cluster, REPLAY, LEDGER, 90)
@@ -175,7 +175,7 @@ class Scene(ClosedOnExit):
         assert producer.flush(30) == 0
 
     def _stream(self) -> None:
-        """Tell of a stream what a job on Spark would tell."""
+        """Publish a stream's progress as a job on Spark would."""
         batch = {"batch": 2, "batch_seconds": 4.5, "rows": 900, "rows_per_second": 200.0}
         known = {"offsets_behind": 70, "quarantined": 1, "state_rows": 12}
         record = encode_progress("running", {"trigger_seconds": 600.0, **batch, **known})
@@ -204,12 +204,12 @@ class Scene(ClosedOnExit):
         mover(cluster.bootstrap_servers)(partition, [3 - leader])
 
     def _moving(self, partition: TopicPartition) -> dict[str, Any]:
-        """Give what the page says of a partition in movement; empty if it is not."""
+        """Return what the page says of a partition that is being reassigned; empty if it isn't."""
         rows = self.stage.page()["reassignments"]
         return next((r for r in rows if (r["topic"], r["partition"]) == partition), {})
 
     def _third_instance(self) -> None:
-        """Let a third instance join: its copies are warm-ups, and a probing rebalance is due."""
+        """Start a third instance: its copies are warm-ups, and a probing rebalance is due."""
         self.stage.application.start_instance("orders-c")
         self._wait("warm-ups", self._is_warming)
         # Only a task that processes again is known to have been restored.
@@ -217,7 +217,7 @@ class Scene(ClosedOnExit):
         self._wait("actives at work", lambda: not self._copies("restoring"))
 
     def _is_warming(self) -> bool:
-        """Tell whether the rebalances are over: before, tasks change hands in two steps."""
+        """Return whether copies warm up and no active restores: the two-step rebalance is over."""
         view = self._view()
         owned = len(self._copies("active") + self._copies("restoring"))
         return (

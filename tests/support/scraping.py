@@ -28,7 +28,7 @@ def text(
 
 
 def scrape(state: ClusterState, health: Health | None = None) -> dict[str, dict[Labels, float]]:
-    """Give every series: name → the values of its labels but the cluster's → value."""
+    """Return every series: name → the values of its labels but the cluster's → value."""
     found: dict[str, dict[Labels, float]] = {}
     for family in text_string_to_metric_families(text(state, health)):
         for sample in family.samples:

@@ -37,7 +37,7 @@ _Seen = TypeVar("_Seen")
 
 
 def wait_for(what: str, look: Callable[[], _Seen | None], seconds: float = SECONDS) -> _Seen:
-    """Look again and again until there is something true to return."""
+    """Call ``ask`` until it returns something true, and return that."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):
         assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
@@ -145,7 +145,7 @@ class Service:
         return self.process.output()
 
     def topic(self, name: str) -> str:
-        """Give the full name of one of its own topics."""
+        """Return the full name of one of its own topics."""
         return f"{self.application_id}-{name}"
 
     def begin(self) -> None:
@@ -170,14 +170,14 @@ class Service:
         self.process.kill()
 
     def ready(self) -> bool:
-        """Tell what ``/ready`` says, whatever it adds."""
+        """Return what ``/ready`` says, whatever it adds."""
         try:
             return self._get("ready").startswith("ready\n")
         except urllib.error.HTTPError:
             return False
 
     def unready(self) -> str:
-        """Give what ``/ready`` answers with 503; nothing while it answers otherwise, or not at all."""
+        """Return what ``/ready`` answers with 503; nothing while it answers otherwise, or not."""
         try:
             self._get("ready")
         except urllib.error.HTTPError as error:
@@ -187,16 +187,16 @@ class Service:
         return ""
 
     def metrics(self) -> list[Sample]:
-        """Give every sample of ``/metrics``."""
+        """Return every sample of ``/metrics``."""
         families = text_string_to_metric_families(self.metrics_text())
         return [sample for family in families for sample in family.samples]
 
     def metrics_text(self) -> str:
-        """Give ``/metrics`` as it is."""
+        """Return ``/metrics`` as it is."""
         return self._get("metrics")
 
     def value(self, name: str, **labels: object) -> float | None:
-        """Give the only sample of ``caughtup_NAME`` with these labels, None if there is none."""
+        """Return the only sample of ``caughtup_NAME`` with these labels, None if there is none."""
         wanted = {label: str(value) for label, value in labels.items()}.items()
         found = [
             sample.value
@@ -226,7 +226,7 @@ class Service:
         wait_for(f"{name} {labels} adds up to {expected}", lambda: total() == expected)
 
     def page(self) -> dict[str, Any]:
-        """Give ``/api/state``."""
+        """Return ``/api/state``."""
         state: dict[str, Any] = json.loads(self._get("api/state"))
         return state
 

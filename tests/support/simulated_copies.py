@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
-from caughtup.models.copies.progress import MEASURED, CopyHistory, Observation
-from caughtup.models.copies.warmups import Circumstances, copy_verdict
+from caughtup.models.copies.history import MEASURED, CopyHistory, Observation
+from caughtup.models.copies.warmups import CopyContext, copy_verdict
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
 from caughtup.models.ids import TaskId
 
@@ -43,7 +43,7 @@ class SimulatedCopy:
         self.history = CopyHistory()
         self.ends = SumHistory()
         self.now = 0
-        self.look()
+        self.list_ends()
         self.report("reported")
 
     @property
@@ -55,27 +55,27 @@ class SimulatedCopy:
         return START_MS + self.now
 
     def run(self, duration_ms: int) -> None:
-        """Let time pass in steps of a tenth of a second."""
+        """Advance time in steps of a tenth of a second."""
         for now in range(self.now + 100, self.now + duration_ms + 1, 100):
             self.now = now
             # Rounded, so that tenths add up to what they are.
             self.end = round(self.end + self.growth / 10, 6)
             self.position = round(min(self.end, self.position + self.rate / 10), 6)
             if now % self.look_ms == 0:
-                self.look()
+                self.list_ends()
             if self.report_ms is not None and now % self.report_ms == 0:
                 self.report()
 
     def run_until_caught_up(self, most_ms: int = 60 * MINUTE) -> float:
-        """Let time pass until the lag is within the limit; gives the seconds it took."""
+        """Advance time until the lag is within the limit; return the seconds it took."""
         start = self.now
         while self.lag > self.limit:
             assert self.now - start < most_ms
             self.run(100)
         return (self.now - start) / 1000
 
-    def look(self) -> None:
-        """Look at the changelog's end."""
+    def list_ends(self) -> None:
+        """Add a sample of the changelog's end."""
         self.ends.add(self.now_ms, int(self.end), int(self.end))
 
     def report(self, provenance: str = MEASURED) -> bool:
@@ -87,29 +87,27 @@ class SimulatedCopy:
         return self.history.observe(seen, self.ends, self.limit)
 
     def figures(self, given: CatchUpRate | None = None) -> CopyFigures:
-        """Everything that is told of the copy now."""
+        """Return the figures of the copy now."""
         return copy_figures(self.history, self.ends, given, self.limit, self.now_ms)
 
     def verdict(
         self,
-        around: Circumstances | None = None,
+        context: CopyContext | None = None,
         given: CatchUpRate | None = None,
     ) -> tuple[str, str]:
         """Judge the copy now; by default it is a warm-up whose probing rebalance is due later."""
-        if around is None:
-            around = circumstances(rebalance_due_ms=self.now_ms + MINUTE)
-        return copy_verdict(self.figures(given), around, self.now_ms)
+        if context is None:
+            context = copy_context(rebalance_due_ms=self.now_ms + MINUTE)
+        return copy_verdict(self.figures(given), context, self.now_ms)
 
 
-def circumstances(
+def copy_context(
     *,
     is_warmup: bool = True,
     since_ms: int = START_MS,
     rebalance_due_ms: int | None = None,
     waits_for: tuple[TaskId, ...] = (),
     flaps: int = 0,
-) -> Circumstances:
-    """A warm-up's circumstances with Kafka's default probing interval."""
-    return Circumstances(
-        is_warmup, since_ms, PROBING_INTERVAL_MS, rebalance_due_ms, waits_for, flaps
-    )
+) -> CopyContext:
+    """A warm-up's copy_context with Kafka's default probing interval."""
+    return CopyContext(is_warmup, since_ms, PROBING_INTERVAL_MS, rebalance_due_ms, waits_for, flaps)

@@ -49,7 +49,7 @@ class SimulatedGroup:
         self.read_rate, self.commit_ms = read_rate, commit_ms
 
     def run(self, duration_ms: int) -> None:
-        """Let time pass in steps of a tenth of a second."""
+        """Advance time in steps of a tenth of a second."""
         for now in range(self.now + 100, self.now + duration_ms + 1, 100):
             self.now = now
             readable = self.produced(now)
@@ -57,9 +57,9 @@ class SimulatedGroup:
             if self.commit_ms is not None and now % self.commit_ms == 0:
                 self.commit(int(self.position))
             if now % self.look_ms == 0:
-                self.look()
+                self.list_ends()
 
-    def look(self) -> None:
+    def list_ends(self) -> None:
         """List the end offsets. ``markers`` of them, at the end, are transaction markers."""
         readable = self.produced(self.now)
         end = readable + self.markers
@@ -83,7 +83,7 @@ class SimulatedGroup:
         self.commits.apply(GROUP, partition, commit, self.ends)
 
     def figures(self) -> LagFigures:
-        """Give the figures as of now."""
+        """Return the figures as of now."""
         looks = self.ends.history(PARTITION)
         assert looks is not None
         commits = self.commits.of(GROUP).get(PARTITION)
@@ -94,7 +94,7 @@ class SimulatedGroup:
         return partition_verdict(self.figures())
 
     def verdicts_during(self, duration_ms: int, every_ms: int = SECOND) -> set[str]:
-        """Let time pass and collect every verdict on the way."""
+        """Advance time, and return every verdict on the way."""
         found = set()
         for _ in range(duration_ms // every_ms):
             self.run(every_ms)

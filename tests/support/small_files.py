@@ -37,7 +37,7 @@ def write_history(root: Path, table: str = "lag", bucket: str = "group_bucket") 
 
 
 def folder(root: Path, table: str, back: int, bucket: str, number: int) -> Path:
-    """Give the folder of a day so many days before TODAY."""
+    """Return the folder of a day so many days before TODAY."""
     return root / table / f"date={TODAY - timedelta(days=back)}" / f"{bucket}={number}"
 
 
@@ -83,7 +83,7 @@ def names_in(place: Path) -> list[str]:
 
 
 def is_tidy(root: Path) -> bool:
-    """Tell whether neither journals nor anything in the staging directory is left."""
+    """Return whether neither journals nor anything in the staging directory is left."""
     return not any(
         path.is_file() for name in ("_compactions", "_staging") for path in (root / name).rglob("*")
     )

@@ -96,7 +96,7 @@ class SparkCluster(ClosedOnExit):
         )
 
     def executors(self) -> list[Path]:
-        """Give the working directories of all executors there ever were, by when they began."""
+        """Return the working directories of all executors there ever were, by when they began."""
         found = [
             *(self._directory / "work").glob("*/app-*/*/"),
             *(self._home / "work").glob("app-*/*/"),  # a local cluster's
@@ -109,7 +109,7 @@ class SparkCluster(ClosedOnExit):
 
 
 def is_up(process: Process) -> bool:
-    """Tell whether a master rules, or whether it has taken a worker in."""
+    """Return whether a master rules, or whether it has taken a worker in."""
     said = process.output()
     assert process.exit_code is None, said
     return bool(re.search(r"I have been elected leader|Successfully registered with master", said))
@@ -124,7 +124,7 @@ def linked(directory: Path, into: Path) -> Path:
 
 
 def site_packages() -> Path:
-    """Give the directory of all that is installed beside the tests."""
+    """Return the directory of all that is installed beside the tests."""
     return Path(sysconfig.get_path("purelib"))
 
 

@@ -13,7 +13,7 @@ from tests.support.rebalance_parsing import parse_rebalance
 
 
 def refused(**changes: Any) -> str:
-    """Say why a rebalance is refused."""
+    """Return why a rebalance is refused."""
     with pytest.raises(ScenarioError) as raised:
         parse_rebalance({**rebalance({"a": member(1)}), **changes})
     return str(raised.value)

@@ -27,7 +27,7 @@ def write_lag(
 
 
 def lag_files(spark: SparkSession, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """Give the files of rows, as Spark has them."""
+    """Return the files of rows, as Spark has them."""
     batch = pa.RecordBatch.from_pylist(list(rows), schema=to_arrow_schema(LAG.columns))
     files = [
         (file.folder, bytearray(file.content))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from caughtup.agents.web.metrics.group_labels import Slice
 from caughtup.models.lag.assessment import Assessed
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
-from caughtup.models.lag.progress import retention_used
+from caughtup.models.lag.rates import retention_used
 from caughtup.models.state.cluster import ClusterState
 
 #: Gives the figures of a slice of a group's partitions. None is unknown, and so are all of none.

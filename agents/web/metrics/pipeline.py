@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from caughtup.models.pipeline_progress import STATUSES, PipelineProgress
+from caughtup.models.pipeline_progress import STATUSES, StreamProgressTable
 
 _STREAM = ("cluster", "stream")
 #: Gauges by the field of StreamProgress that they tell.
@@ -18,7 +18,7 @@ _FIGURES = {
 }
 
 
-def pipeline_families(cluster: str, progress: PipelineProgress, now_ms: int) -> Iterator[Metric]:
+def pipeline_families(cluster: str, progress: StreamProgressTable, now_ms: int) -> Iterator[Metric]:
     """Give what each stream told last, and how it fares at a moment (ms)."""
     status = _gauge("status", "How a stream fares", (*_STREAM, "status"))
     age = _gauge("progress_age_seconds", "Since the stream was last heard", _STREAM)

@@ -60,7 +60,7 @@ def _ready(standing: Standing, processes: Iterable[ProcessId], task: TaskId) -> 
 
 
 def _actives(standing: Standing, placement: Placement) -> Objection | None:
-    """Bound the actives of processes that are given any, with state and without on their own."""
+    """Check the bound of actives for processes that gain any, stateful and stateless apart."""
     threads = sum(client.capacity for client in standing.clients.values())
     for tasks in (standing.scenario.stateful, standing.scenario.stateless):
         most = {

@@ -46,12 +46,12 @@ class Standing:
         self.owners: Mapping[TaskId, list[ProcessId]] = owners
 
     def rank(self, process: ProcessId, task: TaskId) -> int:
-        """Say how far a process is behind: running first, an unknown lag last."""
+        """Return a process's rank by its lag: running first, an unknown lag last."""
         lag = self.clients[process].lags.get(task, UNKNOWN)
         return _FARTHEST if lag == UNKNOWN else lag
 
     def caught_up(self, process: ProcessId, task: TaskId) -> bool:
-        """Tell whether a process may take a task over. Source: HighAvailabilityTaskAssignor."""
+        """Return whether a process may take a task over. Source: HighAvailabilityTaskAssignor."""
         lag = self.clients[process].lags.get(task, UNKNOWN)
         acceptable = self.scenario.configs.acceptable_recovery_lag
         return lag == RUNNING or acceptable == _FARTHEST or 0 <= lag <= acceptable
@@ -67,7 +67,7 @@ class Standing:
         return [process for process in self.clients if self.rank(process, task) == least]
 
     def is_empty(self, process: ProcessId, task: TaskId) -> bool:
-        """Tell whether a copy is as far behind as a process that surely has nothing of the task."""
+        """Return whether a copy is as far behind as a process that has nothing of the task."""
         rank = self.rank(process, task)
         return rank != _FARTHEST and any(
             self.rank(other, task) <= rank
@@ -81,12 +81,12 @@ class Standing:
 
 
 def per_thread(client: Client, tasks: int) -> Fraction:
-    """Say what each thread of a client would have with so many tasks."""
+    """Return a client's load per thread with so many tasks."""
     return Fraction(tasks, client.capacity)
 
 
 def in_place(standing: Standing) -> Placement:
-    """Leave everything where it is.
+    """Return the placement as it is.
 
     A task that is nowhere goes to the least loaded process that is caught up, or, if none is, to
     the one that lags least. Standbys stay as far as the configs have room for them, and as many
@@ -117,7 +117,7 @@ def in_place(standing: Standing) -> Placement:
 
 
 def keep_actives(standing: Standing) -> dict[TaskId, ProcessId]:
-    """Leave each active with its owner; one that is nowhere goes to who may run it."""
+    """Keep each active with its owner; one that is nowhere goes to who may run it."""
     active: dict[TaskId, ProcessId] = {}
     loads = dict.fromkeys(standing.clients, 0)
     for task, owners in standing.owners.items():

@@ -12,7 +12,7 @@ from caughtup.models.assignors.following.recommendation import FollowedRecommend
 def find_objection(
     standing: Standing, recommendation: FollowedRecommendation, age_ms: int, max_age_ms: int
 ) -> Objection | None:
-    """Say why a recommendation doesn't hold for an application; None when it does."""
+    """Return why a recommendation doesn't hold for an application; None when it does."""
     found = _names(standing, recommendation) or _configs(standing.scenario.configs, recommendation)
     if found:
         return found
@@ -87,7 +87,7 @@ def recommended(recommendation: FollowedRecommendation) -> Placement:
 def _changes_anything(
     standing: Standing, recommendation: FollowedRecommendation, placement: Placement
 ) -> bool:
-    """Tell whether tasks move, copies are built, or another rebalance is wanted."""
+    """Return whether tasks move, copies are built, or another rebalance is wanted."""
     if recommendation.probing_needed:
         return True
     if any(

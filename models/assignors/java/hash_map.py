@@ -66,7 +66,7 @@ class JavaHashMap(Generic[K]):
             self._double()
 
     def remove(self, key: K) -> None:
-        """Take out a key that is there. The table stays as large as it is."""
+        """Remove a key that is there. The table stays as large as it is."""
         entry = self._entry(key)
         place = entry[0] & len(self._buckets) - 1
         bucket = self._buckets[place]
@@ -96,7 +96,7 @@ class JavaHashMap(Generic[K]):
 
 
 def grown_table(size: int) -> int:
-    """Give the number of buckets of a map to which so many keys were added, none being crowded."""
+    """Return the number of buckets of a map after so many keys were added, none being crowded."""
     table = 16
     while size > table * 3 // 4:
         table *= 2
@@ -104,7 +104,7 @@ def grown_table(size: int) -> int:
 
 
 def copied_table(size: int) -> int:
-    """Give the number of buckets that a HashSet made of so many elements begins with.
+    """Return the number of buckets that a HashSet made of so many elements begins with.
 
     This is Java 17's; for 12 elements, 24, 48 and so on, Java 25 takes half as many buckets.
     """
@@ -113,12 +113,12 @@ def copied_table(size: int) -> int:
 
 
 def task_hash_code(task: TaskId) -> int:
-    """Give TaskId.hashCode of a task without a named topology, before it is cut to 32 bits."""
+    """Return TaskId.hashCode of a task without a named topology, before it is cut to 32 bits."""
     return (31 * 31 * 31) + 31 * 31 * task.subtopology + 31 * task.partition
 
 
 def subtopology_hash_code(subtopology: int) -> int:
-    """Give Subtopology.hashCode of one without a named topology."""
+    """Return Subtopology.hashCode of one without a named topology."""
     return 31 * 31 + 31 * subtopology
 
 

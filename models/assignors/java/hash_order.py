@@ -27,7 +27,7 @@ class ClientHashOrder:
         most_excluded: int,
         everyone: Sequence[int] | None = None,
     ) -> None:
-        """Take the ids of all the clients, and how many of them a set will ever be without."""
+        """Keep the ids of all the clients, and how many of them a set will ever be without."""
         self._codes = [process_hash_code(process_id) for process_id in process_ids]
         self._spread = [(code ^ (code & _WORD) >> 16) & _WORD for code in self._codes]
         self.everyone: Sequence[int] = range(len(process_ids)) if everyone is None else everyone
@@ -62,7 +62,7 @@ class ClientHashOrder:
         return list(JavaHashMap[int](self._codes.__getitem__, table, places))
 
     def _by_bucket(self, places: Sequence[int], table: int) -> list[int]:
-        """Go through buckets that were never crowded, each as it was filled."""
+        """Yield places by bucket, none of which was ever crowded, each as it was filled."""
         buckets = self._buckets.get(table)
         if buckets is None:
             mask = table - 1
@@ -70,7 +70,7 @@ class ClientHashOrder:
         return sorted(places, key=buckets.__getitem__)
 
     def _crowds(self, places: Sequence[int], table: int, excluded: int = 0) -> bool:
-        """Look whether a bucket can get crowded at any size that the table has while it grows.
+        """Return whether a bucket can get crowded at any size that the table has while it grows.
 
         ``excluded`` of the places may be missing, so that later ones come as early as that.
         """
@@ -97,6 +97,6 @@ class ClientHashOrder:
 
 
 def process_hash_code(process_id: ProcessId) -> int:
-    """Give ProcessId.hashCode, that of its UUID, before it is cut to 32 bits."""
+    """Return ProcessId.hashCode, that of its UUID, before it is cut to 32 bits."""
     both = process_id.most ^ process_id.least
     return both >> 32 ^ both

@@ -46,13 +46,13 @@ class JavaNumberQueue(JavaPriorityQueue[N]):
             heappush(heap, element)
 
     def poll(self) -> N:
-        """Take out the head. Raises IndexError when there is none."""
+        """Remove and return the head. Raises IndexError when there is none."""
         if self._harmed and self._is_harmed():
             return JavaPriorityQueue.poll(self)
         return heappop(self._heap)
 
     def drain(self) -> list[N]:
-        """Take out everything, in the order in which polls would give it."""
+        """Remove and return everything, in the order of polls."""
         if self._harmed and self._is_harmed():
             return [self.poll() for _ in range(len(self._heap))]
         drained = sorted(self._heap)
@@ -60,7 +60,7 @@ class JavaNumberQueue(JavaPriorityQueue[N]):
         return drained
 
     def change(self, element: N, changed: N) -> None:
-        """Put another element in one's place, which may be the wrong one for it."""
+        """Replace an element in place, without moving the new one to where it belongs."""
         self._heap[self._heap.index(element)] = changed
         self._harmed = True
 

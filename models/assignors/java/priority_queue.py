@@ -13,7 +13,7 @@ class Keys(Protocol[T_contra]):
     """What has a key for each element: a list for places in it, a dictionary for anything."""
 
     def __getitem__(self, element: T_contra, /) -> Any:
-        """Give an element's key."""
+        """Return an element's key."""
 
 
 class JavaPriorityQueue(Generic[T]):
@@ -46,7 +46,7 @@ class JavaPriorityQueue(Generic[T]):
             self.offer(element)
 
     def poll(self) -> T:
-        """Take out the head. Raises IndexError when there is none."""
+        """Remove and return the head. Raises IndexError when there is none."""
         heap = self._heap
         last = heap.pop()
         if not heap:
@@ -56,7 +56,7 @@ class JavaPriorityQueue(Generic[T]):
         return head
 
     def remove(self, element: T) -> None:
-        """Take out an element, wherever it is. Raises ValueError when it isn't there."""
+        """Remove an element, wherever it is. Raises ValueError when it isn't there."""
         heap = self._heap
         place = heap.index(element)
         last = heap.pop()

@@ -24,7 +24,7 @@ def in_hash_map_order(texts: Iterable[str]) -> list[str]:
 
 
 def _hash_code(encoded: bytes) -> int:
-    """Give String.hashCode of an encoded string, as an unsigned number of 32 bits."""
+    """Return String.hashCode of an encoded string, as an unsigned number of 32 bits."""
     code = 0
     for high, low in zip(encoded[::2], encoded[1::2], strict=True):
         code = (31 * code + (high << 8 | low)) & _WORD

@@ -50,7 +50,7 @@ class JavaTreeBin(Generic[K]):
         self._root_to_front()
 
     def remove(self, entry: tuple[int, K]) -> bool:
-        """Take out an entry that is there; False says that Java makes a list of the rest."""
+        """Remove an entry that is there; return False if Java makes a list of the rest."""
         self.in_order.remove(entry)
         if self._is_small():
             return False
@@ -68,7 +68,7 @@ class JavaTreeBin(Generic[K]):
         return True
 
     def _is_small(self) -> bool:
-        """Tell whether Java gives the tree up at a removal; it goes by a few nodes only."""
+        """Return whether Java gives the tree up at a removal; it goes by a few nodes only."""
         root = self._root
         if root is None or root.children[_RIGHT] is None:
             return True
@@ -88,7 +88,7 @@ class JavaTreeBin(Generic[K]):
             self.in_order.insert(0, self._root.entry)
 
     def _hang(self, entry: tuple[int, K]) -> _Node[K] | None:
-        """Put an entry below the leaf where it belongs, balance, and return its first parent."""
+        """Insert an entry below the leaf where it belongs, balance, and return its first parent."""
         parent, node = None, self._root
         while node is not None:
             parent, node = node, node.children[entry > node.entry]
@@ -153,7 +153,7 @@ class JavaTreeBin(Generic[K]):
         node.red = False
 
     def _rotate(self, node: _Node[K], side: int) -> None:
-        """Turn a node down to one side; its child on the other side takes its place."""
+        """Rotate a node down to one side; its child on the other side takes its place."""
         child = _below(node, 1 - side)
         inner = child.children[side]
         self._replace(node, child)
@@ -164,7 +164,7 @@ class JavaTreeBin(Generic[K]):
         node.parent = child
 
     def _replace(self, node: _Node[K], child: _Node[K] | None) -> None:
-        """Hang a child where the node was."""
+        """Replace a node by its child."""
         if node.parent is None:
             self._root = child
         else:
@@ -174,7 +174,7 @@ class JavaTreeBin(Generic[K]):
 
 
 def _exchange_with_successor(node: _Node[K]) -> _Node[K]:
-    """Put the next entry in the place of a node with two children; return the node to remove."""
+    """Move the next entry to a node with two children; return the node to remove."""
     next_one = _below(node, _RIGHT)
     while (left := next_one.children[_LEFT]) is not None:
         next_one = left

@@ -39,7 +39,7 @@ class Copies:
         self._take(lags, ran, roles)
 
     def assigned(self, size: int) -> list[list[int]] | None:
-        """Give each task's clients, the active's first, if all have as many copies as they should.
+        """Return each task's clients, the active's first, if all have their number of copies.
 
         None if one has more or fewer, or isn't run by somebody who is caught up.
         """
@@ -52,7 +52,7 @@ class Copies:
         return clients
 
     def carried_out(self, clients: Sequence[Sequence[int]]) -> Copies:
-        """Say what there will be when the copies are those of these clients, the active's first."""
+        """Return the copies once they are built at these clients, the active's first."""
         lags = [self._nothing.copy() for _ in self.lags]
         ran: list[set[int]] = [set() for _ in self.lags]
         roles: list[set[int]] = [set() for _ in self.lags]
@@ -77,13 +77,13 @@ class Copies:
                     self.owner[task] = place
 
     def runs(self, task: int, client: int) -> bool:
-        """Tell whether the client, if there is one, can go on with the task at once."""
+        """Return whether the client, if there is one, can go on with the task at once."""
         return client != NOBODY and (
             self.lags[client][task] == RUNNING or self.caught_up(task, client)
         )
 
     def caught_up(self, task: int, client: int) -> bool:
-        """Tell whether the client can take the task over at once.
+        """Return whether the client can take the task over at once.
 
         Who ran a task is caught up on it even where no lag could be told.
         """
@@ -91,7 +91,7 @@ class Copies:
         return is_caught_up(lag, self._acceptable) or (lag == UNKNOWN and task in self._ran[client])
 
     def distance(self, task: int, client: int) -> int:
-        """Give what is left to restore, in offsets; 0 once caught up, an unknown lag comes last."""
+        """Return what is left to restore, in offsets; 0 once caught up, an unknown lag last."""
         if self.caught_up(task, client):
             return 0
         lag = self.lags[client][task]
@@ -103,7 +103,7 @@ class Copies:
         return min(clients, key=lambda one: (self.distance(task, one), one != owner, one))
 
     def _numbers(self, tasks: Iterable[TaskId]) -> set[int]:
-        """Number tasks; those without state, or no longer there, are left out."""
+        """Return tasks' numbers; without stateless tasks, and those that are no longer there."""
         numbers = set(map(self.number.get, tasks))
         return {number for number in numbers if number is not None}
 

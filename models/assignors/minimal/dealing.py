@@ -23,7 +23,7 @@ class Dealing:
     def __init__(
         self, copies: Copies, capacities: Sequence[int], size: int, spread: TagSpread
     ) -> None:
-        """Deal ``size`` copies of each task, of which there must be as many clients."""
+        """Assign ``size`` copies of each task, for which there must be as many clients."""
         self._copies = copies
         self._capacities = capacities
         self._size = size
@@ -54,7 +54,7 @@ class Dealing:
         del clients[self._size :]
 
     def _deal(self) -> None:
-        """Deal the copies that are missing to the least loaded clients."""
+        """Assign the copies that are missing to the least loaded clients."""
         counts, capacities = self.counts, self._capacities
         queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
         heapify(queue)
@@ -86,7 +86,7 @@ class Dealing:
                 counts[one] += 1
 
     def _choose_actives(self) -> None:
-        """Put first who ran a task and is caught up; else who is nearest to it, or least loaded."""
+        """Choose who ran a task and is caught up; else who is nearest to it, or least loaded."""
         copies, capacities = self._copies, self._capacities
         actives, loads = [0] * len(capacities), [0.0] * len(capacities)
 

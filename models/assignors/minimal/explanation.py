@@ -1,4 +1,4 @@
-"""Say what moves for the least movement, and why, in sentences for operators."""
+"""What moves for the least movement, and why, in sentences for operators."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Placement:
         return [(one, other) for other in free for one in here if self._may(task, one, other)]
 
     def has_loose(self, source: int) -> bool:
-        """Tell whether the source has yet to build any of its copies."""
+        """Return whether the source has yet to build any of its copies."""
         if self._unbuilt is None:
             self._unbuilt = [{} for _ in self.capacities]
             for task, clients in enumerate(self.clients):
@@ -126,7 +126,7 @@ class Placement:
         return changed
 
     def _replace(self, task: int, clients: list[int]) -> None:
-        """Give a task other copies; its active stays if it can."""
+        """Replace a task's copies; its active stays if it can."""
         first = self.clients[task][0]
         for one in self.clients[task]:
             self.counts[one] -= 1

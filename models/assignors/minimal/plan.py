@@ -131,7 +131,7 @@ def _worth(
 def _exchange_actives(
     plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies, spread: TagSpread
 ) -> None:
-    """Let clients exchange actives that they have to build, or have a copy of, by racks."""
+    """Exchange actives between clients that have to build them, or have a copy, by racks."""
     everybody = range(len(traffic[0])) if traffic else range(0)
     cheap = []
     for own, held in zip(plan.clients, copies.holders, strict=True):
@@ -148,7 +148,7 @@ def _exchange_actives(
 
 
 def _exchange_roles(plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies) -> None:
-    """Let actives and standbys change places where less is read across racks for it."""
+    """Exchange a task's active and standby where less is then read across racks."""
     actives = [own[0] for own in plan.clients]
     for own, active in zip(
         plan.clients, exchange(actives, traffic, plan.clients, copies.owner), strict=True
@@ -158,7 +158,7 @@ def _exchange_roles(plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies
 
 
 def _exchange_standbys(scenario: Scenario, plan: Plan, copies: Copies, spread: TagSpread) -> None:
-    """Let clients exchange standbys that they have to build, or have a copy of, by racks."""
+    """Exchange standbys between clients that have to build them, or have a copy, by racks."""
     clients = [ClientState(client) for client in scenario.clients]
     for (active, *standbys), task in zip(plan.clients, scenario.stateful, strict=True):
         clients[active].active.add(task)

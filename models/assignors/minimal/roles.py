@@ -39,7 +39,7 @@ class Roles:
         return [(active, standby) for standby in standbys]
 
     def has_loose(self, _source: int) -> bool:
-        """Deny it: where copies have to be built was decided before."""
+        """Return False: where copies have to be built was decided before."""
         return False
 
     def loose(self, _source: int, _destination: int) -> int | None:

@@ -25,7 +25,7 @@ class Units(Protocol):
         """List the moves of a task's units that build nothing new: from whom, to whom."""
 
     def has_loose(self, source: int) -> bool:
-        """Tell whether the client has a unit that has to be built anyway, be it here or there."""
+        """Return whether the client has a unit that has to be built anyway, be it here or there."""
 
     def loose(self, source: int, destination: int) -> int | None:
         """Find such a unit that the destination can have as well."""
@@ -104,14 +104,14 @@ class Routes:
         return [] if loose is None else [loose]
 
     def is_free(self, source: int, destination: int) -> bool:
-        """Tell whether anything can move for nothing."""
+        """Return whether anything can move for nothing."""
         if self._free[source].get(destination):
             return True
         units = self._units
         return units.has_loose(source) and units.loose(source, destination) is not None
 
     def leads_somewhere(self, source: int) -> bool:
-        """Tell whether anything might move from here for nothing."""
+        """Return whether anything might move from here for nothing."""
         return any(self._free[source].values()) or self._units.has_loose(source)
 
     def picked(self, source: int, destination: int) -> list[int]:
@@ -185,7 +185,7 @@ class _Search:
         self._order.append(node)
 
     def _expand(self, node: int, *, building: bool) -> int | None:
-        """Reach what can be reached from a node; give the end of a chain if there is one."""
+        """Visit what can be reached from a node; return the end of a chain if there is one."""
         if node == self._pool:
             giving = [one for one, n in enumerate(self._counts) if n > self._low[one]]
             for one in self._routes.by_load(giving):

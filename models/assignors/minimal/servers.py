@@ -39,7 +39,7 @@ def _server(copies: Copies, task: int, belongs: Sequence[int]) -> int:
 
 
 def _make_room(copies: Copies, plan: Plan, capacities: Sequence[int], servers: list[int]) -> None:
-    """Take back what is too much for those that are given anything, if it can be elsewhere."""
+    """Move what is too much for a client that gains anything, if it can be elsewhere."""
     threads = sum(capacities)
     most = [most_actives(capacity, len(servers), threads) for capacity in capacities]
     counts = [0] * len(capacities)

@@ -39,7 +39,7 @@ class Stage:
 
     @property
     def settled(self) -> bool:
-        """Tell whether everything is assigned where the plan has it."""
+        """Return whether everything is assigned where the plan has it."""
         return not self.replacements and not self.swaps
 
 

@@ -1,4 +1,4 @@
-"""Leave tasks without state where they are, as far as the threads are balanced so."""
+"""Stateless tasks stay where they are, as far as the threads are balanced so."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _owners(scenario: Scenario) -> list[int]:
 
 
 def _deal(owners: Sequence[int], counts: list[int], capacities: Sequence[int]) -> list[int]:
-    """Give each task that nobody ran to the client with the least load afterwards."""
+    """Assign each task that nobody ran to the client with the least load afterwards."""
     queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
     heapify(queue)
     places = list(owners)

@@ -24,7 +24,7 @@ class TagSpread:
         return len(frozenset().union(*map(self._tags.__getitem__, clients)))
 
     def may_move(self, copies: Collection[int], source: int, destination: int) -> bool:
-        """Tell whether a task's copies are spread as well with one of them on another client."""
+        """Return whether a task's copies are spread as well with one of them on another client."""
         if self._tags[source] == self._tags[destination]:
             return True
         moved = [one for one in copies if one != source]

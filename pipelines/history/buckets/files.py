@@ -25,7 +25,7 @@ class NewFile(NamedTuple):
 
 
 def table_files(table: Table, bucket: int, rows: pa.Table) -> Iterator[NewFile]:
-    """Give the files of a bucket's rows, which have the table's columns and are in its order."""
+    """Return the files of a bucket's rows, which have the table's columns and are in its order."""
     rows = rows.select(table.columns.names)
     days = _days(rows.column(table.time))
     for day in np.unique(days):

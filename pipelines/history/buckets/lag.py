@@ -12,14 +12,14 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from caughtup.pipelines.history.buckets.end_offset_columns import (
     FROM_STATE,
-    Believed,
+    EndOffsetSamples,
     Ints,
-    Looks,
-    believed,
-    last_looks,
+    ValidEndOffsets,
+    last_end_offsets,
     of_partition,
     starts,
     topic_and_partition,
+    valid_end_offsets,
 )
 from caughtup.pipelines.history.buckets.files import NewFile, parquet_file, table_files
 from caughtup.pipelines.history.buckets.lag_columns import (
@@ -32,7 +32,7 @@ from caughtup.pipelines.history.buckets.names import numbered
 from caughtup.pipelines.history.decoding.packs import buckets_of
 from caughtup.pipelines.tables import COMMITS, LAG, columns, timestamps
 
-#: The last commit of a group on a partition, and the last look at a partition's log.
+#: The last commit of a group on a partition, and the last sample of a partition's end offsets.
 LAST_COMMITS = columns(
     group=StringType(),
     topic=StringType(),
@@ -51,31 +51,35 @@ LAST_ENDS = columns(
 )
 #: The folder of what a batch leaves for the next one.
 STATE = "state/"
-_COMMIT = ("partition", "present", "committed", "commit_time_ms", "log_offset")
-_LOOK = ("partition", "present", "start_offset", "last_stable_offset", "end_offset")
-_LOOK += ("readable_end_offset", "as_of_ms", "log_offset")
+_COMMIT_FIELDS = ("partition", "present", "committed", "commit_time_ms", "log_offset")
+_SAMPLE_FIELDS = ("partition", "present", "start_offset", "last_stable_offset", "end_offset")
+_SAMPLE_FIELDS += ("readable_end_offset", "as_of_ms", "log_offset")
 
 
 class BucketLag:
-    """The commits and looks of a batch, and what was remembered; None where there is nothing."""
+    """A batch's commits and end offsets, and the state before it; None where there is nothing."""
 
     def __init__(
         self,
         commits: pa.Table | None,
-        looks: pa.Table | None,
+        samples: pa.Table | None,
         known_commits: pa.Table | None,
         known_ends: pa.Table | None,
     ) -> None:
         self._rows = commits
         self._known = 0 if known_commits is None else len(known_commits)
-        self._looked = looks is not None
-        both, seen = [_of(known_commits), commits], [_of(known_ends), looks]
+        self._has_samples = samples is not None
+        both, seen = [_of(known_commits), commits], [_of(known_ends), samples]
         self._groups = numbered(_names("group", both))
         self._topics = numbered(_names("topic", both) + _names("topic", seen))
         cut = sum(rows is not None for rows in both)
-        topic_of_commits, topic_of_looks = self._topics.numbers[:cut], self._topics.numbers[cut:]
-        self._found = _believed(_numbers(seen, _LOOK), _one(topic_of_looks))
-        self._sort(_numbers(both, _COMMIT), _one(self._groups.numbers), _one(topic_of_commits))
+        topic_of_commits, topic_of_samples = self._topics.numbers[:cut], self._topics.numbers[cut:]
+        self._end_offsets = _valid_end_offsets(
+            _numbers(seen, _SAMPLE_FIELDS), _one(topic_of_samples)
+        )
+        self._sort(
+            _numbers(both, _COMMIT_FIELDS), _one(self._groups.numbers), _one(topic_of_commits)
+        )
 
     def _sort(self, columns: Sequence[NDArray[np.int64]], group: Ints, topic: Ints) -> None:
         partition, present, committed, time_ms, log_offset = columns
@@ -94,17 +98,17 @@ class BucketLag:
         )
 
     def tables(self, bucket: int) -> Iterator[NewFile]:
-        """Give the files of the tables of commits and lag."""
+        """Return the files of the tables of commits and lag."""
         if self._rows is not None:
             own = self._order[self._order >= self._known] - self._known
             yield from table_files(COMMITS, bucket, _commit_rows(self._rows.take(pa.array(own))))
-        if self._rows is not None or self._looked:
-            rows = lag_columns(self._commits, self._found)
+        if self._rows is not None or self._has_samples:
+            rows = lag_columns(self._commits, self._end_offsets)
             if len(rows.reader):
                 yield from table_files(LAG, bucket, self._lag_rows(rows))
 
     def remembered(self, bucket: int) -> Iterator[NewFile]:
-        """Give the files of what the next batch needs to know: this bucket's groups and topics."""
+        """Return the files of the state for the next batch: of this bucket's groups and topics."""
         if self._rows is not None:
             last = last_commits(self._commits)
             reader = self._commits.reader[last]
@@ -114,11 +118,11 @@ class BucketLag:
                 self._commits.time_ms[last],
             ]
             yield _state("commits", bucket, LAST_COMMITS, columns)
-        if self._looked:
-            looks = last_looks(self._found)
-            topic, _ = topic_and_partition(looks.place)
-            own = looks.rows(buckets_of(self._topics.column(topic)) == bucket)
-            yield _state("ends", bucket, LAST_ENDS, self._look_columns(own))
+        if self._has_samples:
+            samples = last_end_offsets(self._end_offsets)
+            topic, _ = topic_and_partition(samples.place)
+            own = samples.rows(buckets_of(self._topics.column(topic)) == bucket)
+            yield _state("ends", bucket, LAST_ENDS, self._sample_columns(own))
 
     def _named(self, reader: Ints) -> list[pa.Array]:
         group, place = self._group_of[reader], self._place_of[reader]
@@ -128,19 +132,19 @@ class BucketLag:
         topic, partition = topic_and_partition(place)
         return [self._topics.column(topic), pa.array(partition)]
 
-    def _look_columns(self, looks: Looks) -> list[pa.Array]:
-        readable = looks.readable_end_offset
+    def _sample_columns(self, samples: EndOffsetSamples) -> list[pa.Array]:
+        readable = samples.readable_end_offset
         return [
-            *self._placed(looks.place),
-            looks.start_offset,
-            looks.last_stable_offset,
-            looks.end_offset,
+            *self._placed(samples.place),
+            samples.start_offset,
+            samples.last_stable_offset,
+            samples.end_offset,
             pa.array(readable, mask=readable < 0),
-            looks.as_of_ms,
+            samples.as_of_ms,
         ]
 
     def _lag_rows(self, rows: LagColumns) -> pa.Table:
-        commits, looks = self._commits, self._found.looks
+        commits, samples = self._commits, self._end_offsets.samples
         group, topic, partition = self._named(rows.reader)
         gone = ~commits.present[rows.commit]
         made_ms = pa.array(commits.time_ms[rows.commit], mask=gone)
@@ -154,9 +158,9 @@ class BucketLag:
                 "committed": pa.array(commits.committed[rows.commit], mask=gone),
                 "has_commit": ~gone,
                 "commit_timestamp": timestamps(made_ms),
-                "end_offset": looks.end_offset[rows.look],
-                "last_stable_offset": looks.last_stable_offset[rows.look],
-                "start_offset": looks.start_offset[rows.look],
+                "end_offset": samples.end_offset[rows.sample],
+                "last_stable_offset": samples.last_stable_offset[rows.sample],
+                "start_offset": samples.start_offset[rows.sample],
                 "lag": rows.lag,
                 "lag_committed_view": rows.lag_committed_view,
                 "source": pa.DictionaryArray.from_arrays(
@@ -167,7 +171,7 @@ class BucketLag:
 
 
 def _of(known: pa.Table | None) -> pa.Table | None:
-    """Mark what was remembered as what it is: there, and before anything of the batch."""
+    """Mark rows of the state as present, and as before anything of the batch."""
     if known is None:
         return None
     from_state = pa.array(np.full(len(known), FROM_STATE))
@@ -180,7 +184,7 @@ def _names(name: str, tables: Sequence[pa.Table | None]) -> list[pa.ChunkedArray
 
 
 def _numbers(tables: Sequence[pa.Table | None], names: Sequence[str]) -> list[Ints]:
-    """Give columns of numbers of all tables, -1 where there is none."""
+    """Return columns of numbers of all tables, -1 where there is none."""
     given = [table for table in tables if table is not None]
     if not given:
         return [np.empty(0, np.int64) for _ in names]
@@ -198,9 +202,11 @@ def _one(parts: Sequence[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _believed(columns: Sequence[Ints], topic: Ints) -> Believed:
+def _valid_end_offsets(columns: Sequence[Ints], topic: Ints) -> ValidEndOffsets:
     partition, present, *rest = columns
-    return believed(Looks(of_partition(topic, partition), present.astype(np.bool_), *rest))
+    return valid_end_offsets(
+        EndOffsetSamples(of_partition(topic, partition), present.astype(np.bool_), *rest)
+    )
 
 
 def _commit_rows(rows: pa.Table) -> pa.Table:

@@ -1,12 +1,12 @@
-"""Commits and looks at logs' ends to rows of lag, as whole columns: no step of Python for a row.
+"""Commits and samples of logs' ends to rows of lag, by whole columns: no step of Python for a row.
 
-The same fold as ``caughtup.models.lag.partition_lag`` does for the service; tests hold both equal. A row is a
-change that was observed, measured against what was so at the time: a group's commit moved, or the
-partition's log did. Repetitions are remembered and make no row.
+The same fold as ``caughtup.models.lag.partition_lag`` does for the service; tests hold both equal.
+A row is a change that was observed, measured against what held at the time: a group's commit
+moved, or the partition's log grew. Repetitions make no row.
 
 In which order things happened: records of one log in the log's order, whatever their clocks say,
 since the log decides which commit is the last; a log's time never goes back. Between commits and
-looks the time decides, and at the same time looks go first.
+samples the time decides, and at the same time samples go first.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.pipelines.history.buckets.end_offset_columns import (
     FROM_STATE,
-    Believed,
     Flags,
     Ints,
+    ValidEndOffsets,
     ends,
     running_max,
     starts,
@@ -36,7 +36,7 @@ class Commits(NamedTuple):
     """Commits of groups on partitions, arrays of one length: offsets, and ms since the epoch.
 
     ``reader`` numbers the group on its partition, from 0; rows stand by it, and in the order of
-    their log. ``place`` is the partition, as look_columns.of_partition has it. One that isn't
+    their log. ``place`` is the partition, as end_offset_columns.of_partition has it. One that isn't
     ``present`` was deleted, and has no offset.
     """
 
@@ -51,70 +51,74 @@ class Commits(NamedTuple):
 class LagColumns(NamedTuple):
     """Rows of lag, arrays of one length, by reader and in the order in which they happened.
 
-    ``commit`` and ``look`` are the rows of what each was measured by; ``by_commit`` tells which
-    of the two it was that changed.
+    ``commit`` and ``sample`` are the rows that each was computed from; ``by_commit``: the commit
+    changed, not the log.
     """
 
     reader: Ints
     commit: Ints
-    look: Ints
+    sample: Ints
     by_commit: Flags
     as_of_ms: Ints
     lag: Ints
     lag_committed_view: Ints
 
 
-def lag_columns(commits: Commits, found: Believed) -> LagColumns:
-    """Give the rows that a batch makes. What was remembered stands among its input."""
+def lag_columns(commits: Commits, end_offsets: ValidEndOffsets) -> LagColumns:
+    """Return the rows that a batch makes. Its input includes the state of the one before."""
     at_ms = running_max(
         starts(commits.reader), np.where(commits.log_offset == FROM_STATE, -1, commits.time_ms)
     )
-    moved, seen = _of_commits(commits, at_ms, found)
-    grown, had = _of_looks(commits, at_ms, found)
-    commit, look = np.concatenate((moved, had)), np.concatenate((seen, grown))
+    moved, seen = _by_commits(commits, at_ms, end_offsets)
+    grown, had = _by_samples(commits, at_ms, end_offsets)
+    commit, sample = np.concatenate((moved, had)), np.concatenate((seen, grown))
     by_commit = np.arange(len(commit)) < len(moved)
-    # Stable: what a commit changed goes before what looks did after it, and those stay in order.
+    # Stable: a commit's change goes before those of samples after it, which stay in order.
     order = np.argsort(commit, kind="stable")
-    commit, look, by_commit = commit[order], look[order], by_commit[order]
-    return _measured(commits, found, commit, look, by_commit)
+    commit, sample, by_commit = commit[order], sample[order], by_commit[order]
+    return _measured(commits, end_offsets, commit, sample, by_commit)
 
 
 def last_commits(commits: Commits) -> Ints:
-    """Give the rows that are each group's last commit on a partition, unless it was deleted."""
+    """Return the rows that are each group's last commit on a partition, unless it was deleted."""
     return np.flatnonzero(ends(commits.reader) & commits.present)
 
 
-def _of_commits(commits: Commits, at_ms: Ints, found: Believed) -> tuple[Ints, Ints]:
-    """Find the commits that changed something, and the last look before each."""
+def _by_commits(commits: Commits, at_ms: Ints, end_offsets: ValidEndOffsets) -> tuple[Ints, Ints]:
+    """Find the commits that changed something, and the last sample before each."""
     before = np.zeros(len(at_ms), np.bool_)
     before[1:] = commits.present[:-1] & ~starts(commits.reader)[1:]
     same = np.zeros(len(at_ms), np.bool_)
     same[1:] = commits.committed[1:] == commits.committed[:-1]
     moved = np.where(commits.present, ~(before & same), before)
     rows = np.flatnonzero(moved & (commits.log_offset != FROM_STATE))
-    looks = found.looks
-    look = _last_before(looks.place, found.at_ms, commits.place[rows], at_ms[rows], side="right")
-    rows, look = rows[look >= 0], look[look >= 0]
-    there = looks.present[look]
-    return rows[there], look[there]
+    samples = end_offsets.samples
+    sample = _last_before(
+        samples.place, end_offsets.at_ms, commits.place[rows], at_ms[rows], side="right"
+    )
+    rows, sample = rows[sample >= 0], sample[sample >= 0]
+    there = samples.present[sample]
+    return rows[there], sample[there]
 
 
-def _of_looks(commits: Commits, at_ms: Ints, found: Believed) -> tuple[Ints, Ints]:
-    """Find the looks that changed something, once for each group that had a commit there."""
-    looks = found.looks
-    grown = np.flatnonzero(found.changed & looks.present & (looks.log_offset != FROM_STATE))
+def _by_samples(commits: Commits, at_ms: Ints, end_offsets: ValidEndOffsets) -> tuple[Ints, Ints]:
+    """Find the samples that changed something, once for each group that had a commit there."""
+    samples = end_offsets.samples
+    grown = np.flatnonzero(
+        end_offsets.changed & samples.present & (samples.log_offset != FROM_STATE)
+    )
     readers = commits.place[starts(commits.reader)]
     of_place = np.argsort(readers, kind="stable")
     sorted_places = readers[of_place]
-    begin = np.searchsorted(sorted_places, looks.place[grown], "left")
-    count = np.searchsorted(sorted_places, looks.place[grown], "right") - begin
-    look = np.repeat(grown, count)
-    nth = np.arange(len(look)) - np.repeat(np.cumsum(count) - count, count)
+    begin = np.searchsorted(sorted_places, samples.place[grown], "left")
+    count = np.searchsorted(sorted_places, samples.place[grown], "right") - begin
+    sample = np.repeat(grown, count)
+    nth = np.arange(len(sample)) - np.repeat(np.cumsum(count) - count, count)
     reader = of_place[np.repeat(begin, count) + nth]
-    commit = _last_before(commits.reader, at_ms, reader, found.at_ms[look], side="left")
-    look, commit = look[commit >= 0], commit[commit >= 0]
+    commit = _last_before(commits.reader, at_ms, reader, end_offsets.at_ms[sample], side="left")
+    sample, commit = sample[commit >= 0], commit[commit >= 0]
     had = commits.present[commit]
-    return look[had], commit[had]
+    return sample[had], commit[had]
 
 
 def _last_before(keys: Ints, times: Ints, wanted: Ints, until: Ints, *, side: _Side) -> Ints:
@@ -143,26 +147,26 @@ def _narrow(times: Ints, until: Ints, keys: int) -> tuple[Ints, Ints, int]:
     if (high - low + 2) * keys >= _WIDEST:
         moments = np.unique(np.concatenate((times, until)))
         return np.searchsorted(moments, times), np.searchsorted(moments, until), len(moments)
-    # What was remembered is 0.
+    # What comes from the state is 0.
     return np.where(times < 0, 0, times - low + 1), until - low + 1, high - low + 2
 
 
 def _measured(
-    commits: Commits, found: Believed, commit: Ints, look: Ints, by_commit: Flags
+    commits: Commits, end_offsets: ValidEndOffsets, commit: Ints, sample: Ints, by_commit: Flags
 ) -> LagColumns:
     """Lag by the rules of ``caughtup.models.lag.partition_lag.partition_lag``."""
-    looks = found.looks
+    samples = end_offsets.samples
     present, committed = commits.present[commit], commits.committed[commit]
-    made_ms, as_of_ms = commits.time_ms[commit], looks.as_of_ms[look]
-    start, end = looks.start_offset[look], looks.end_offset[look]
+    made_ms, as_of_ms = commits.time_ms[commit], samples.as_of_ms[sample]
+    start, end = samples.start_offset[sample], samples.end_offset[sample]
     stale = (committed > end) & (made_ms + CLOCK_ALLOWANCE_MS < as_of_ms)
     position = np.where(present & ~stale & (committed >= start), committed, start)
-    readable = looks.readable_end_offset[look]
-    readable = np.where(readable < 0, looks.last_stable_offset[look], readable)
+    readable = samples.readable_end_offset[sample]
+    readable = np.where(readable < 0, samples.last_stable_offset[sample], readable)
     return LagColumns(
         commits.reader[commit],
         commit,
-        look,
+        sample,
         by_commit,
         np.maximum(as_of_ms, made_ms),
         np.maximum(readable - position, 0),

@@ -25,7 +25,7 @@ class Numbered(NamedTuple):
 
 
 def numbered(columns: Sequence[pa.ChunkedArray]) -> Numbered:
-    """Number the names in columns of the type packs.NAMES, in the order of their bytes."""
+    """Return numbers of the names in columns of the type packs.NAMES, in their bytes' order."""
     chunks = [chunk for column in columns for chunk in column.chunks]
     if not chunks:
         return Numbered(pa.array([], pa.string()), [np.empty(0, np.int64) for _ in columns])

@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, StringType
 
 from caughtup.pipelines.history.buckets.files import NewFile, parquet_file, table_files
 from caughtup.pipelines.history.buckets.lag import BucketLag
-from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, LOOKS
+from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES
 from caughtup.pipelines.history.decoding.packs import unpack
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
@@ -29,12 +29,12 @@ def new_files(packs: DataFrame) -> DataFrame:
 
 
 def bucket_files(bucket: int, packs: Mapping[str, Sequence[bytes]]) -> Iterator[NewFile]:
-    """Give a bucket's files of a batch's packs, which are of the kinds of ``decode.packed``.
+    """Return a bucket's files of a batch's packs, which are of the kinds of ``decode.packed``.
 
     Packs of what was remembered are of the kinds KNOWN_COMMITS and KNOWN_ENDS.
     """
     found = {kind: pa.concat_tables(map(unpack, packs[kind])) for kind in sorted(packs)}
-    lag = BucketLag(*(found.get(kind) for kind in (COMMITS, LOOKS, KNOWN_COMMITS, KNOWN_ENDS)))
+    lag = BucketLag(*(found.get(kind) for kind in (COMMITS, SAMPLES, KNOWN_COMMITS, KNOWN_ENDS)))
     yield from lag.tables(bucket)
     yield from lag.remembered(bucket)
     for name in sorted(KINDS.keys() & found.keys()):
@@ -56,7 +56,7 @@ def _new_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _own_rows(name: str, rows: pa.Table) -> pa.Table:
-    """Put rows in the order of their table, and their time as it has it."""
+    """Return rows in their table's order, with its time column."""
     of = [one for one in ("topic", "partition") if one in rows.column_names]
     names = dict.fromkeys([*KINDS[name].bucket_by, *of, "log_partition", "log_offset"])
     rows = rows.sort_by([(one, "ascending") for one in names])

@@ -32,11 +32,11 @@ from caughtup.pipelines.schema import BUCKETS
 from caughtup.pipelines.tables import QUARANTINE, timestamps
 
 COMMITS = "commits"
-#: Looks at logs' ends once more, for every bucket: any group may read any topic.
-LOOKS = "looks"
+#: EndOffsetSamples at logs' ends once more, for every bucket: any group may read any topic.
+SAMPLES = "samples"
 GROUPS = "groups"
-LOOK_COLUMNS = ("topic", "partition", "present", "start_offset", "last_stable_offset")
-LOOK_COLUMNS += ("end_offset", "readable_end_offset", "as_of_ms", "log_offset")
+SAMPLE_COLUMNS = ("topic", "partition", "present", "start_offset", "last_stable_offset")
+SAMPLE_COLUMNS += ("end_offset", "readable_end_offset", "as_of_ms", "log_offset")
 #: The columns of caughtup.pipelines.events.Record.
 RECORD_COLUMNS = pa.schema(
     [
@@ -63,7 +63,7 @@ def packed(records: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
 def pack_records(
     kinds: Mapping[str, str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Do what ``packed`` does, to Arrow batches of caughtup.pipelines.events.Record's columns."""
+    """Pack records as ``packed`` does, from Arrow batches of their columns."""
     held: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rows = size = 0
     for batch in batches:
@@ -132,7 +132,7 @@ def _own(name: str, batch: pa.RecordBatch) -> Iterator[_Part]:
     if found.rows.num_rows:
         yield name, found.rows
         if name == END_OFFSETS:
-            yield LOOKS, with_names(found.rows.select(list(LOOK_COLUMNS)))
+            yield SAMPLES, with_names(found.rows.select(list(SAMPLE_COLUMNS)))
     if found.undecodable:
         records, whys = zip(*found.undecodable, strict=True)
         columns = dict(zip(batch.schema.names, zip(*records, strict=True), strict=True))
@@ -141,7 +141,7 @@ def _own(name: str, batch: pa.RecordBatch) -> Iterator[_Part]:
 
 
 def _dealt(kind: str, part: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if kind == LOOKS:
+    if kind == SAMPLES:
         return iter([(_EVERY, part)])
     if kind == GROUPS:
         return iter([(0, part)])

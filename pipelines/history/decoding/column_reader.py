@@ -60,7 +60,7 @@ class ColumnReader:
         return selected
 
     def put_back(self, rows: Ints, selected: ColumnReader) -> None:
-        """Stand, in these rows, where their own reader has come to."""
+        """Set the place of these rows to where their own reader has come to."""
         self.position = self.position.copy()
         self.position[rows], self.good[rows] = selected.position, selected.good
 
@@ -101,7 +101,7 @@ class ColumnReader:
         return value
 
     def span(self, length: Ints) -> tuple[Ints, Ints]:
-        """Step over ``length`` bytes of each row, and tell where they start and end.
+        """Skip ``length`` bytes of each row, and return where they start and end.
 
         A row with a negative length is not good.
         """

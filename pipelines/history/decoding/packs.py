@@ -38,7 +38,7 @@ def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
 
 
 def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Turn a column ``group`` or ``topic`` into one of the type NAMES."""
+    """Convert a column ``group`` or ``topic`` to the type NAMES."""
     for place, field in enumerate(rows.schema):
         if field.name in _NAMED and field.type != NAMES:
             names = rows.column(place).dictionary_encode()
@@ -47,7 +47,7 @@ def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def unpack(data: bytes) -> pa.Table:
-    """Give a pack's rows; columns of names are of the type NAMES."""
+    """Return a pack's rows; columns of names are of the type NAMES."""
     if data[:4] == _PARQUET:
         return pq.read_table(pa.BufferReader(data), read_dictionary=list(_NAMED))
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -67,7 +67,7 @@ def packed_rows(kind: str, packs: Sequence[tuple[int, bytes]]) -> pa.RecordBatch
 
 
 def by_bucket(rows: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Part rows by the bucket of a name each, nothing for buckets that have none."""
+    """Split rows by the bucket of a name each; buckets without rows are left out."""
     buckets = buckets_of(names)
     for number in range(BUCKETS):
         chosen = np.flatnonzero(buckets == number)
@@ -78,7 +78,7 @@ def by_bucket(rows: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[int, pa.R
 
 
 def buckets_of(names: pa.Array) -> NDArray[np.int64]:
-    """Tell the bucket of each name; a null's is that of "". Each distinct name is hashed once."""
+    """Return the bucket of each name; a null's is that of "". Each distinct name is hashed once."""
     if not pa.types.is_dictionary(names.type):
         names = names.dictionary_encode()
     of_name = np.array([bucket(name or "") for name in (*names.dictionary.to_pylist(), "")])
@@ -87,5 +87,5 @@ def buckets_of(names: pa.Array) -> NDArray[np.int64]:
 
 
 def first_of(columns: Iterable[pa.Array]) -> pa.Array:
-    """Give, row by row, the first that is not null, and "" where all are."""
+    """Return, row by row, the first that is not null, and "" where all are."""
     return pc.coalesce(*columns, pa.scalar(""))

@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.agents.reports.pipeline_progress import apply_record, progress_rows
 from caughtup.agents.web.metrics.pipeline import pipeline_families
-from caughtup.models.pipeline_progress import PipelineProgress, StreamProgress
+from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
 from tests.support.streams import cluster_state
 
 AT_MS = 9_000
@@ -31,7 +31,7 @@ def told(**changes: Any) -> bytes:
     return json.dumps({**TOLD, **changes}).encode()
 
 
-def samples(progress: PipelineProgress, now_ms: int) -> dict[tuple[str, ...], float]:
+def samples(progress: StreamProgressTable, now_ms: int) -> dict[tuple[str, ...], float]:
     """Give every sample by its name and labels, but for the cluster's."""
     families = pipeline_families("c", progress, now_ms)
     return {

@@ -12,8 +12,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from caughtup.bench.assign import growth, pairs
+from caughtup.bench.assign.group_sizes import (
+    SHAPES,
+    Shape,
+    first_round,
+    next_round,
+    one_more_client,
+)
 from caughtup.bench.assign.growth import GROWTH, ROUNDS, measure_group
-from caughtup.bench.assign.shapes import SHAPES, Shape, first_round, next_round, one_more_client
 from caughtup.bench.main import bench
 from caughtup.demo.apps.published_assignor import PublishedAssignor
 from caughtup.models.assignment.decision import Decision

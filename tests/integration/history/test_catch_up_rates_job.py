@@ -67,12 +67,12 @@ class Job:
         self._producer.produce(topic, json.dumps(value), key, timestamp=at_ms)
 
     def run(self) -> None:
-        """Take what there is."""
+        """Process what there is."""
         assert self._producer.flush(30) == 0
         catch_up_rates(self.spark, self.options, lambda: False)
 
     def written(self, topic: str) -> dict[str, Any]:
-        """Give the newest value of each key."""
+        """Return the newest value of each key."""
         consumer = read_topic(self._cluster, topic)
         try:
             found = consumer.consume(10_000, timeout=5)

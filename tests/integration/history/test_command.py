@@ -77,7 +77,7 @@ def rows(table: Path) -> list[tuple[str, int, int]]:
 
 
 def processes_in(directory: Path) -> list[str]:
-    """Give the command lines of the processes that still run in a directory."""
+    """Return the command lines of the processes that still run in a directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -189,7 +189,7 @@ def test_a_full_disk_ends_it_in_one_line_and_the_next_start_goes_on(
 
 
 def join(consumer: Consumer, topic: str) -> None:
-    """Be a member of a group for a moment."""
+    """Join a group as a member for a moment."""
     consumer.subscribe([topic])
     deadline = time.monotonic() + 60
     while not consumer.assignment():
@@ -199,14 +199,14 @@ def join(consumer: Consumer, topic: str) -> None:
 
 
 def committed(tables: Path, group: str) -> list[int]:
-    """Give what a group committed, as the table has it."""
+    """Return what a group committed, as the table has it."""
     files = sorted(tables.glob("commits/date=*/group_bucket=*/*.parquet"))
     read = [row for path in files for row in pyarrow.parquet.read_table(path).to_pylist()]
     return sorted(row["committed"] for row in read if row["group"] == group)
 
 
 def java_below(pid: int) -> list[int]:
-    """Give a process's children that are JVMs."""
+    """Return a process's children that are JVMs."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(c) for c in children if Path(f"/proc/{c}/comm").read_text().strip() == "java"]
 

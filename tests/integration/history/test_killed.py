@@ -78,7 +78,7 @@ class Job:
 
 
 def executors(driver: int) -> list[int]:
-    """Give the process ids of a driver's executors."""
+    """Return the process ids of a driver's executors."""
     parents, found = {}, []
     for path in Path("/proc").glob("[0-9]*"):
         try:

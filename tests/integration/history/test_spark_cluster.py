@@ -67,7 +67,7 @@ def found(table: Path) -> list[dict[str, Any]]:
 
 
 def said(ran: subprocess.CompletedProcess[str]) -> str:
-    """Give the one line of ours: spark-submit writes what its program says to standard output."""
+    """Return the one line of ours: spark-submit writes what its program says to standard output."""
     (line,) = (line for line in ran.stdout.splitlines() if line.startswith("caughtup: "))
     return line
 

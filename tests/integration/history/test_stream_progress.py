@@ -92,7 +92,7 @@ def start(
 
 
 def look_twice(batch: DataFrame, number: int) -> None:
-    """Work batches out twice, as a job may, but the first: their records are still read once."""
+    """Process each batch but the first twice, as a job may: its records are still read once."""
     for _ in range(min(1 + number, 2)):
         batch.count()
 
@@ -141,7 +141,7 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
 
 
 def unique(told: list[StreamProgress]) -> list[StreamProgress]:
-    """Give each batch's first report."""
+    """Return each batch's first report."""
     return list({one.batch: one for one in reversed(told) if one.rows}.values())
 
 

@@ -114,7 +114,7 @@ def load(cluster: EmbeddedCluster, topics: list[str]) -> Iterator[None]:
 
 @contextmanager
 def reading(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> Iterator[None]:
-    """Have a member of a group read and commit; it stays a member until the end."""
+    """Read and commit as a member of a group, which it stays until the end."""
     consumer = Consumer(
         {
             **cluster.client_config(),

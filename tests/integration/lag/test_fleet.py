@@ -44,7 +44,7 @@ OFFSETS_PARTITIONS = 4
 
 
 def histories(records: Iterable[RawRecord]) -> dict[str, list[Any]]:
-    """Tell each group's history in the order of its log: generations, commits, tombstones."""
+    """Return each group's history in the order of its log: generations, commits, tombstones."""
     found: dict[str, list[Any]] = defaultdict(list)
     for record in records:
         batch = decode_batch([(record.key, record.value)])

@@ -212,6 +212,6 @@ def test_a_member_that_is_no_streams_member_is_left_out_and_named(
 
 
 def application(service: Service, group: str) -> dict[str, Any]:
-    """Give the page's view of a decided application, {} before it is."""
+    """Return the page's view of a decided application, {} before it is."""
     views = service.page()["applications"]
     return next((view for view in views if view["group"] == group and "exact" in view), {})

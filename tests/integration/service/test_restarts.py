@@ -78,7 +78,7 @@ def published(cluster: EmbeddedCluster, service: Service) -> Published:
 
 
 def decided(service: Service) -> int | None:
-    """Give the application's newest generation once it is decided."""
+    """Return the application's newest generation once it is decided."""
     for view in service.page()["applications"]:
         if view["group"] == "orders" and view.get("recommendation"):
             known: int = view["recommendation"].get("generation", view["generation"])
@@ -134,7 +134,7 @@ def test_killed_at_random_moments_it_tells_every_decision_and_movement_once(
 
 
 def is_told(cluster: EmbeddedCluster, service: Service) -> bool:
-    """Tell whether each movement of the last recommendation is told, and no other is on its way.
+    """Return whether just the movements of the last recommendation are under way or done.
 
     One of an earlier recommendation may have been promoted with the last.
     """

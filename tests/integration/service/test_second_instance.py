@@ -36,7 +36,7 @@ class Application:
         self._partition = offsets_partition(self.group, len(partitions.partitions))
 
     def rebalance(self, times: int = 1) -> None:
-        """Have two members swap their tasks so many times."""
+        """Swap the tasks of two members so many times."""
         for _ in range(times):
             self.generation += 1
             tasks = ["0_0", "0_1"][:: 1 if self.generation % 2 else -1]
@@ -90,7 +90,7 @@ def decisions(cluster: EmbeddedCluster, service: Service, application: Applicati
 
 
 def known(service: Service, application: Application) -> int | None:
-    """Give the newest generation that a service has read."""
+    """Return the newest generation that a service has read."""
     for view in service.page()["applications"]:
         if view["group"] == application.group:
             read: int = view["generation"]

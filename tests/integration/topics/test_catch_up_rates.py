@@ -93,7 +93,7 @@ def reported(
 
 
 def warm_ups(service: Service, group: str) -> list[dict[str, Any]]:
-    """Give what the page says of the copies that warm up."""
+    """Return what the page says of the copies that warm up."""
     views = [view for view in service.page()["applications"] if view["group"] == group]
     return [
         {"task": task["task"], **copy}
@@ -125,7 +125,7 @@ def tell_parameters(service: Service, application: StreamsApplication) -> None:
 def last_rates(
     cluster: EmbeddedCluster, topic: str, copy: dict[str, Any], group: str
 ) -> dict[str, Any]:
-    """Give the newest record of a copy with a rate over the last minute."""
+    """Return the newest record of a copy with a rate over the last minute."""
     consumer = read_topic(cluster, topic)
     key, newest = [group, copy["process"], copy["task"]], None
     try:

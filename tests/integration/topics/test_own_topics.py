@@ -26,7 +26,7 @@ STOP_SECONDS = 10.0
 
 @contextmanager
 def commits(cluster: EmbeddedCluster, topic: str) -> Iterator[None]:
-    """Have a group commit some hundred times a second."""
+    """Commit as a group some hundred times a second."""
     stop = threading.Event()
 
     def run() -> None:

@@ -49,7 +49,7 @@ def write(
 
 
 def poison(own: OwnRecord) -> list[tuple[str, bytes, bytes | None]]:
-    """Give records of one form that nobody can take, nor should."""
+    """Return records of one form that nobody can take, nor should."""
     beyond = {name: 2**63 for name, of in own.value.items() if type(of) is int and name != "schema"}
     values = (
         b"\x00\xff",

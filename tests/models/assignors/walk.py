@@ -46,7 +46,7 @@ class Walk:
         self._clients: dict[str, dict[str, Any]] = {}
 
     def join(self, name: str, *, process: int, threads: int = 1, has: str = "") -> None:
-        """Let a client join that has restored nothing; ``has`` is what it runs already."""
+        """Add a client that has restored nothing; ``has`` is what it runs already."""
         active = [self._names.get(task, task) for task in has.split()]
         self._processes[name] = str(UUID(int=process))
         self._clients[name] = {
@@ -63,7 +63,7 @@ class Walk:
         self._clients[name]["lags"][self._names.get(task, task)] = offsets
 
     def catch_up(self) -> None:
-        """Let time pass until every copy of every client is restored."""
+        """Advance time until every copy of every client is restored."""
         for client in self._clients.values():
             client["lags"] |= dict.fromkeys(client["previous_standby"], 0)
 

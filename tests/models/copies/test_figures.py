@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.copies.progress import Observation
+from caughtup.models.copies.history import Observation
 from caughtup.models.histories.trend import Eta
 from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, START_MS, SimulatedCopy
 
@@ -43,7 +43,7 @@ def test_a_copy_arrives_when_its_figures_say(
 
 
 def about(seconds: float) -> Eta:
-    """So many seconds, as exactly as whole offsets allow."""
+    """Return an approximation of so many seconds, as close as whole offsets allow."""
     nearly = pytest.approx(seconds, rel=0.002)
     return Eta(seconds, nearly, nearly)
 

@@ -16,7 +16,7 @@ def after(*held: bool) -> int:
     """Count the losses of a copy that was held in these generations, or not."""
     losses = CopyLosses()
     for is_held in held:
-        losses.take_generation({COPY, OTHER} if is_held else {OTHER})
+        losses.apply_generation({COPY, OTHER} if is_held else {OTHER})
     assert losses.of(OTHER) == 0
     return losses.of(COPY)
 
@@ -44,9 +44,9 @@ def test_a_copy_that_comes_back_after_long_is_a_new_one() -> None:
 
 def test_a_store_that_started_over_was_built_again() -> None:
     losses = CopyLosses()
-    losses.take_generation({COPY})
-    losses.take_rebuilt(COPY)
-    losses.take_rebuilt(COPY)
+    losses.apply_generation({COPY})
+    losses.record_rebuilt(COPY)
+    losses.record_rebuilt(COPY)
     assert losses.of(COPY) == 2
 
 

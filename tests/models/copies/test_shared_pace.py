@@ -12,7 +12,7 @@ from caughtup.models.copies.figures import CopyFigures
 from caughtup.models.copies.shared_pace import with_shared_pace
 from caughtup.models.copies.warmups import copy_verdict
 from caughtup.models.histories.trend import Eta, Trend
-from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, SimulatedCopy, circumstances
+from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
 
 
 class SimulatedThread:
@@ -26,7 +26,7 @@ class SimulatedThread:
         self.arrived: dict[int, float] = {}
 
     def run(self, duration_ms: int) -> None:
-        """Let time pass in steps of a tenth of a second."""
+        """Advance time in steps of a tenth of a second."""
         for _ in range(duration_ms // 100):
             there = [
                 i for i, copy in enumerate(self.copies) if i in self.arrived or copy.lag <= LIMIT
@@ -69,7 +69,7 @@ def test_a_reason_names_what_the_time_counts_on() -> None:
     thread = SimulatedThread(1_000, (60_000, 3, 0), (60_000, 1, 0))
     thread.run(40 * SECOND)
     _, second = thread.figures()
-    verdict, reason = copy_verdict(second, circumstances(), thread.copies[1].now_ms)
+    verdict, reason = copy_verdict(second, copy_context(), thread.copies[1].now_ms)
     assert verdict == "warming"
     assert reason == (
         "lags 60,000, where 10,000 would do, restores 250.0/s, by its own positions, "
@@ -84,7 +84,7 @@ def test_a_copy_that_falls_back_now_is_not_called_chasing_while_it_may_get_more(
     assert second.eta is not None
     assert second.eta.high == math.inf
     assert math.isfinite(second.eta.seconds)
-    verdict, _ = copy_verdict(second, circumstances(), thread.copies[1].now_ms)
+    verdict, _ = copy_verdict(second, copy_context(), thread.copies[1].now_ms)
     assert verdict == "unknown"
     thread.run(5 * MINUTE)
     assert second.eta.seconds + 40 == pytest.approx(thread.arrived[1], rel=0.02)
@@ -95,7 +95,7 @@ def test_a_thread_that_can_do_no_more_leaves_its_copies_chasing() -> None:
     thread.run(MINUTE)
     assert [eta.seconds for eta in etas(thread.figures())] == [math.inf, math.inf]
     first, _ = thread.figures()
-    assert copy_verdict(first, circumstances(), thread.copies[0].now_ms)[0] == "chasing"
+    assert copy_verdict(first, copy_context(), thread.copies[0].now_ms)[0] == "chasing"
 
 
 def test_a_copy_alone_and_copies_that_stand_or_are_there_share_nothing() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.copies.progress import Observation
+from caughtup.models.copies.history import Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
@@ -111,12 +111,12 @@ def test_a_rate_from_outside_tells_when_a_warm_up_is_there() -> None:
     service.rebalance(*WARMING)
     service.table.observe_end(TASK, START_MS + 30_000, END)
     rate = CatchUpRate(1_000, 0, MINUTE, START_MS + 10_000)
-    service.table.take_rate(WARMUP, rate)
+    service.table.set_rate(WARMUP, rate)
     warmup = service.assess(10)[WARMUP]
     assert (warmup.verdict, warmup.figures.pace) == ("warming", "given")
     assert warmup.figures.eta is not None
     assert warmup.figures.eta.seconds == 30
-    service.table.take_rate(WARMUP, None)
+    service.table.set_rate(WARMUP, None)
     assert service.assess(10)[WARMUP].figures.pace is None
 
 
@@ -230,7 +230,7 @@ def test_a_group_whose_tasks_the_broker_assigns_has_its_copies_judged_by_their_r
     service.rebalance(*WARMING)
     rows = service.state.task_rows(GROUP)
     table = WarmupTable(TOLD)
-    table.take_assignment(rows)
+    table.apply_assignment(rows)
     for index in range(8):
         assert table.observe(
             WARMUP, Observation(START_MS + 5_000 * index, lag=60_000 - 5_000 * index)
@@ -242,7 +242,7 @@ def test_a_group_whose_tasks_the_broker_assigns_has_its_copies_judged_by_their_r
     assert table.observe(WARMUP, Observation(START_MS + 40_000, lag=0))
     (warmup,) = table.assess(START_MS + 10 * MINUTE)
     assert (warmup.is_warmup, warmup.verdict) == (True, "caught_up")
-    table.take_assignment([])
+    table.apply_assignment([])
     assert list(table.assess(START_MS)) == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.copies.figures import CatchUpRate, copy_figures
-from caughtup.models.copies.progress import CopyHistory, Observation
+from caughtup.models.copies.history import CopyHistory, Observation
 from caughtup.models.copies.warmups import GRACE_MS, copy_verdict
 from caughtup.models.histories.offset_sums import SumHistory
 from caughtup.models.ids import TaskId
@@ -14,7 +14,7 @@ from tests.support.simulated_copies import (
     SECOND,
     START_MS,
     SimulatedCopy,
-    circumstances,
+    copy_context,
 )
 
 
@@ -162,7 +162,7 @@ def test_a_lag_of_a_marker_that_never_goes_away_is_explained() -> None:
 def test_a_copy_waits_while_its_thread_restores_actives() -> None:
     copy = SimulatedCopy()
     copy.run(PROBING_INTERVAL_MS + MINUTE)
-    waits = circumstances(waits_for=(TaskId(0, 1), TaskId(0, 4)))
+    waits = copy_context(waits_for=(TaskId(0, 1), TaskId(0, 4)))
     assert copy.verdict(waits) == (
         "waiting",
         "100,000 to restore, after the actives of its thread: 0_1 and 1 more still to be restored",
@@ -184,7 +184,7 @@ def caught_up_for(duration_ms: int) -> SimulatedCopy:
 
 def test_a_warm_up_that_is_caught_up_without_any_rebalance_ahead_is_stranded() -> None:
     copy = caught_up_for(GRACE_MS)
-    nobody = circumstances(rebalance_due_ms=None)
+    nobody = copy_context(rebalance_due_ms=None)
     assert copy.verdict(nobody)[0] == "caught_up"
     copy.run(5 * SECOND)
     assert copy.verdict(nobody) == (
@@ -196,33 +196,33 @@ def test_a_warm_up_that_is_caught_up_without_any_rebalance_ahead_is_stranded() -
 def test_a_warm_up_that_is_caught_up_and_whose_rebalance_does_not_come_is_stranded() -> None:
     copy = caught_up_for(5 * MINUTE)
     due = START_MS + 3 * MINUTE
-    assert copy.verdict(circumstances(rebalance_due_ms=due)) == (
+    assert copy.verdict(copy_context(rebalance_due_ms=due)) == (
         "stranded",
         (
             "lags 0, where 10,000 would do; the rebalance that would let it take over "
             "was due 2 min ago"
         ),
     )
-    late = circumstances(rebalance_due_ms=copy.now_ms - GRACE_MS)
+    late = copy_context(rebalance_due_ms=copy.now_ms - GRACE_MS)
     assert copy.verdict(late)[0] == "caught_up"
 
 
 def test_a_warm_up_that_was_caught_up_after_the_time_is_given_as_long() -> None:
     copy = SimulatedCopy(end=20_000, rate=1_000)
     copy.run(30 * SECOND)
-    overdue = circumstances(rebalance_due_ms=START_MS - 10 * MINUTE)
+    overdue = copy_context(rebalance_due_ms=START_MS - 10 * MINUTE)
     assert copy.verdict(overdue)[0] == "caught_up"
 
 
 def test_a_standby_is_never_stranded() -> None:
     copy = caught_up_for(5 * MINUTE)
-    assert copy.verdict(circumstances(is_warmup=False))[0] == "caught_up"
+    assert copy.verdict(copy_context(is_warmup=False))[0] == "caught_up"
 
 
 def test_a_copy_that_is_lost_and_built_again_is_flapping_whatever_else_it_is() -> None:
     copy = caught_up_for(SECOND)
-    assert copy.verdict(circumstances(flaps=1))[0] == "caught_up"
-    assert copy.verdict(circumstances(flaps=3)) == (
+    assert copy.verdict(copy_context(flaps=1))[0] == "caught_up"
+    assert copy.verdict(copy_context(flaps=3)) == (
         "flapping",
         "lost and built again 3 times within the last 10 generations",
     )
@@ -230,7 +230,7 @@ def test_a_copy_that_is_lost_and_built_again_is_flapping_whatever_else_it_is() -
 
 def test_nothing_is_said_of_a_copy_that_nobody_told_of() -> None:
     figures = copy_figures(CopyHistory(), SumHistory(), None, LIMIT, START_MS)
-    assert copy_verdict(figures, circumstances(), START_MS) == (
+    assert copy_verdict(figures, copy_context(), START_MS) == (
         "unknown",
         "nobody has told how far it is",
     )
@@ -240,7 +240,7 @@ def test_nothing_is_said_of_a_copy_without_end_offsets() -> None:
     history = CopyHistory()
     history.observe(Observation(START_MS, offset_sum=5), SumHistory(), LIMIT)
     figures = copy_figures(history, SumHistory(), None, LIMIT, START_MS)
-    verdict = copy_verdict(figures, circumstances(), START_MS)
+    verdict = copy_verdict(figures, copy_context(), START_MS)
     assert verdict == ("unknown", "its changelogs' end offsets are not known")
 
 

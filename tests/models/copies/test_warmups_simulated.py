@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, SimulatedCopy, circumstances
+from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
 
 
 @settings(print_blob=True, deadline=None, max_examples=40)
@@ -77,7 +77,7 @@ def test_an_uneven_but_healthy_copy_is_hardly_ever_accused(
             copy.rate = 0 if pause > 0 else pace * dice.lognormvariate(0, 0.5)
             copy.growth = 0.7 * pace if burst > 0 else dice.choice([0, 50, 200])
             copy.run(SECOND)
-            verdicts[copy.verdict(circumstances(is_warmup=False))[0]] += 1
+            verdicts[copy.verdict(copy_context(is_warmup=False))[0]] += 1
     accused = verdicts["stalled"] + verdicts["chasing"] + verdicts["stranded"]
     assert accused <= sum(verdicts.values()) / 200, verdicts
     assert verdicts["caught_up"] > sum(verdicts.values()) / 3, verdicts

@@ -55,7 +55,7 @@ def report(state: ClusterState, lag: int, at_ms: int) -> None:
 
 
 def restoring(state: ClusterState, seconds: int) -> CopyWatch:
-    """Let the copy restore a thousand offsets a second, reported every five seconds."""
+    """Restore a thousand offsets a second, reported every five seconds."""
     watch = watched(state, START_MS + 1_000)
     for second in range(5, seconds + 1, 5):
         at_ms = START_MS + second * 1_000

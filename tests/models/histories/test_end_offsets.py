@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.histories.end_offsets import (
-    DENSE_LOOKS,
+    DENSE_SAMPLES,
     SAMPLES_KEPT,
     EndOffsetHistory,
     EndOffsetTable,
@@ -82,7 +82,7 @@ def test_an_idle_partition_keeps_one_entry_however_often_it_is_looked_at() -> No
 def test_old_samples_are_thinned_and_bounds_stay_true() -> None:
     last = SAMPLES_KEPT * 5
     ends = table(*((at_ms, at_ms) for at_ms in range(last + 1)))
-    for moment in range(last - DENSE_LOOKS + 1, last + 1):
+    for moment in range(last - DENSE_SAMPLES + 1, last + 1):
         assert ends.bounds(PARTITION, moment, moment) == (moment, moment)
     for moment in range(last):
         bounds = ends.bounds(PARTITION, moment, moment)
@@ -92,7 +92,7 @@ def test_old_samples_are_thinned_and_bounds_stay_true() -> None:
 
 
 def test_a_history_is_bounded_and_reaches_back_for_hours() -> None:
-    """A look a second for five hours: some forty stay, and tell a moment to a share of its age."""
+    """A sample a second for five hours: some forty stay, and tell a moment to a share of its age."""
     history = EndOffsetHistory(sample(0, 0))
     now = 5 * 3_600
     for second in range(1, now + 1):
@@ -197,22 +197,22 @@ def test_partitions_are_counted_by_topic_and_forgotten_when_they_are_gone() -> N
 @settings(print_blob=True, deadline=None)
 @given(
     growth=st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=400),
-    looks=st.data(),
+    samples=st.data(),
 )
 def test_bounds_hold_the_truth_for_any_log_that_only_grows(
-    growth: list[tuple[int, int]], looks: st.DataObject
+    growth: list[tuple[int, int]], samples: st.DataObject
 ) -> None:
     """The log grows by ``(after ms, by offsets)`` steps, and some of its states are looked at."""
     truth: list[tuple[int, int]] = [(0, 0)]
     for after, by in growth:
         truth.append((truth[-1][0] + after, truth[-1][1] + by))
-    seen = looks.draw(st.lists(st.sampled_from(truth), min_size=1, max_size=300, unique=True))
+    seen = samples.draw(st.lists(st.sampled_from(truth), min_size=1, max_size=300, unique=True))
     ends = EndOffsetTable()
     for at_ms, end in sorted(seen):
         ends.apply(PARTITION, sample(end, at_ms))
-    moment, end = looks.draw(st.sampled_from(truth))
-    before = moment - looks.draw(st.integers(0, 100))
-    after = moment + looks.draw(st.integers(0, 100))
+    moment, end = samples.draw(st.sampled_from(truth))
+    before = moment - samples.draw(st.integers(0, 100))
+    after = moment + samples.draw(st.integers(0, 100))
     bounds = ends.bounds(PARTITION, before, after)
     if bounds is None:
         assert after > max(seen)[0]
@@ -260,9 +260,9 @@ def test_an_old_look_is_ignored_whatever_there_is_of_the_future() -> None:
     st.integers(0, 60),
 )
 @settings(print_blob=True)
-def test_times_only_grow_wherever_the_clock_goes(looks: list[tuple[int, int]], now: int) -> None:
-    history = EndOffsetHistory(sample(*looks[0]))
-    for end, at_ms in looks[1:]:
+def test_times_only_grow_wherever_the_clock_goes(samples: list[tuple[int, int]], now: int) -> None:
+    history = EndOffsetHistory(sample(*samples[0]))
+    for end, at_ms in samples[1:]:
         history.add(sample(end, at_ms), now)
         times = [history.around(offset) for offset in range(100)]
         assert all(a.at_ms < b.at_ms for a, b in times if a is not None and b is not None)

@@ -33,7 +33,7 @@ def test_the_newest_stay_the_rest_is_bounded_and_nothing_is_older_than_the_horiz
 
 
 def test_a_clock_that_thins_as_it_runs_covers_hours_to_a_share_of_their_age() -> None:
-    """A look a second for six hours, in a history of 24 points at most."""
+    """A sample a second for six hours, in a history of 24 points at most."""
     times: list[int] = []
     for second in range(6 * 3600):
         times.append(second * 1000)

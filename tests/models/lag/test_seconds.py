@@ -11,8 +11,8 @@ from caughtup.models.lag.seconds import LagSeconds, lag_seconds
 from caughtup.models.offsets import EndOffsets
 
 
-def looks(*seen: tuple[int, int]) -> EndOffsetHistory:
-    """A history of looks: (log end offset, second)."""
+def samples(*seen: tuple[int, int]) -> EndOffsetHistory:
+    """A history of samples: (log end offset, second)."""
     history = EndOffsetHistory(EndOffsets(0, seen[0][0], seen[0][0], seen[0][1] * 1000))
     for end, second in seen[1:]:
         history.add(EndOffsets(0, end, end, second * 1000))
@@ -25,7 +25,7 @@ def age(position: int, history: EndOffsetHistory, now: int) -> LagSeconds | None
 
 
 def test_a_record_is_as_old_as_the_moment_at_which_the_log_passed_it() -> None:
-    history = looks((0, 0), (100, 10), (200, 20))
+    history = samples((0, 0), (100, 10), (200, 20))
     assert age(100, history, 20) == LagSeconds(9.95, 9.95, "interpolated")
     assert age(150, history, 20) == LagSeconds(4.95, 5.05, "interpolated")
     assert age(199, history, 25) == LagSeconds(5.05, 9.95, "interpolated")
@@ -33,48 +33,48 @@ def test_a_record_is_as_old_as_the_moment_at_which_the_log_passed_it() -> None:
 
 def test_the_rate_of_another_time_does_not_enter() -> None:
     """Ten thousand records in a second long ago, and ten since: the oldest of these is unread."""
-    history = looks((0, 0), (10_000, 1), (10_000, 3_000), (10_010, 3_001))
+    history = samples((0, 0), (10_000, 1), (10_000, 3_000), (10_010, 3_001))
     assert age(10_000, history, 3_060) == LagSeconds(59.95, 0.95, "interpolated")
 
 
 def test_an_idle_producer_makes_no_lag_where_nothing_is_unread() -> None:
-    assert age(10, looks((10, 0), (10, 3_600)), 3_601) == LagSeconds(0.0, 1.0, "caught_up")
+    assert age(10, samples((10, 0), (10, 3_600)), 3_601) == LagSeconds(0.0, 1.0, "caught_up")
 
 
 def test_an_idle_producer_does_not_hide_a_record_that_nobody_reads() -> None:
-    history = looks((10, 0), (10, 100), (11, 101), (11, 3_700))
+    history = samples((10, 0), (10, 100), (11, 101), (11, 3_700))
     assert age(10, history, 3_701) == LagSeconds(3_600.5, 0.5, "interpolated")
 
 
 def test_time_in_which_a_producer_was_idle_is_not_spread_over_its_records() -> None:
     """An hour of silence, then a hundred records: they are a second old, not half an hour."""
-    history = looks((0, 0), (0, 3_600), (100, 3_601))
+    history = samples((0, 0), (0, 3_600), (100, 3_601))
     assert age(0, history, 3_601) == LagSeconds(0.995, 0.995, "interpolated")
 
 
 def test_a_record_older_than_the_history_has_at_least_the_historys_age() -> None:
-    history = looks((100, 1_000), (200, 1_010))
+    history = samples((100, 1_000), (200, 1_010))
     assert age(99, history, 1_015) == LagSeconds(15.0, None, "at_least")
     assert LagSeconds(15.0, None, "at_least").certain_seconds == 15.0
 
 
 def test_a_log_that_was_looked_at_once_tells_no_age() -> None:
-    assert age(5, looks((10, 0)), 1) is None
-    assert age(10, looks((10, 0)), 1) == LagSeconds(0.0, 1.0, "caught_up")
+    assert age(5, samples((10, 0)), 1) is None
+    assert age(10, samples((10, 0)), 1) == LagSeconds(0.0, 1.0, "caught_up")
 
 
 def test_a_log_that_went_backwards_has_the_age_of_its_new_records() -> None:
-    history = looks((500, 0), (600, 10), (5, 20), (9, 30))
+    history = samples((500, 0), (600, 10), (5, 20), (9, 30))
     assert age(3, history, 31) == LagSeconds(11.0, None, "at_least")
     assert age(7, history, 31) == LagSeconds(4.75, 6.25, "interpolated")
 
 
 def test_a_commit_newer_than_the_looks_is_caught_up() -> None:
-    assert age(12, looks((5, 0), (10, 10)), 10) == LagSeconds(0.0, 0.0, "caught_up")
+    assert age(12, samples((5, 0), (10, 10)), 10) == LagSeconds(0.0, 0.0, "caught_up")
 
 
 def test_a_clock_that_went_back_makes_no_negative_age() -> None:
-    found = age(150, looks((0, 0), (100, 10), (200, 20)), 3)
+    found = age(150, samples((0, 0), (100, 10), (200, 20)), 3)
     assert found is not None
     assert found.seconds == 0.0
 
@@ -89,22 +89,22 @@ def test_what_is_certain_is_the_age_less_its_error() -> None:
     appended=st.lists(
         st.tuples(st.integers(0, 5_000), st.integers(1, 40)), min_size=1, max_size=300
     ),
-    look_ms=st.integers(1, 7_000),
+    sample_ms=st.integers(1, 7_000),
     data=st.data(),
 )
 def test_the_truth_is_within_the_error_of_every_record_of_any_log(
-    appended: list[tuple[int, int]], look_ms: int, data: st.DataObject
+    appended: list[tuple[int, int]], sample_ms: int, data: st.DataObject
 ) -> None:
-    """Records come in batches ``(after ms, how many)``; somebody looks every ``look_ms``."""
+    """Records come in batches ``(after ms, how many)``; the log is sampled every ``sample_ms``."""
     moments: list[int] = []
     now = 0
     for after, count in appended:
         now += after
         moments += [now] * count
-    first_look = data.draw(st.integers(0, now), label="first look")
+    first_sample = data.draw(st.integers(0, now), label="first sample")
     history: EndOffsetHistory | None = None
     end = 0
-    for at_ms in range(first_look, now + 2 * look_ms, look_ms):
+    for at_ms in range(first_sample, now + 2 * sample_ms, sample_ms):
         while end < len(moments) and moments[end] <= at_ms:
             end += 1
         seen = EndOffsets(0, end, end, at_ms)
@@ -129,7 +129,7 @@ def test_the_truth_is_within_the_error_of_every_record_of_any_log(
 
 @pytest.mark.parametrize("ago", [10, 60, 300, 900, 1_800])
 def test_an_even_log_is_told_nearly_exactly_even_where_its_history_is_sparse(ago: int) -> None:
-    history = looks(*((100 * second, second) for second in range(7_200)))
+    history = samples(*((100 * second, second) for second in range(7_200)))
     found = age(100 * (7_199 - ago), history, 7_199)
     assert found is not None
     assert found.seconds == pytest.approx(ago, abs=0.02)

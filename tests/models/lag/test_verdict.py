@@ -40,7 +40,7 @@ def test_a_group_that_reads_all_that_comes_is_ok_and_one_that_then_stops_is_stop
     group.consume(0, None)
     allowance = 3 * max(commit_ms, look_ms)
     assert "stopped" not in group.verdicts_during(allowance)
-    # It takes until the age is certain: the looks around it may be further apart by then.
+    # It takes until the age is certain: the samples around it may be further apart by then.
     group.run(allowance // 2 + look_ms)
     assert group.verdicts_during(10 * MINUTE, MINUTE) == {"stopped"}
     assert "no commit for" in group.verdict().reason
@@ -66,12 +66,12 @@ def test_a_healthy_group_is_never_accused_whenever_its_records_come(
     group = SimulatedGroup(lambda now: bisect_right(comings, now))
     seen: Counter[str] = Counter()
     position = 0
-    group.look()
+    group.list_ends()
     group.commit(0)
     while group.now < 40 * MINUTE:
         group.now += 100
         if group.now % SECOND == 0:
-            group.look()
+            group.list_ends()
         if group.now % commit_ms == 0:
             read = max(position, group.produced(group.now - chance.randint(0, commit_ms // 4)))
             if repeats or read > position:
@@ -205,7 +205,7 @@ def test_a_log_start_beyond_the_commit_is_told_with_what_was_lost() -> None:
 def test_what_is_not_known_yet_is_unknown() -> None:
     group = SimulatedGroup(steadily(100))
     group.now = 10 * MINUTE
-    group.look()
+    group.list_ends()
     group.commit(5)
     assert group.verdict().verdict == "unknown"
     group.run(5 * SECOND)
@@ -217,7 +217,7 @@ def test_a_group_that_died_before_the_service_started_is_stopped_in_the_end() ->
     group = SimulatedGroup(steadily(100), look_ms=10 * SECOND)
     group.commit(5)
     group.now = 48 * HOUR
-    group.look()
+    group.list_ends()
     assert group.verdicts_during(15 * MINUTE, 10 * SECOND) == {"unknown"}
     assert group.verdicts_during(5 * MINUTE, 10 * SECOND) == {"stopped"}
 
@@ -231,7 +231,7 @@ def test_whatever_happens_a_verdict_is_one_of_the_seven_and_fits_its_figures(
     log = {"end": 0}
     group = SimulatedGroup(lambda now: log["end"])
     group.readable_known = data.draw(st.booleans())
-    group.look()
+    group.list_ends()
     for _ in range(data.draw(st.integers(1, 30))):
         event = data.draw(st.sampled_from(["grow", "commit", "repeat", "wait", "expire", "renew"]))
         if event == "grow":
@@ -245,7 +245,7 @@ def test_whatever_happens_a_verdict_is_one_of_the_seven_and_fits_its_figures(
         elif event == "renew":
             log["end"] = group.start_offset = 0
         group.now += data.draw(st.sampled_from([1, SECOND, MINUTE, HOUR]))
-        group.look()
+        group.list_ends()
         figures, verdict = group.figures(), group.verdict()
         assert verdict.verdict in SEVERITY
         assert verdict.reason

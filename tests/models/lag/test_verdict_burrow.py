@@ -132,7 +132,7 @@ def test_a_pause_of_seconds_is_not_a_stop_of_a_group_that_commits_often() -> Non
     group.run(10 * MINUTE)
     group.consume(0, None)
     group.run(2 * SECOND)
-    group.ends_seen = group.ends_seen[-1:] * 10  # as many looks as Burrow keeps, within the pause
+    group.ends_seen = group.ends_seen[-1:] * 10  # as many samples as Burrow keeps, within the pause
     assert burrow_status(group) == "STOP"
     assert group.verdict().verdict == "ok"
     group.run(5 * SECOND)
@@ -151,7 +151,7 @@ def test_a_group_that_waits_for_an_idle_producer_is_ok_and_stays_so_when_records
             group.run(SECOND)
             committed = group.produced(group.now)
             group.commit(committed)
-            group.look()
+            group.list_ends()
             seen.add(group.verdict().verdict)
         assert group.figures().lag.lag <= 1, minute
     assert "stopped" not in seen
@@ -195,9 +195,9 @@ def test_a_partition_that_is_never_committed_is_stopped_once_records_came_unread
 
 def test_a_partition_that_is_never_committed_and_gets_no_records_is_not_judged() -> None:
     """Whether its old records are to be read is for auto.offset.reset to say."""
-    looks = SimulatedGroup(lambda now: 500)
-    looks.run(HOUR)
-    history = looks.ends.history(next(iter(looks.ends))[0])
+    group = SimulatedGroup(lambda now: 500)
+    group.run(HOUR)
+    history = group.ends.history(next(iter(group.ends))[0])
     assert history is not None
     verdict = partition_verdict(lag_figures(None, history, START_MS + HOUR, 5_000))
     assert verdict.verdict == "unknown"

@@ -72,7 +72,7 @@ def generate_large(seed: int, strategy: str) -> dict[str, Any]:
 
 
 def _trim(scenario: dict[str, Any], clients: int, tasks: int) -> None:
-    """Leave some of the clients, and of the tasks of every subtopology."""
+    """Keep some of the clients, and of the tasks of every subtopology."""
     names = list(scenario["clients"])[:clients]
     # Every nth task, because all subtopologies should be left.
     left = list(scenario["tasks"])[:: -(-len(scenario["tasks"]) // tasks)]
@@ -83,7 +83,7 @@ def _trim(scenario: dict[str, Any], clients: int, tasks: int) -> None:
 
 
 def _place(rng: random.Random, scenario: dict[str, Any]) -> None:
-    """Give a rack to every client and broker, and brokers to everything that the tasks read."""
+    """Set a rack on every client and broker, and brokers for everything that the tasks read."""
     racks = [f"rack-{number}" for number in range(rng.choice([1, 2, 3, 3, 4, 6]))]
     brokers = {str(number): rng.choice(racks) for number in range(rng.choice([1, 3, 5, 12]))}
     for client in scenario["clients"].values():
@@ -114,7 +114,7 @@ def _read(
     partition: str,
     factor: int,
 ) -> list[list[Any]]:
-    """Let a task read these topics' partition; some have fewer partitions than there are tasks."""
+    """Set what a task reads of topics, some of which have fewer partitions than there are tasks."""
     read = [topic for place, topic in enumerate(topics) if not place or rng.random() < 0.8]
     brokers = sorted(map(int, scenario["brokers"]))
     for topic in read:
@@ -125,14 +125,14 @@ def _read(
 
 
 def _tag(rng: random.Random, scenario: dict[str, Any]) -> None:
-    """Give clients tags, which keep standbys from being exchanged."""
+    """Set clients' tags, which keep standbys from being exchanged."""
     scenario["config"]["rack.aware.assignment.tags"] = ["zone"]
     for client in scenario["clients"].values():
         client["tags"] = {"zone": rng.choice("xyz"), "cluster": rng.choice("xy")}
 
 
 def _spoil(rng: random.Random, scenario: dict[str, Any]) -> None:
-    """Take a rack or a replica away."""
+    """Remove a rack or a replica."""
     brokers, replicas = scenario["brokers"], scenario["replicas"]
     changelog = rng.random() < 0.5
     kind = [name for name in replicas if ("changelog" in name) == changelog] or list(replicas)

@@ -30,7 +30,7 @@ class Asked(NamedTuple):
         return "|".join((self.what, *map(written, (*fields, *lists))))
 
     def answer(self, software: Release) -> str:
-        """Answer it as ControllerOracle does, by our own rules."""
+        """Return the answer of ControllerOracle, by our own rules."""
         after = self.after(software)
         if self.what == "revert" and after is not None:
             replicas, isr, unclean = revert(self.state)
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
         return "|".join(map(written, (*fields, after.adding, after.removing)))
 
     def after(self, software: Release) -> PartitionState | None:
-        """Give the state after it; None if it is refused."""
+        """Return the state after it; None if it is refused."""
         if self.what == "reassign":
             return reassigned(self.state, self.brokers, self.alive, software)
         if self.what == "isr":
@@ -98,7 +98,7 @@ def _any_state(rng: random.Random) -> PartitionState:
 
 
 def _wanted(rng: random.Random, state: PartitionState) -> tuple[int, ...]:
-    """Want other replicas, mostly some of the present ones among them, or only their order."""
+    """Draw other replicas, mostly with some of the present ones, or only another order."""
     others = [broker for broker in BROKERS if broker not in state.replicas]
     kept = rng.sample(state.replicas, rng.randint(0 if others else 1, len(state.replicas)))
     new = rng.sample(others, rng.randint(0 if kept else 1, min(3, len(others))))

@@ -61,7 +61,7 @@ def _tasks(rng: random.Random) -> dict[str, dict[str, Any]]:
 def _give_history(
     rng: random.Random, clients: Mapping[str, dict[str, Any]], tasks: Mapping[str, Any]
 ) -> None:
-    """Say who had what; often a few clients had it all, because the others have just joined."""
+    """Draw who had what; often a few clients had it all, because the others have just joined."""
     for client in clients.values():
         client["previous_active"], client["previous_standby"] = [], []
     share = rng.choice([0.0, 0.2, 0.5, 1.0])

@@ -73,7 +73,7 @@ def _clients(rng: random.Random, tasks: int) -> dict[str, dict[str, Any]]:
 def _give_history(
     rng: random.Random, clients: dict[str, dict[str, Any]], tasks: dict[str, Any]
 ) -> None:
-    """Say who had what: a few had most of it, some have left since, and so have some tasks."""
+    """Draw who had what: a few had most of it, some have left since, and so have some tasks."""
     everyone = list(clients.values())
     ran: list[set[str]] = [set() for _ in everyone]
     stood_by: list[set[str]] = [set() for _ in everyone]

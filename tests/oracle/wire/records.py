@@ -50,7 +50,7 @@ def json_name(field: str) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """Give a decoded value in the form of Kafka's converters; a field that isn't set is null."""
+    """Return a decoded value in the form of Kafka's converters; a field that isn't set is null."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, tuple):
@@ -75,12 +75,12 @@ def as_json(value: Any) -> Any:
 
 
 def without_null(made: Any) -> Any:
-    """Leave tagged fields out that are null, so that the generated class keeps its default."""
+    """Remove tagged fields that are null, so that the generated class keeps its default."""
     return without_unset(made, {})
 
 
 def without_unset(read: Any, defaults: dict[str, Any] = DEFAULTS) -> Any:
-    """Leave tagged fields out that aren't set, as null or as their default."""
+    """Remove tagged fields that aren't set, as null or as their default."""
     if isinstance(read, list):
         return [without_unset(element, defaults) for element in read]
     if not isinstance(read, dict):
@@ -133,7 +133,7 @@ class Coordinator:
         return bytes(self._util.toVersionPrefixedBytes(version, message))
 
     def read_value(self, key: bytes, value: bytes) -> Any | None:
-        """Give the record's value as JSON, None where the coordinator refuses it."""
+        """Return the record's value as JSON, None where the coordinator refuses it."""
         serde = self._jvm.org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde()
         wrap = self._jvm.java.nio.ByteBuffer.wrap
         try:

@@ -67,7 +67,7 @@ def group_metadata_value(jvm: Any, metadata: GroupMetadata) -> Any:
 
 
 def read_commit(value: Any) -> OffsetCommit:
-    """Take what the coordinator has read out of Java."""
+    """Convert what the coordinator has read from Java."""
     topic_id = value.topicId()
     halves = (topic_id.getMostSignificantBits(), topic_id.getLeastSignificantBits())
     raw = b"".join(half.to_bytes(8, signed=True) for half in halves)
@@ -105,7 +105,7 @@ def read_metadata(value: Any) -> GroupMetadata:
 
 
 def coordinator_reads(jvm: Any, key: bytes, value: bytes) -> Any | None:
-    """Give the record's value as the published coordinator reads it, None where it refuses."""
+    """Return the record's value as the published coordinator reads it, None where it refuses."""
     serde = jvm.org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde()
     wrap = jvm.java.nio.ByteBuffer.wrap
     try:
@@ -158,7 +158,7 @@ def test_the_coordinators_newest_versions_are_the_newest_read_here(jvm):
 
 
 def agree(decode: Callable[[bytes], object], raw: bytes, theirs: object | None) -> bool:
-    """Tell whether both read the same, or both refuse, or only ours does for a reason to.
+    """Return whether both read the same, both refuse, or only ours does with a good reason.
 
     Kafka puts a replacement character where a string isn't UTF-8, and takes any number for an
     offset or a time. In flexible versions it doesn't look at how long a topic id claims to be, and

@@ -36,7 +36,7 @@ def coordinator(jvm: Any) -> Coordinator:
 
 
 def of_this_release(value: Any) -> Any:
-    """Leave out what this release doesn't know yet."""
+    """Remove fields that this release doesn't know yet."""
     if not isinstance(value, StreamsGroupMetadata):
         return value
     return dataclasses.replace(

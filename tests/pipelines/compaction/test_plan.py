@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.pipelines.compaction.plan import (
-    Batches,
-    Work,
+    BatchRange,
+    FolderCompaction,
     batches,
     is_due,
     newest_batch,
@@ -24,9 +24,9 @@ TODAY = date(2026, 11, 22)
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("batch-0000000012.parquet", Batches(12, 12)),
-        ("batch-0000000012-1.parquet", Batches(12, 12)),
-        ("compacted-0000000003-0000000011-000.parquet", Batches(3, 11)),
+        ("batch-0000000012.parquet", BatchRange(12, 12)),
+        ("batch-0000000012-1.parquet", BatchRange(12, 12)),
+        ("compacted-0000000003-0000000011-000.parquet", BatchRange(3, 11)),
         ("part-00000-0b0c-c000.snappy.parquet", None),
         ("batch-0000000012.parquet.tmp", None),
         (".batch-0000000012.parquet.crc", None),
@@ -34,7 +34,7 @@ TODAY = date(2026, 11, 22)
         ("batch-" + "9" * 5_000 + ".parquet", None),
     ],
 )
-def test_a_files_batches_are_in_its_name(name: str, found: Batches | None) -> None:
+def test_a_files_batches_are_in_its_name(name: str, found: BatchRange | None) -> None:
     assert batches(name) == found
 
 
@@ -56,7 +56,7 @@ def test_the_last_days_are_left_alone(folder: str, keep_days: int, due: bool) ->
 
 def test_small_files_become_one_whose_name_tells_their_batches() -> None:
     sizes = {"batch-0000000003.parquet": 10, "batch-0000000007.parquet": 20, "notes.txt": 5}
-    assert plan_folder(FOLDER, sizes, newest=9, target_bytes=100) == Work(
+    assert plan_folder(FOLDER, sizes, newest=9, target_bytes=100) == FolderCompaction(
         FOLDER,
         {"batch-0000000003.parquet": 10, "batch-0000000007.parquet": 20},
         1,

@@ -38,7 +38,7 @@ EIGHT = group_record(8, streams.HANDING_OVER, 1)
 NINE = group_record(9, streams.HANDED_OVER, 2)
 
 
-def looks(*minutes: int) -> list[Row]:
+def end_offsets(*minutes: int) -> list[Row]:
     rows = []
     for minute in minutes:
         at_ms = streams.START_MS + minute * MINUTE
@@ -66,8 +66,8 @@ class History:
             TOLD,
         )
 
-    def take(self, batch: int, *records: Row) -> list[int | None]:
-        self.batches.take(batch, self.spark.createDataFrame(records, RECORDS), [])
+    def write(self, batch: int, *records: Row) -> list[int | None]:
+        self.batches.write(batch, self.spark.createDataFrame(records, RECORDS), [])
         return [row["generation"] for row in self.rows()]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -79,13 +79,15 @@ class History:
         return [{**r.asDict(recursive=True), "next_rebalance_ms": r["due_ms"]} for r in found]
 
 
-def test_a_generation_waits_for_looks_and_is_told_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_generation_waits_for_end_offsets_and_is_decided_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     history = History(spark, tmp_path)
-    assert history.take(0, *looks(-1, 0), SEVEN, EIGHT) == []
-    assert history.take(1, *looks(1)) == [7]
-    assert history.take(1, *looks(1)) == [7], "a batch that is done again"
-    assert history.take(2, NINE, *looks(2, 3, 4)) == [7, 8, 9]
-    assert history.take(3, *looks(5)) == [7, 8, 9]
+    assert history.write(0, *end_offsets(-1, 0), SEVEN, EIGHT) == []
+    assert history.write(1, *end_offsets(1)) == [7]
+    assert history.write(1, *end_offsets(1)) == [7], "a batch that is done again"
+    assert history.write(2, NINE, *end_offsets(2, 3, 4)) == [7, 8, 9]
+    assert history.write(3, *end_offsets(5)) == [7, 8, 9]
 
     records: list[tuple[Record, int, int]] = [
         ((row[4], row[5]), row[2], row[3]) for row in (SEVEN, EIGHT, NINE)
@@ -99,12 +101,12 @@ def test_a_generation_waits_for_looks_and_is_told_once(spark: SparkSession, tmp_
 
 
 @pytest.mark.thorough
-def test_without_looks_it_is_told_after_a_while_with_its_doubts(
+def test_without_end_offsets_it_is_decided_after_a_while_with_its_doubts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     history = History(spark, tmp_path)
-    assert history.take(0, SEVEN) == []
-    assert history.take(1, group_record(8, streams.HANDING_OVER, 20)) == [7]
+    assert history.write(0, SEVEN) == []
+    assert history.write(1, group_record(8, streams.HANDING_OVER, 20)) == [7]
     (row,) = history.rows()
     assert any("end offsets" in doubt for doubt in row["doubts"])
 
@@ -115,6 +117,6 @@ def test_a_record_that_nobody_can_read_is_told_with_its_place(
 ) -> None:
     history = History(spark, tmp_path)
     broken = (*SEVEN[:2], 8, SEVEN[3] + 1, SEVEN[4], b"\x7f\xff")
-    assert history.take(0, *looks(-1, 0, 1), SEVEN, broken) == [7, None]
+    assert history.write(0, *end_offsets(-1, 0, 1), SEVEN, broken) == [7, None]
     assert history.rows()[1]["error"]
-    assert history.take(1, EIGHT, *looks(2)) == [7, None, 8]
+    assert history.write(1, EIGHT, *end_offsets(2)) == [7, None, 8]

@@ -10,9 +10,9 @@ import pytest
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.pipelines.rates.records import (
-    Ended,
+    EndOffsetSample,
     KafkaRecord,
-    Reported,
+    PositionReport,
     copy_key,
     decode,
     partition_key,
@@ -53,25 +53,29 @@ def position(**changes: Any) -> bytes:
     return json.dumps(POSITION | changes).encode()
 
 
-def look(**changes: Any) -> bytes:
+def end_offsets(**changes: Any) -> bytes:
     return json.dumps(LOOK | changes).encode()
 
 
-def test_a_report_is_of_when_the_broker_got_it_and_a_look_of_when_it_was_made() -> None:
+def test_a_report_is_of_when_the_broker_got_it_and_a_sample_of_when_it_was_made() -> None:
     lags = {"a-changelog": 4, "b-changelog": 3}
-    reported = Reported("orders", "p", "1_7", 7, 12, WRITTEN_MS, lags)
+    reported = PositionReport("orders", "p", "1_7", 7, 12, WRITTEN_MS, lags)
     assert read(POSITIONS, COPY, position()) == reported
-    assert read(ENDS, b"a-changelog-7", look()) == Ended("a-changelog", 7, 12, WRITTEN_MS - 3, 44)
+    assert read(ENDS, b"a-changelog-7", end_offsets()) == EndOffsetSample(
+        "a-changelog", 7, 12, WRITTEN_MS - 3, 44
+    )
 
 
 def test_a_copy_that_runs_or_is_gone_has_nothing_to_catch_up() -> None:
-    gone = Reported("orders", "p", "1_7", 7, 12, WRITTEN_MS, None)
+    gone = PositionReport("orders", "p", "1_7", 7, 12, WRITTEN_MS, None)
     assert read(POSITIONS, COPY, position(role="active")) == gone
     assert read(POSITIONS, COPY, None) == gone
 
 
-def test_a_partition_that_is_gone_is_told_by_its_key() -> None:
-    assert read(ENDS, b"a-changelog-7", None) == Ended("a-changelog", 7, 12, WRITTEN_MS, None)
+def test_a_deleted_partition_is_named_by_its_key() -> None:
+    assert read(ENDS, b"a-changelog-7", None) == EndOffsetSample(
+        "a-changelog", 7, 12, WRITTEN_MS, None
+    )
 
 
 @pytest.mark.parametrize("lags", [{}, {"a-changelog": 4, "b-changelog": None}])
@@ -90,10 +94,14 @@ def test_a_report_without_every_changelogs_lag_tells_no_position(lags: dict[str,
         pytest.param(POSITIONS, COPY, position(schema=2), id="a report of a later schema"),
         pytest.param(POSITIONS, COPY, position(lags={"a": -1}), id="a negative lag"),
         pytest.param(POSITIONS, COPY, position(lags={"a": 2**63}), id="a lag beyond all offsets"),
-        pytest.param(ENDS, b"a-changelog-7", look(schema=2), id="a look of a later schema"),
-        pytest.param(ENDS, b"a-changelog-7", look(end_offset=-1), id="a negative end"),
-        pytest.param(ENDS, b"a-changelog-7", look(partition=-1), id="a negative partition"),
-        pytest.param(ENDS, b"a-changelog-7", look(as_of_ms=2 * WRITTEN_MS), id="of the far future"),
+        pytest.param(
+            ENDS, b"a-changelog-7", end_offsets(schema=2), id="a sample of a later schema"
+        ),
+        pytest.param(ENDS, b"a-changelog-7", end_offsets(end_offset=-1), id="a negative end"),
+        pytest.param(ENDS, b"a-changelog-7", end_offsets(partition=-1), id="a negative partition"),
+        pytest.param(
+            ENDS, b"a-changelog-7", end_offsets(as_of_ms=2 * WRITTEN_MS), id="of the far future"
+        ),
         pytest.param(ENDS, b"a-changelog", None, id="a tombstone of no partition"),
         pytest.param(ENDS, b"a-99999999999", None, id="a tombstone of too high a partition"),
         pytest.param(ENDS, None, None, id="a tombstone without a key"),

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import msgspec
 
-from caughtup.pipelines.rates.slots import FORGOTTEN_MS, Output
+from caughtup.pipelines.rates.slots import FORGOTTEN_MS, Output, SlotState
 from caughtup.pipelines.rates.state import (
     BUCKETS,
-    LOOK_HOLDS_MS,
+    SAMPLE_HOLDS_MS,
     CopySamples,
-    Look,
+    EndSample,
+    LagSample,
     PartitionSamples,
-    Report,
 )
 from tests.support.rate_job import (
     CHANGELOG,
@@ -64,11 +64,11 @@ def test_an_active_that_runs_and_a_copy_that_is_gone_are_withdrawn_once() -> Non
 
 def test_an_incomplete_picture_has_no_rate() -> None:
     job = Job()
-    assert job.take(reported(START, {CHANGELOG: 5})) == []  # nobody told where the log ends
+    assert job.take(reported(START, {CHANGELOG: 5})) == []  # the log has no sample
     job.take(ended(START + MINUTE, 50))
     assert job.take(reported(START + MINUTE, {CHANGELOG: 5, OTHER: 1})) == []
-    too_late = START + MINUTE + LOOK_HOLDS_MS + 1
-    assert job.take(reported(too_late, {CHANGELOG: 5})) == []  # nobody looks any more
+    too_late = START + MINUTE + SAMPLE_HOLDS_MS + 1
+    assert job.take(reported(too_late, {CHANGELOG: 5})) == []  # no samples any more
 
 
 def test_what_does_not_change_is_written_once_a_minute() -> None:
@@ -118,14 +118,14 @@ def test_the_state_is_bounded_however_often_somebody_reports() -> None:
     assert size < 3 * (BUCKETS + 2) * 2 * 20
 
 
-def test_of_two_looks_or_reports_of_one_moment_the_last_counts() -> None:
+def test_of_two_samples_or_reports_of_one_moment_the_last_counts() -> None:
     partition = PartitionSamples(CHANGELOG, 1)
     copy = CopySamples("orders", "a", "0_1", 1)
     for number in (7, 9, 8):
-        partition.add(Look(START, number))
+        partition.add(EndSample(START, number))
         copy.add(START, {CHANGELOG: number})
-    assert partition.looks == [Look(START, 8)]
-    assert copy.reports == [Report(START, (8,))]
+    assert partition.ends == [EndSample(START, 8)]
+    assert copy.reports == [LagSample(START, (8,))]
 
 
 def test_a_report_that_names_other_changelogs_begins_anew_and_an_older_one_does_not_count() -> None:
@@ -133,4 +133,25 @@ def test_a_report_that_names_other_changelogs_begins_anew_and_an_older_one_does_
     copy.add(START, {CHANGELOG: 5})
     copy.add(START + SECOND, {CHANGELOG: 5, OTHER: 6})
     copy.add(START, {CHANGELOG: 4})
-    assert (copy.changelogs, copy.reports) == ((CHANGELOG, OTHER), [Report(START + SECOND, (5, 6))])
+    assert (copy.changelogs, copy.reports) == (
+        (CHANGELOG, OTHER),
+        [LagSample(START + SECOND, (5, 6))],
+    )
+
+
+def test_a_slots_state_is_that_of_older_checkpoints() -> None:
+    copy = {
+        "group": "orders",
+        "process": "a",
+        "task": "0_1",
+        "partition": 1,
+        "changelogs": [CHANGELOG],
+        "reports": [[START, [5]]],
+        "told": [START, [[60, [1.0, 0.0, 2], [2.0, 0.0, 2]]]],
+    }
+    partition = {"topic": CHANGELOG, "partition": 1, "looks": [[START, 8]], "told": None}
+    state = {"copies": [copy], "partitions": [partition], "newest_ms": START}
+    decoded = msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=SlotState)
+    assert decoded.partitions[0].ends == [EndSample(START, 8)]
+    assert decoded.copies[0].published is not None
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(decoded)) == state

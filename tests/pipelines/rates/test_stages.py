@@ -46,7 +46,7 @@ class Job:
         )
 
     def records(self, *records: tuple[str, int, Any, Any]) -> list[tuple[Any, Any]]:
-        """Take a batch of (topic, ms, key, value); give the records written because of it."""
+        """Process a batch of (topic, ms, key, value); return the records written because of it."""
         rows = []
         for topic, at_ms, key, value in records:
             self._offset += 1

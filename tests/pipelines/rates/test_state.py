@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.copies.catch_up_rates import FEWEST_SAMPLES
-from caughtup.pipelines.rates.records import Ended, Event, Reported
-from caughtup.pipelines.rates.state import BUCKETS, LOOK_HOLDS_MS
+from caughtup.pipelines.rates.records import EndOffsetSample, Event, PositionReport
+from caughtup.pipelines.rates.state import BUCKETS, SAMPLE_HOLDS_MS
 from tests.support.rate_job import (
     CHANGELOG,
     COPY,
@@ -47,16 +47,16 @@ def counted_anywhere(samples: dict[int, Any]) -> dict[int, Any]:
     return dict(sorted(kept.items()))
 
 
-def interpolated(looks: dict[int, int], at: int) -> int | None:
-    before = [ms for ms in looks if ms <= at]
-    after = [ms for ms in looks if ms > at]
+def interpolated(samples: dict[int, int], at: int) -> int | None:
+    before = [ms for ms in samples if ms <= at]
+    after = [ms for ms in samples if ms > at]
     if not before:
         return None
     last = max(before)
     if not after:
-        return looks[last] if at - last <= LOOK_HOLDS_MS else None
+        return samples[last] if at - last <= SAMPLE_HOLDS_MS else None
     first = min(after)
-    return looks[last] + round((at - last) / (first - last) * (looks[first] - looks[last]))
+    return samples[last] + round((at - last) / (first - last) * (samples[first] - samples[last]))
 
 
 def slope(points: dict[int, int], seconds: int) -> float | None:
@@ -75,7 +75,7 @@ def slope(points: dict[int, int], seconds: int) -> float | None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[list[Event]]:
-    """Looks and reports of up to a quarter of an hour and more, dealt to batches, some late."""
+    """Samples and reports of up to a quarter of an hour and more, dealt to batches, some late."""
     times = st.integers(0, draw(st.sampled_from([90, 400, 1_200])) * 10)
     events: list[Event] = []
     for topic in (CHANGELOG, OTHER):
@@ -101,33 +101,37 @@ def test_what_was_written_last_follows_from_all_samples_at_once(batches: list[li
         numbered = [msgspec.structs.replace(event, offset=n) for n, event in enumerate(batch)]
         job.take(*numbered)
         seen += batch
-        changed = any(isinstance(event, Reported) for event in batch)
+        changed = any(isinstance(event, PositionReport) for event in batch)
         if changed:
             known = copy_windows(seen)
     for topic in (CHANGELOG, OTHER):
-        looks = {e.at_ms: e.end for e in seen if isinstance(e, Ended) and e.topic == topic}
+        samples = {
+            e.at_ms: e.end for e in seen if isinstance(e, EndOffsetSample) and e.topic == topic
+        }
         for seconds in WINDOWS:
-            points = counted(counted_anywhere(looks), seconds)
-            told = job.rate([topic, 1], seconds)
-            assert told["end_samples"] == len(points)
-            assert told["end_offset_per_second"] == slope(points, seconds)
+            points = counted(counted_anywhere(samples), seconds)
+            rate = job.rate([topic, 1], seconds)
+            assert rate["end_samples"] == len(points)
+            assert rate["end_offset_per_second"] == slope(points, seconds)
     for seconds, (positions, ends) in known.items():
-        told = job.rate(COPY, seconds)
-        assert (told["samples"], told["end_samples"]) == (len(positions), len(ends))
-        assert told["position_per_second"] == slope(positions, seconds)
-        assert told["end_offset_per_second"] == slope(ends, seconds)
+        rate = job.rate(COPY, seconds)
+        assert (rate["samples"], rate["end_samples"]) == (len(positions), len(ends))
+        assert rate["position_per_second"] == slope(positions, seconds)
+        assert rate["end_offset_per_second"] == slope(ends, seconds)
 
 
 def copy_windows(seen: list[Event]) -> dict[int, tuple[dict[int, int], dict[int, int]]]:
-    """Give the samples of the copy's position and of its end in each window, if it has any."""
-    looks = [
-        counted_anywhere({e.at_ms: e.end for e in seen if isinstance(e, Ended) and e.topic == t})
+    """Return the samples of the copy's position and of its end in each window, if it has any."""
+    samples = [
+        counted_anywhere(
+            {e.at_ms: e.end for e in seen if isinstance(e, EndOffsetSample) and e.topic == t}
+        )
         for t in (CHANGELOG, OTHER)
     ]
-    reports = {e.at_ms: e.lags for e in seen if isinstance(e, Reported)}
+    reports = {e.at_ms: e.lags for e in seen if isinstance(e, PositionReport)}
     places: dict[int, tuple[int, int]] = {}
     for at, lags in counted_anywhere(reports).items():
-        found = [interpolated(each, at) for each in looks]
+        found = [interpolated(each, at) for each in samples]
         if None not in found:
             end = sum(one for one in found if one is not None)
             position = max(0, end - sum(lags.values()))

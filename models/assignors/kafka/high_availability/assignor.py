@@ -64,7 +64,7 @@ def _deal_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -
 
 
 def _assign_stateless(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
-    """Give each task to the client with the least (active load, process id)."""
+    """Assign each task to the client with the least (active load, process id)."""
     queue = sorted((client.active_load(), place) for place, client in enumerate(clients))
     for task in tasks:
         _, place = queue[0]

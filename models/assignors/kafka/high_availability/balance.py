@@ -45,12 +45,12 @@ def balance_over_threads(
 
 
 def _lowered(client: ClientState) -> float:
-    """Give the load of a client if it had one task less."""
+    """Return the load of a client if it had one task less."""
     return (client.task_count() - 1.0) / client.capacity
 
 
 def _raised(client: ClientState) -> float:
-    """Give the load of a client if it had one task more."""
+    """Return the load of a client if it had one task more."""
     return (client.task_count() + 1.0) / client.capacity
 
 

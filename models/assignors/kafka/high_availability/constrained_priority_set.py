@@ -40,7 +40,7 @@ class ConstrainedPrioritySet:
         self._queued = set(range(len(clients)))
 
     def poll(self, eligible: AbstractSet[int]) -> int | None:
-        """Take out the least loaded client that is eligible; None when none is."""
+        """Remove and return the least loaded client that is eligible; None when none is."""
         if eligible.isdisjoint(self._queued):
             self._offer_all([self._places[rank] for rank in self._queue.drain()])
             return None

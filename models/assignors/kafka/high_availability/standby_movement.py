@@ -88,7 +88,7 @@ def _holders(clients: Sequence[ClientState]) -> dict[TaskId, set[int]]:
 
 
 def _in_turn(waiting: Sequence[_Copy], catch_up: CatchUp) -> Iterator[_Copy]:
-    """Put copies in the order in which Java's PriorityQueue hands them out.
+    """Return copies in the order in which Java's PriorityQueue polls them.
 
     The fewer clients are caught up on a task, the earlier its turn; then by TaskId. To the queue
     all copies of a task are equal, so that their order depends on all that it ever held.

@@ -1,4 +1,4 @@
-"""Leave actives where they are caught up, and warm up the clients that are to have them."""
+"""Actives stay where they are caught up, and the clients that are to have them warm up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WarmUps:
         self._given = 0
 
     def take(self) -> int | None:
-        """Hand out a warm-up: its number, from 1, or None when there are none left."""
+        """Return the next warm-up's number, from 1, or None when the limit is reached."""
         if self._given == self._limit:
             return None
         self._given += 1
@@ -30,7 +30,7 @@ class WarmUps:
 def move_actives(
     clients: Sequence[ClientState], catch_up: CatchUp, warm_ups: WarmUps
 ) -> list[Deferral]:
-    """Give each active that isn't caught up where it was placed to a client that lags less.
+    """Move each active that isn't caught up where it was placed to a client that lags less.
 
     The fewer clients are caught up on a task, the earlier its turn. Every deferral calls for a
     probing rebalance. Source: TaskMovement.assignActiveTaskMovements.

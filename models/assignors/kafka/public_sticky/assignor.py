@@ -98,7 +98,7 @@ def _check_counts(scenario: Scenario) -> None:
 
 
 class _Dealing:
-    """Gives tasks to clients, which are named by their places in the order of process ids.
+    """Assigns tasks to clients, which are named by their places in the order of process ids.
 
     ``placed`` has each client's tasks in the order in which it was given them.
     Source: StickyTaskAssignor.AssignmentState.
@@ -123,7 +123,7 @@ class _Dealing:
             self.placed[place] = kept + sorted(tasks.difference(kept))
 
     def assign_actives(self, scenario: Scenario) -> None:
-        """Leave tasks with who ran them, then with who had standbys, and deal out the rest.
+        """Assign tasks to who ran them, then to who had standbys, and then the rest.
 
         The first two only until a client is full: has the whole tasks for each thread that an
         even spread gives.
@@ -156,7 +156,7 @@ class _Dealing:
             self._loads.changed(place)
 
     def assign_standbys(self, tasks: Sequence[TaskId], replicas: int, pairs: TaskPairs) -> None:
-        """Give each task, in order, its standbys on clients without a copy of it.
+        """Assign each task's standbys, in order, to clients without a copy of it.
 
         Clients are preferred on which the task meets one that it wasn't together with so far.
         With too few clients a task gets fewer standbys.

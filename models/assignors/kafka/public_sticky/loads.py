@@ -19,14 +19,14 @@ class PublicLoads:
     """
 
     def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Take the clients, and their places in the order in which a set of all has them."""
+        """Keep the clients, and their places in the order in which a set of all has them."""
         self._clients = clients
         self.loads = [client.task_load() for client in clients]
         self._queue = [(self.loads[place], turn, place) for turn, place in enumerate(everyone)]
         heapify(self._queue)
 
     def changed(self, place: int) -> None:
-        """Take note that a client has been given a task."""
+        """Update the order after a client was assigned a task."""
         self.loads[place] = self._clients[place].task_load()
 
     def least(self) -> int:
@@ -38,7 +38,7 @@ class PublicLoads:
             heapreplace(self._queue, (self.loads[place], turn, place))
 
     def should_give_way(self, place: int) -> bool:
-        """Tell whether a client has a task or more for each thread while another has fewer.
+        """Return whether a client has a task or more for each thread while another has fewer.
 
         Source: StickyTaskAssignor.AssignmentState.shouldBalanceLoad.
         """

@@ -52,7 +52,7 @@ class PublicRackAwareness:
             self._optimise_actives(self._scenario.stateless, self._racks, STATELESS_COSTS)
 
     def optimise_standbys(self) -> None:
-        """Let each two clients in different racks exchange standbys, for as long as any moves."""
+        """Exchange standbys between each two clients in different racks, as long as any moves."""
         if self._racks is None or self._racks.standbys is None:
             return
         racks = self._racks.clients
@@ -109,7 +109,7 @@ class PublicRackAwareness:
         read: TaskRacks,
         costs: Costs,
     ) -> list[int]:
-        """Give the tasks' new owners; owners are named by their places in ``racks``."""
+        """Return the tasks' new owners; owners are named by their places in ``racks``."""
         table = tabulate(costs, [read[task] for task in tasks], racks, owners)
         strategy = STRATEGIES[self._scenario.configs.rack_aware_assignment_strategy]
         return strategy(owners, table, [task.subtopology for task in tasks])

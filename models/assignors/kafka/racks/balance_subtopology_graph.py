@@ -12,7 +12,7 @@ from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 def reassign_for_balanced_subtopologies(
     owners: Sequence[int], costs: Sequence[Sequence[int]], subtopologies: Sequence[int]
 ) -> list[int]:
-    """Give the tasks' new owners; each client keeps the number of tasks that it had.
+    """Return the tasks' new owners; each client keeps the number of tasks that it had.
 
     ``owners`` has the client of each task, in TaskId order, ``costs`` what each task costs on
     each client, and ``subtopologies`` each task's. Of every subtopology a client gets at most its

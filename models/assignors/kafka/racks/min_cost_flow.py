@@ -46,7 +46,7 @@ class FlowNetwork:
         return edge
 
     def flow(self, edge: int) -> int:
-        """Give the flow through an edge, by its number."""
+        """Return the flow through an edge, by its number."""
         return self._residual[edge ^ 1]
 
     def fill(self, source: int, sink: int) -> int:
@@ -120,7 +120,7 @@ class FlowNetwork:
         return None
 
     def _repeats(self, before: list[int], now: list[int]) -> bool:
-        """Tell whether the passes between these distances will be made all over again.
+        """Return whether the passes between these distances will be made all over again.
 
         They will when all the distances that have changed have changed by the same, and nothing
         else can be reached from there: what was nearer then is nearer by as much now.

@@ -10,7 +10,7 @@ from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 def reassign_for_min_traffic(
     owners: Sequence[int], costs: Sequence[Sequence[int]], _subtopologies: Sequence[int]
 ) -> list[int]:
-    """Give the tasks' new owners; each client keeps the number of tasks that it had.
+    """Return the tasks' new owners; each client keeps the number of tasks that it had.
 
     ``owners`` has the client of each task, in TaskId order, and ``costs`` what each task costs
     on each client, both by their places. Which subtopology a task is of doesn't matter here.

@@ -75,7 +75,7 @@ class RackAwareAssignor:
         self._optimise_actives(self._scenario.stateless, STATELESS_COSTS)
 
     def optimise_standbys(self, may_move: MayMove) -> None:
-        """Let each two clients in different racks exchange standbys, for as long as any moves.
+        """Exchange standbys between each two clients in different racks, for as long as any moves.
 
         Standbys are restored from changelogs; the strategy doesn't matter here.
         """

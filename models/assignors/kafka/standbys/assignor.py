@@ -18,15 +18,15 @@ class StandbyAssignor(Protocol):
     def assign(
         self, clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
     ) -> None:
-        """Give each task, in order, up to ``replicas`` standbys on clients without a copy."""
+        """Assign each task, in order, up to ``replicas`` standbys on clients without a copy."""
 
     def may_move(self, source: int, destination: int) -> bool:
-        """Tell whether standbys may move between two clients, by places, for the sake of balance."""
+        """Return whether standbys may move between two clients, by places, for balance."""
 
     def may_exchange(
         self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
     ) -> bool:
-        """Tell whether a standby may move between two clients for the sake of their racks."""
+        """Return whether a standby may move between two clients for the sake of their racks."""
 
 
 def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
@@ -38,7 +38,7 @@ def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
 
 
 class _LoadAware:
-    """Looks at the load only."""
+    """Goes by the load only."""
 
     def assign(
         self, clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int

@@ -12,7 +12,7 @@ from caughtup.models.ids import TaskId
 def assign_default_standbys(
     clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
 ) -> None:
-    """Give each task, in order, up to ``replicas`` standbys on clients without a copy of it.
+    """Assign each task, in order, up to ``replicas`` standbys on clients without a copy of it.
 
     Each has its active already. The least loaded client by (task load, process id) comes first;
     with too few clients a task gets fewer standbys. ``clients`` are in the order of their process

@@ -34,7 +34,7 @@ class TagAwareStandbyAssignor:
     def assign(
         self, clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
     ) -> None:
-        """Give each task, whose active has been assigned, up to ``replicas`` standbys.
+        """Assign each task, whose active is assigned, up to ``replicas`` standbys.
 
         The least loaded client by (task load, process id) comes first among those that no tag
         rules out. Once this was tried for every task, what is still missing goes to the least
@@ -56,7 +56,7 @@ class TagAwareStandbyAssignor:
             queues.end_turn()
 
     def may_move(self, source: int, destination: int) -> bool:
-        """Tell whether standbys may move between two clients: the other has all of its tags.
+        """Return whether standbys may move between two clients: the other has all of its tags.
 
         Source: ClientTagAwareStandbyTaskAssignor.isAllowedTaskMovement.
         """
@@ -66,7 +66,7 @@ class TagAwareStandbyAssignor:
     def may_exchange(
         self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
     ) -> bool:
-        """Tell whether a standby may move without its task having fewer different tags afterwards.
+        """Return whether a standby may move without its task having fewer distinct tags.
 
         Source: ClientTagAwareStandbyTaskAssignor.isAllowedTaskMovement, the other one.
         """
@@ -80,7 +80,7 @@ class TagAwareStandbyAssignor:
         return after >= before
 
     def _spread(self, queues: _LeastLoaded, task: TaskId, owner: int, replicas: int) -> int:
-        """Give a task standbys that share no tag with another copy of it, and count them.
+        """Assign a task standbys that share no tag with another copy of it; return how many.
 
         A tag no longer counts when there are as many copies as it has values: it would rule out
         every client. Kafka looks at this only for the tags of the client that got the last copy.
@@ -118,7 +118,7 @@ class _LeastLoaded:
             heapify(queue)
 
     def give(self, task: TaskId, in_use: _InUse) -> int | None:
-        """Give a standby to the least loaded client without a tag in use; None: there is none."""
+        """Assign a standby to the least loaded client without a tag in use; None: there is none."""
         least = None
         for tags, queue in self._queues.items():
             if any(value in in_use.get(key, ()) for key, value in tags):

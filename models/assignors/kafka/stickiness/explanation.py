@@ -1,4 +1,4 @@
-"""Say what moves under the sticky assignor, and why, in sentences for operators."""
+"""What moves under the sticky assignor, and why, in sentences for operators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _owner(scenario: Scenario, history: StickyHistory, task: TaskId) -> Client |
 
 
 def _why(client: Client, owner: Client | None, task: TaskId) -> str:
-    """Say what speaks against the source and for the destination."""
+    """Return what speaks against the source and for the destination."""
     source = "no client ran it before" if owner is None else "the source has its share of tasks"
     had_standby = task in client.previous_standby
     return (

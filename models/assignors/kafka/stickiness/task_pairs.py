@@ -23,7 +23,7 @@ class TaskPairs:
     def __init__(
         self, dealt: Sequence[AbstractSet[TaskId]], clients: Sequence[ClientState]
     ) -> None:
-        """Take the actives of each client as first dealt, and the clients as they are now."""
+        """Keep the actives of each client as first assigned, and the clients as they are now."""
         self._numbers = {
             task: number for number, task in enumerate(sorted(set[TaskId]().union(*dealt)))
         }
@@ -34,7 +34,7 @@ class TaskPairs:
         self._standby = [self._bits(client.standby) for client in clients]
 
     def companions(self, task: TaskId, holders: Iterable[int]) -> int:
-        """Give the tasks that pair with this one, as bits; ``holders`` are its clients' places."""
+        """Return a task's pairs, as bits; ``holders`` are its clients' places."""
         own = 1 << self._numbers[task]
         paired = self._dealt[task]
         for place in holders:
@@ -44,11 +44,11 @@ class TaskPairs:
         return paired
 
     def has_new(self, place: int, companions: int) -> bool:
-        """Tell whether a client has a task that isn't among the companions."""
+        """Return whether a client has a task that isn't among the companions."""
         return bool((self._active[place] | self._standby[place]) & ~companions)
 
     def add_standby(self, task: TaskId, place: int) -> None:
-        """Take note of a standby that a client has got."""
+        """Add a standby that a client was assigned."""
         self._standby[place] |= 1 << self._numbers[task]
 
     def _bits(self, tasks: Iterable[TaskId]) -> int:

@@ -104,7 +104,7 @@ def _assign_actives(
     order: ClientHashOrder,
     tasks: Sequence[TaskId],
 ) -> None:
-    """Leave tasks with who ran them, then with who had standbys, and deal out the rest.
+    """Assign tasks to who ran them, then to who had standbys, and then the rest.
 
     The first two only until a client is full: has the whole tasks for each thread that an even
     spread gives. With ``preserve`` a client gets all that it ran.
@@ -155,7 +155,7 @@ def _assign_standbys(
     pairs: TaskPairs,
     tasks: Sequence[TaskId],
 ) -> None:
-    """Give each stateful task, in order, its standbys on clients without a copy of it.
+    """Assign each stateful task's standbys, in order, to clients without a copy of it.
 
     Clients are preferred on which the task meets one that it wasn't together with so far. With
     too few clients a task gets fewer standbys.

@@ -149,7 +149,7 @@ def applications(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def after(scenario: Scenario, one: Step) -> dict[str, Any]:
-    """Give the next round: what was placed runs, and every copy is caught up."""
+    """Return the next round: what was placed runs, and every copy is caught up."""
     config = scenario.configs
     clients: dict[str, Any] = {}
     for had in scenario.clients:

@@ -47,7 +47,7 @@ def recommended(scenario: Scenario, decision: Decision) -> FollowedRecommendatio
 
 
 def in_transit(scenario: Scenario, decision: Decision) -> Scenario:
-    """Give the rebalance that follows at once: who is to let go of tasks has done so."""
+    """Return the rebalance that follows at once: who is to let go of tasks has done so."""
     clients = []
     for one in scenario.clients:
         given = decision.clients[one.process_id]
@@ -103,7 +103,7 @@ def test_what_caughtup_recommends_is_followed_whatever_is_generated(family: Gene
 
 
 def heaped(scenario: Scenario, newest: FollowedRecommendation) -> FollowedRecommendation:
-    """Give all actives to one process, those with state that it is caught up with."""
+    """Assign all actives to one process, those with state that it is caught up with."""
     standing = Standing(scenario)
     first = scenario.clients[0].process_id
     active, standby = dict(newest.active), {p: set(t) for p, t in newest.standby.items()}

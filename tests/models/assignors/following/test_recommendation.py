@@ -51,7 +51,7 @@ def test_when_to_look_again_may_be_left_out(missing: str) -> None:
 
 
 def put(*path: Any) -> Callable[[dict[str, Any]], None]:
-    """Put the last of a path where the rest of it says."""
+    """Set the value at a path."""
     *owners, name, value = path
 
     def change(record: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ def kinds(decision: Decision) -> list[tuple[str, str, int]]:
 
 
 def given(decision: Decision, number: int) -> tuple[str, str, str]:
-    """Tell what a client gets: actives, standbys, and which of these are warm-ups."""
+    """Return what a client is assigned: actives, standbys, and which of these are warm-ups."""
     one = decision.clients[process(number)]
     return tuple(" ".join(map(str, own)) for own in (one.active, one.standby, one.warmup))  # type: ignore[return-value]
 
@@ -217,7 +217,7 @@ def test_a_standby_moves_to_another_zone_once_that_one_has_a_client() -> None:
 
 
 def racked(scenario: dict[str, Any], strategy: str = "min_traffic") -> dict[str, Any]:
-    """Put client 1 in rack r0, client 2 in r1 and so on; task 0_n is read in rack r(n)."""
+    """Set client 1's rack to r0, client 2's to r1 and so on; task 0_n is read in rack r(n)."""
     count = len(scenario["clients"])
     scenario["config"]["rack.aware.assignment.strategy"] = strategy
     scenario["brokers"] = {str(n): f"r{n}" for n in range(count)}

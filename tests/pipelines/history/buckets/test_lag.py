@@ -15,7 +15,7 @@ from caughtup.pipelines.events import COMMIT, END_OFFSET, Event
 from caughtup.pipelines.history.buckets import lag_columns
 from caughtup.pipelines.history.buckets.lag import STATE
 from caughtup.pipelines.history.buckets.tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_files
-from caughtup.pipelines.history.decoding.batches import COMMITS, LOOKS
+from caughtup.pipelines.history.decoding.batches import COMMITS, SAMPLES
 from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS
 from caughtup.pipelines.history.decoding.packs import by_bucket, pack, with_names
 from caughtup.pipelines.schema import BUCKETS
@@ -56,7 +56,7 @@ def commit_row(event: Event) -> dict[str, Any]:
     }
 
 
-def look_row(event: Event) -> dict[str, Any]:
+def end_offset_row(event: Event) -> dict[str, Any]:
     row = {name: getattr(event, name) if event.present else None for name in ENDS.names[3:7]}
     row |= {name: getattr(event, name) for name in ("topic", "partition", "present", "log_offset")}
     return {**row, "as_of_ms": event.time_ms}
@@ -77,11 +77,11 @@ class History:
         commits = pa.RecordBatch.from_pylist(rows, schema=COMMIT_COLUMNS)
         for bucket, own in by_bucket(commits, commits.column("group")):
             packs[bucket][COMMITS] = [pack([with_names(own)])]
-        rows = [look_row(event) for event in events if event.kind == END_OFFSET]
+        rows = [end_offset_row(event) for event in events if event.kind == END_OFFSET]
         if rows:
-            looks = with_names(pa.RecordBatch.from_pylist(rows, schema=ENDS))
+            samples = with_names(pa.RecordBatch.from_pylist(rows, schema=ENDS))
             for bucket in range(BUCKETS):
-                packs[bucket][LOOKS] = [pack([looks])]
+                packs[bucket][SAMPLES] = [pack([samples])]
             self.ends = {KNOWN_ENDS: []}
         return [row for bucket in range(BUCKETS) for row in self._take(bucket, packs[bucket])]
 
@@ -131,7 +131,7 @@ def folded(batches: Sequence[Sequence[Event]]) -> list[LagRow]:
 
 
 def scenario(random: Random, topic: str) -> list[Event]:
-    """A partition's events: commits of two groups and looks, with clocks that go back at times."""
+    """A partition's events: commits of two groups and end offsets, with clocks that go back at times."""
     base = random.choice((0, 0, FAR))
     events = []
     for kind in (COMMIT, END_OFFSET):
@@ -172,7 +172,7 @@ def cut(random: Random, scenarios: Sequence[Sequence[Event]]) -> list[list[Event
 
 
 def rows_of(batches: Sequence[Sequence[Event]]) -> list[tuple[Any, ...]]:
-    """Take batches; give their rows by group, topic and partition, and as they came."""
+    """Return the batches' rows by group, topic and partition, and as they came."""
     history = History()
     return sorted((row for batch in batches for row in history.take(batch)), key=itemgetter(1, 2))
 
@@ -198,27 +198,29 @@ def test_few_records_make_the_same_rows_as_among_many() -> None:
         assert rows_of(batches) == expected, f"seed {SEED}, scenario {number}"
 
 
-def test_a_commit_and_a_look_at_the_same_time_count_the_look_first() -> None:
+def test_of_a_commit_and_end_offsets_of_one_time_the_end_offsets_count_first() -> None:
     history = History()
-    look = Event(END_OFFSET, "orders", 0, 0, 0, 5, present=True, end_offset=9, last_stable_offset=9)
+    sample = Event(
+        END_OFFSET, "orders", 0, 0, 0, 5, present=True, end_offset=9, last_stable_offset=9
+    )
     commit = Event(COMMIT, "orders", 0, 0, 0, 5, "billing", present=True, committed=4)
-    ((_, group, _, _, committed, *_, lag, _, source, _),) = history.take([commit, look])
+    ((_, group, _, _, committed, *_, lag, _, source, _),) = history.take([commit, sample])
     assert (group, committed, lag, source) == ("billing", 4, 5, COMMIT)
 
 
 def test_times_from_first_to_last_of_many_groups_fit() -> None:
     """Key and time as one number would overflow."""
     groups = [f"group-{number}" for number in range(200_000)]
-    look = Event(END_OFFSET, "orders", 0, 0, 0, LATE_MS, present=True, end_offset=9)
+    sample = Event(END_OFFSET, "orders", 0, 0, 0, LATE_MS, present=True, end_offset=9)
     commits = [
         Event(COMMIT, "orders", 0, 0, at, 5, group, present=True, committed=4)
         for at, group in enumerate(groups)
     ]
-    found = History().take([*commits, look])
+    found = History().take([*commits, sample])
     assert sorted(row[1] for row in found) == sorted(groups)
 
 
-def test_a_look_at_what_several_groups_committed_long_ago_makes_a_row_for_each() -> None:
+def test_end_offsets_of_what_several_groups_committed_long_ago_make_a_row_for_each() -> None:
     history = History()
     groups = [f"group-{number}" for number in range(40)]
     commits = [
@@ -226,6 +228,6 @@ def test_a_look_at_what_several_groups_committed_long_ago_makes_a_row_for_each()
         for at, group in enumerate(groups)
     ]
     assert history.take(commits) == []
-    look = Event(END_OFFSET, "orders", 0, 0, 0, LATE_MS, present=True, end_offset=99)
-    found = history.take([look])
+    sample = Event(END_OFFSET, "orders", 0, 0, 0, LATE_MS, present=True, end_offset=99)
+    found = history.take([sample])
     assert sorted((row[4], row[1]) for row in found) == list(enumerate(groups))

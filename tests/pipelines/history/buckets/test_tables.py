@@ -15,7 +15,7 @@ from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.schema import LATEST_MS, bucket
 from caughtup.pipelines.tables import COMMITS, LAG, Table
-from tests.pipelines.history.decoding.test_batches import KINDS, batches, look
+from tests.pipelines.history.decoding.test_batches import KINDS, batches, end_offsets
 from tests.support import wire
 from tests.support.commit_batches import NOW_MS, commit, record
 
@@ -50,7 +50,7 @@ def day(time_ms: int) -> str:
 def test_a_file_has_its_tables_columns_and_the_rows_of_a_group_together() -> None:
     places = [(GROUP, 2), (OTHER, 0), (GROUP, 0), (GROUP, 2), (OTHER, 0), (GROUP, 0)]
     records = [a_commit(at, *place) for at, place in enumerate(places)]
-    found = files_of([*reversed(records), look("orders", 0), look("orders", 1)])
+    found = files_of([*reversed(records), end_offsets("orders", 0), end_offsets("orders", 1)])
     table = found[f"tables/commits/{day(NOW_MS)}/group_bucket={BUCKET}"]
     assert table.schema.names == COMMITS.columns.names
     columns = ("group", "partition", "log_offset")
@@ -101,7 +101,7 @@ def test_times_that_no_calendar_has_are_null() -> None:
 
 
 def test_the_state_is_the_last_commit_of_each_unless_it_is_gone() -> None:
-    first = files_of([a_commit(0), a_commit(1), a_commit(2, OTHER), look("orders", 0)])
+    first = files_of([a_commit(0), a_commit(1), a_commit(2, OTHER), end_offsets("orders", 0)])
     state = f"state/commits-{BUCKET}"
     rows = first[state].select(["group", "committed"]).to_pylist()
     assert sorted(rows, key=str) == sorted(
@@ -110,17 +110,19 @@ def test_the_state_is_the_last_commit_of_each_unless_it_is_gone() -> None:
     gone = record(wire.offset_key(OffsetKey(GROUP, "orders", 0)), None, 3)
     second = files_of([gone], **{KNOWN_COMMITS: parquet(first[state])})
     assert second[state].column("group").to_pylist() == [OTHER]
-    assert not any(folder.startswith("tables/lag/") for folder in second), "no look is known"
+    assert not any(folder.startswith("tables/lag/") for folder in second), (
+        "no end offsets are known"
+    )
 
 
 def test_what_did_not_change_is_not_left_again() -> None:
-    first = files_of([a_commit(0), look("orders", 0)])
+    first = files_of([a_commit(0), end_offsets("orders", 0)])
     known = {KNOWN_COMMITS: first[f"state/commits-{BUCKET}"]}
     if f"state/ends-{BUCKET}" in first:
         known[KNOWN_ENDS] = first[f"state/ends-{BUCKET}"]
     packs = {name: parquet(table) for name, table in known.items()}
     assert files_of([], **packs) == {}
-    again = files_of([look("orders", 1)], **packs)
+    again = files_of([end_offsets("orders", 1)], **packs)
     assert f"state/commits-{BUCKET}" not in again
     assert again[f"state/ends-{BUCKET}"].num_rows == (bucket("orders") == BUCKET)
 

@@ -15,8 +15,8 @@ from caughtup.pipelines.history.decoding import batches as decode
 from caughtup.pipelines.history.decoding.batches import (
     COMMITS,
     GROUPS,
-    LOOKS,
     RECORD_COLUMNS,
+    SAMPLES,
     pack_records,
 )
 from caughtup.pipelines.history.decoding.packs import NAMES, unpack
@@ -29,7 +29,7 @@ KINDS = {ENDS: "end_offsets", MOVES: "movements"}
 Packs = dict[tuple[str, int], list[dict[str, Any]]]
 
 
-def look(topic: str, at: int, **changes: object) -> Record:
+def end_offsets(topic: str, at: int, **changes: object) -> Record:
     value = {"schema": 1, "topic": topic, "partition": 0, "start_offset": 0, "as_of_ms": NOW_MS}
     value |= {"last_stable_offset": 9, "end_offset": 9, **changes}
     return Record(ENDS, 0, at, NOW_MS, f"{topic}-0".encode(), msgspec.json.encode(value))
@@ -70,10 +70,16 @@ def test_commits_are_dealt_by_their_groups_in_the_order_of_their_log(
     assert found == {}
 
 
-def test_looks_go_to_their_topics_bucket_whole_and_to_every_bucket_for_lag() -> None:
-    found = packed([look("orders", 0), look("payments", 1), look("orders", 2, end_offset=12)])
+def test_end_offsets_go_to_their_topics_bucket_whole_and_to_every_bucket_for_lag() -> None:
+    found = packed(
+        [
+            end_offsets("orders", 0),
+            end_offsets("payments", 1),
+            end_offsets("orders", 2, end_offset=12),
+        ]
+    )
     for number in range(BUCKETS):
-        ends = [row["end_offset"] for row in found.pop((LOOKS, number))]
+        ends = [row["end_offset"] for row in found.pop((SAMPLES, number))]
         assert ends == [9, 9, 12]
         topics = [row["topic"] for row in found.pop(("end_offsets", number), [])]
         assert topics == [t for t in ("orders", "payments", "orders") if bucket(t) == number]
@@ -83,8 +89,8 @@ def test_looks_go_to_their_topics_bucket_whole_and_to_every_bucket_for_lag() -> 
 def test_what_is_broken_is_set_apart_with_its_place_and_costs_the_others_nothing() -> None:
     key, value = streams.generation(7, *streams.WARMING, at_ms=NOW_MS)
     unread = record(b"\x00\x01\x00\x09short", b"", 5)
-    broken = look("orders", 6)._replace(value=b"{half")
-    found = packed([commit(), unread, record(key, value, 8), look("orders", 4), broken])
+    broken = end_offsets("orders", 6)._replace(value=b"{half")
+    found = packed([commit(), unread, record(key, value, 8), end_offsets("orders", 4), broken])
     (kept,) = found.pop((COMMITS, bucket("billing")))
     assert kept["committed"] == 1041
     (group,) = found.pop((GROUPS, 0))

@@ -64,7 +64,7 @@ def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
 
 
 def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Give a recommendation and the events that follow from it, as the service writes them."""
+    """Return a recommendation and the events that follow from it, as the service writes them."""
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *WARMING))
@@ -73,7 +73,7 @@ def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def partition_events() -> list[dict[str, Any]]:
-    """Give the events of a partition's movement that is completed."""
+    """Return the events of a partition's movement that is completed."""
     tracker, movements = ReassignmentTracker(), PartitionMovements()
     tracker.apply_cluster(CLUSTER)
     tracker.apply(LOOK)
@@ -228,7 +228,7 @@ def test_what_a_later_release_adds_is_in_the_record() -> None:
 
 
 def published() -> list[tuple[str, bytes, dict[str, Any]]]:
-    """Give a record of every form that there is."""
+    """Return a record of every form that there is."""
     recommended, events = decided()
     builtin: Any = json.loads(msgspec.json.encode(ReassignmentRecord.from_look(LOOK, 1, (1, 2, 3))))
     return [

@@ -131,7 +131,7 @@ def test_each_decision_is_valid_and_probing_ends_after_any_change(
 def _after(
     number: int, had: dict[int, tuple[set[TaskId], set[TaskId]]], stateful: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Give a client in the next round: whatever it had a copy of is caught up by then."""
+    """Return a client in the next round: whatever it had a copy of is caught up by then."""
     active, standby = had[number]
     lags = dict.fromkeys(stateful, 100_000) | {str(t): 0 for t in standby}
     lags |= {str(t): -2 for t in active if str(t) in lags}

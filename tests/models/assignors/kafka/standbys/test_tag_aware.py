@@ -37,7 +37,7 @@ def states(count: int) -> list[ClientState]:
 def standbys_of(
     *clients: str, replicas: int, owner: int = 0, keys: tuple[str, ...] = ("zone", "cluster")
 ) -> list[int]:
-    """Give the places of the clients that get standbys of one task."""
+    """Return the places of the clients that get standbys of one task."""
     given_to = states(len(clients))
     given_to[owner].active.add(TASK)
     assignor = TagAwareStandbyAssignor([tagged(text) for text in clients], keys)

@@ -96,7 +96,7 @@ class CopyHistory:
         self._waits: tuple[int, ...] = ()
 
     def observe(self, observation: Observation, ends: SumHistory, limit: int) -> bool:
-        """Take an observation; False for one that is older than the newest, which is ignored.
+        """Add an observation; return False for one older than the newest, which is ignored.
 
         A second observation of one moment takes the place of the first. A position that
         certainly lies before the last one means that the copy started over (its store was wiped,
@@ -167,7 +167,7 @@ class CopyHistory:
         self._moving_from_ms = at_ms
 
     def excuse(self, at_ms: int) -> None:
-        """Take note that the copy couldn't move until then: it isn't slow for having stood (ms)."""
+        """Record that the copy couldn't move until then (ms): it isn't slow for having stood."""
         if self._something_since_ms is not None and at_ms > self._something_since_ms:
             self._something_since_ms = at_ms
             self.moved_ms = self._moving_from_ms = None
@@ -233,7 +233,7 @@ class CopyHistory:
 def _bounds(
     observation: Observation, end: EndOffsetSum | None
 ) -> tuple[EndOffsetSum | None, EndOffsetSum | None]:
-    """Bound the position and the lag of a copy, each None where it can't be told."""
+    """Return bounds of a copy's position and lag, each None where it isn't known."""
     position = lag = None
     if observation.offset_sum is not None:
         position = EndOffsetSum(observation.offset_sum, observation.offset_sum)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.copies.progress import (
+from caughtup.models.copies.history import (
     FEWEST_POINTS,
     RATE_SPAN_MS,
     REPORTED,

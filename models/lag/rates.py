@@ -19,7 +19,7 @@ INTERVALS_A_SPAN = 4
 INTERVALS_ALLOWED = 3
 
 
-class Progress(NamedTuple):
+class GroupRates(NamedTuple):
     """A group's and a producer's rates over one span, in offsets a second.
 
     ``span_seconds`` is the length of the span from which both were taken.
@@ -36,48 +36,48 @@ class Progress(NamedTuple):
 
     @property
     def growth(self) -> float:
-        """By how many offsets the lag grew over the span."""
+        """How much the lag grew over the span, in offsets."""
         return self.velocity * self.span_seconds
 
 
-def progress(
+def group_rates(
     commits: CommitHistory,
-    looks: EndOffsetHistory,
+    end_offsets: EndOffsetHistory,
     now_ms: int,
     interval_ms: int,
     whole: bool = False,
-) -> Progress | None:
-    """Take both rates from the same span; None where the histories share too short a one.
+) -> GroupRates | None:
+    """Compute both rates over the same span; None where the histories share too short a one.
 
     The span ends with the group's last step, since a position between two commits isn't known;
     but once a step is overdue by ``interval_ms`` (the group's own interval) it ends with the last
-    look at the log's end, so that a group which stopped has a rate that falls to 0. It begins a
+    sample of the log's end, so that a group which stopped has a rate that falls to 0. It begins a
     minute or some intervals earlier, but not before a group that had stopped went on; with
-    ``whole``, where the histories begin. Positions between commits and ends between looks are
+    ``whole``, where the histories begin. Positions between commits and ends between samples are
     interpolated.
     """
     overdue_ms = INTERVALS_ALLOWED * interval_ms
-    to_ms = looks.last_ms
+    to_ms = end_offsets.last_ms
     if now_ms - commits.step_ms <= overdue_ms:
         to_ms = min(to_ms, commits.step_ms)
-    from_ms = max(commits.first_ms, looks.first.at_ms)
+    from_ms = max(commits.first_ms, end_offsets.first.at_ms)
     if not whole:
         span_ms = max(RATE_SPAN_MS, INTERVALS_A_SPAN * interval_ms)
         from_ms = max(from_ms, to_ms - span_ms, commits.resumed_ms(overdue_ms) or 0)
     if to_ms - from_ms < max(1, interval_ms):
         return None
-    start, end = looks.readable_end_at(from_ms), looks.readable_end_at(to_ms)
+    start, end = end_offsets.readable_end_at(from_ms), end_offsets.readable_end_at(to_ms)
     was_at, is_at = commits.position_at(from_ms), commits.position_at(to_ms)
     if start is None or end is None or was_at is None or is_at is None:
         return None
     seconds = (to_ms - from_ms) / 1000
     # A group that waited at the end was at the end, not on its way to its next commit.
     was_at = min(was_at, max(start, commits.first_offset))
-    return Progress((is_at - was_at) / seconds, (end - start) / seconds, seconds)
+    return GroupRates((is_at - was_at) / seconds, (end - start) / seconds, seconds)
 
 
-def eta_seconds(lag: int, rates: Progress | None) -> float | None:
-    """Tell in how many seconds a group has caught up if both rates stay what they are.
+def eta_seconds(lag: int, rates: GroupRates | None) -> float | None:
+    """Compute in how many seconds a group has caught up if both rates stay what they are.
 
     0 for one that has; infinity for one that doesn't gain on the producer; None if that isn't
     known. It is as wrong as the rates are: an estimate, without a bound.
@@ -90,11 +90,11 @@ def eta_seconds(lag: int, rates: Progress | None) -> float | None:
 
 
 def retention_used(committed: int, ends: EndOffsets) -> float:
-    """Tell how much of the log lies behind the commit, from 0 (at its end) to 1 (at its start).
+    """Compute the share of the log after the commit, from 0 (at its end) to 1 (at its start).
 
     1 - (committed - start) / (end - start), by offsets and whatever deletes the log's start.
     Beyond 1, records were deleted unread. Of a log without records, 0 or 1: nothing was lost, or
-    something was. A commit that is newer than the look at the log's end counts as at the end.
+    something was. A commit that is newer than the sample of the log's end counts as at the end.
     """
     size = ends.end_offset - ends.start_offset
     if size <= 0:

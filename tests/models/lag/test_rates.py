@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.lag.progress import Progress, eta_seconds, records_lost, retention_used
+from caughtup.models.lag.rates import GroupRates, eta_seconds, records_lost, retention_used
 from caughtup.models.offsets import EndOffsets
 from tests.support.simulated_group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
 
@@ -50,7 +50,7 @@ def test_a_group_at_the_end_reads_what_comes_and_has_caught_up() -> None:
     group.consume(1_000, 5 * SECOND)
     group.run(5 * MINUTE)
     figures = group.figures()
-    assert figures.rates == Progress(50.0, 50.0, 60.0)
+    assert figures.rates == GroupRates(50.0, 50.0, 60.0)
     assert figures.rates.velocity == 0
     assert figures.eta_seconds == 0.0
 
@@ -75,7 +75,7 @@ def test_an_idle_partition_has_rates_of_0() -> None:
     group = SimulatedGroup(until(MINUTE, steadily(50)))
     group.consume(1_000, 5 * SECOND)
     group.run(HOUR)
-    assert group.figures().rates == Progress(0.0, 0.0, 60.0)
+    assert group.figures().rates == GroupRates(0.0, 0.0, 60.0)
 
 
 def test_a_group_that_goes_on_after_an_outage_is_not_measured_across_it() -> None:
@@ -126,7 +126,7 @@ def test_one_commit_tells_no_rate_and_no_eta() -> None:
 
 
 def test_a_span_that_is_shorter_than_the_groups_interval_tells_no_rate() -> None:
-    """We look since three seconds only, and the group commits every ten."""
+    """The end offsets are sampled since three seconds only, and the group commits every ten."""
     group = SimulatedGroup(steadily(10), look_ms=HOUR)
     group.consume(5, 10 * SECOND)
     group.run(57 * SECOND)
@@ -142,19 +142,19 @@ def test_a_span_that_is_shorter_than_the_groups_interval_tells_no_rate() -> None
     [
         pytest.param(0, None, 0.0, id="caught up"),
         pytest.param(10, None, None, id="no rates"),
-        pytest.param(100, Progress(30.0, 10.0, 60.0), 5.0, id="gains 20 a second"),
-        pytest.param(100, Progress(10.0, 10.0, 60.0), math.inf, id="keeps its distance"),
-        pytest.param(100, Progress(10.0, 30.0, 60.0), math.inf, id="falls behind"),
+        pytest.param(100, GroupRates(30.0, 10.0, 60.0), 5.0, id="gains 20 a second"),
+        pytest.param(100, GroupRates(10.0, 10.0, 60.0), math.inf, id="keeps its distance"),
+        pytest.param(100, GroupRates(10.0, 30.0, 60.0), math.inf, id="falls behind"),
     ],
 )
 def test_the_eta_is_the_lag_over_the_gain(
-    lag: int, rates: Progress | None, eta: float | None
+    lag: int, rates: GroupRates | None, eta: float | None
 ) -> None:
     assert eta_seconds(lag, rates) == eta
 
 
 def test_velocity_is_the_change_of_the_lag_and_growth_that_over_the_span() -> None:
-    rates = Progress(consume_rate=30.0, produce_rate=10.0, span_seconds=60.0)
+    rates = GroupRates(consume_rate=30.0, produce_rate=10.0, span_seconds=60.0)
     assert (rates.velocity, rates.growth) == (-20.0, -1_200.0)
 
 
@@ -162,7 +162,7 @@ def test_velocity_is_the_change_of_the_lag_and_growth_that_over_the_span() -> No
     ("committed", "used", "lost"),
     [
         pytest.param(200, 0.0, 0, id="at the end"),
-        pytest.param(250, 0.0, 0, id="newer than the look"),
+        pytest.param(250, 0.0, 0, id="newer than the sample"),
         pytest.param(150, 0.5, 0, id="half of the log behind it"),
         pytest.param(110, 0.9, 0, id="nearly at the start"),
         pytest.param(100, 1.0, 0, id="at the start, nothing lost yet"),

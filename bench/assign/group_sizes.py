@@ -107,7 +107,7 @@ def next_round(scenario: dict[str, Any], decision: Mapping[str, Any]) -> dict[st
 
 
 def one_more_client(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Let a client join, the last by process id, that has had nothing."""
+    """Add a client without any tasks, the last by process id."""
     clients = scenario["clients"]
     joining = {
         "capacity": max(client["capacity"] for client in clients.values()),
