@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec  # noqa: TID251 - allowed here
+
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
@@ -26,6 +28,7 @@ from caughtup.models.records.fields import (
     TimeMs,
     Topic,
 )
+from caughtup.models.records.keys import encode_line
 
 
 class PartitionLine(Part, tag_field="kind", tag="partition"):
@@ -71,6 +74,11 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     member: Name | Absent = ABSENT
     client_id: Name | Absent = ABSENT
 
+    @property
+    def key(self) -> bytes:
+        """The key that it is written under."""
+        return encode_line(self.group, self.topic, self.partition)
+
 
 class CopyLine(Part, tag_field="kind", tag="task"):
     """A copy of a task; a tombstone: the copy is no longer there.
@@ -113,5 +121,15 @@ class CopyLine(Part, tag_field="kind", tag="task"):
     end_offset_sum: Offsets | Absent = ABSENT
     changelogs: dict[Topic, Offsets] | Absent = ABSENT
 
+    @property
+    def key(self) -> bytes:
+        """The key that it is written under."""
+        return encode_line(self.group, self.process, self.task)
+
 
 Line = PartitionLine | CopyLine
+
+
+def encode(line: Line) -> bytes:
+    """Write a value."""
+    return msgspec.json.encode(line)

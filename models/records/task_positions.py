@@ -21,6 +21,8 @@ from caughtup.models.records.fields import (
 from caughtup.models.records.keys import decode_copy
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
+Role = Literal["active", "restoring", "standby"]
+
 
 class PositionRecord(Record, omit_defaults=True):
     """A process's report of one of its copies; a tombstone: the copy is no longer there.
@@ -41,7 +43,7 @@ class PositionRecord(Record, omit_defaults=True):
     process: Process | Absent = ABSENT
     client_id: Name | Absent = ABSENT
     task: Task | Absent = ABSENT
-    role: Literal["active", "restoring", "standby"] | None = None
+    role: Role | None = None
     lag: Offsets | None = None
     lags: dict[Topic, Offsets | None] = no_entries()
     leads: dict[Topic, Offsets | None] = no_entries()
