@@ -24,6 +24,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from caughtup.agents import kafka_settings
 from caughtup.agents.errors import UserError
 from caughtup.models.parameters import DEFAULTS, MINIMUMS, MOST_TAGS, TAGS, ApplicationParameters
+from caughtup.models.records.topics import DEFAULT_PREFIX
 
 #: Variables with our prefix that aren't settings: read elsewhere.
 OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})
@@ -69,7 +70,7 @@ class Settings(BaseSettings):
     # The service's own consumer group, and the prefix of its client ids.
     application_id: str = Field(default="caughtup", min_length=1)
     # The topics it creates: caughtup-end-offsets and so on. -1: the brokers' own default.
-    topic_prefix: str = "caughtup-"
+    topic_prefix: str = DEFAULT_PREFIX
     topic_replication_factor: int = Field(default=-1, ge=-1)
     # Seconds between two looks at end offsets, and at reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)

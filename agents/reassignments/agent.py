@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Collection, Iterable
 
 import faust
-import msgspec
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from mode import Service
@@ -35,6 +34,7 @@ from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.records import cluster_looks
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.keys import encode_partition
+from caughtup.models.records.movements import PARTITIONS
 from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
@@ -75,7 +75,7 @@ def movement_records(state: ClusterState, partition: TopicPartition) -> list[tup
     with state.faults.isolated("movements", str(partition), now_ms()):
         key, movements = encode_partition(partition), state.partition_movements
         events = movements.look(state.reassignments, partition)
-        return [(key, msgspec.json.encode(event)) for event in events]
+        return [(key, PARTITIONS.encode_fields(event)) for event in events]
     return []
 
 

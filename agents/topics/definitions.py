@@ -36,6 +36,7 @@ from caughtup.models.records.topics import (
     REASSIGNMENTS,
     RECOMMENDATIONS,
     TASK_POSITIONS,
+    with_prefix,
 )
 
 _METADATA_SECONDS = 10.0
@@ -85,8 +86,8 @@ OWN_TOPICS = (
 
 
 def topic_name(settings: Settings, name: str) -> str:
-    """Give the full name of one of the service's own topics."""
-    return settings.topic_prefix + name
+    """Return the full name of one of the service's own topics."""
+    return with_prefix(name, settings.topic_prefix)
 
 
 def create_topics(settings: Settings, names: Collection[str], timeout: float = 15.0) -> list[str]:

@@ -11,10 +11,9 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
-from caughtup.models.records.topics import DEFAULT_PREFIX, END_OFFSETS
+from caughtup.models.records.topics import END_OFFSETS, with_prefix
 
-#: The service's topic, with the default prefix.
-END_OFFSETS_TOPIC = DEFAULT_PREFIX + END_OFFSETS
+_TOPIC = with_prefix(END_OFFSETS)
 _SECONDS = 120
 
 
@@ -24,7 +23,7 @@ def write_looks(cluster: EmbeddedCluster, shape: FleetShape, every_ms: int) -> N
     No look is after the fleet's span. Raises CaughtupError ``topic_failed`` or
     ``produce_failed``.
     """
-    create_topics(cluster, {END_OFFSETS_TOPIC: 1}, {"cleanup.policy": "compact"})
+    create_topics(cluster, {_TOPIC: 1}, {"cleanup.policy": "compact"})
     producer = Producer({**cluster.client_config(), "linger.ms": 50})
     for after_ms in range(every_ms, shape.span_ms + 1, every_ms):
         for topic, partitions in fleet_topics(shape).items():
@@ -34,6 +33,6 @@ def write_looks(cluster: EmbeddedCluster, shape: FleetShape, every_ms: int) -> N
                     TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )
                 value = FORMAT.encode(look)
-                producer.produce(END_OFFSETS_TOPIC, value, look.key, timestamp=at_ms)
+                producer.produce(_TOPIC, value, look.key, timestamp=at_ms)
         if left := producer.flush(_SECONDS):
             raise CaughtupError("produce_failed", f"{left} looks at ends were not delivered")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from caughtup.followers.python.members import Members, process_of
 from caughtup.followers.python.seen import Seen
@@ -28,6 +27,7 @@ from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.records.application_states import ApplicationStateRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Led:
     assignments: Mapping[str, MemberAssignment]
     decision: FollowerDecision
     message: str
-    record: dict[str, Any]
+    record: ApplicationStateRecord
 
 
 def lead(
@@ -57,7 +57,7 @@ def lead(
     )
     message = f"{why}: {_summary(scenario, decision)}"
     record = application_state(scenario, topology, tasks, clients, decision, message)
-    record["follower"] = decided_with(heard, patience)
+    record.follower = decided_with(heard, patience)
     return Led(assignments, decision, message, record)
 
 

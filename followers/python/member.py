@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from caughtup.followers.python.copies import Copies, Resume
 from caughtup.followers.python.kafka import Connection
@@ -31,6 +31,8 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.records.application_states import FORMAT
+from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import APPLICATION_STATES, RECOMMENDATIONS, TASK_POSITIONS
 from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
@@ -176,14 +178,14 @@ class FollowingMember:
         self._waiting.count(led.decision, clock_ms)
         self._publisher.publish(
             self._settings.topic(APPLICATION_STATES),
-            self._group.encode(),
-            msgspec.json.encode(
-                {
-                    **led.record,
-                    "group": self._group,
-                    "state_id": str(uuid.uuid4()),
-                    "published_at_ms": now_ms,
-                }
+            encode_group(self._group),
+            FORMAT.encode(
+                replace(
+                    led.record,
+                    group=self._group,
+                    state_id=str(uuid.uuid4()),
+                    published_at_ms=now_ms,
+                )
             ),
         )
         log.info("%s: %s (%s)", self._group, led.message, led.decision.reason)

@@ -10,9 +10,10 @@ from caughtup.models.reassignments.tracking.observation import (
 from caughtup.models.records.decoding import RecordFormat
 from caughtup.models.records.fields import (
     Broker,
+    Bytes,
+    BytesPerSecond,
     Epoch,
     Int,
-    Offset,
     Part,
     Record,
     TimeMs,
@@ -25,25 +26,47 @@ CLUSTER_KEY = b"_cluster"
 
 
 class BrokerRecord(Part, omit_defaults=True):
-    """A broker, as a BrokerLook has it."""
+    """A registered broker; null: not known, or a throttle that isn't set.
+
+    fenced: whether the controller has fenced it.
+    leader_rate: ``leader.replication.throttled.rate``.
+    follower_rate: ``follower.replication.throttled.rate``.
+    usable_bytes: what is free in the fullest of its log directories.
+    total_bytes: how large that directory's volume is.
+    offline_directories: the log directories that it cannot read.
+    """
 
     fenced: bool | None = None
-    leader_rate: Offset | None = None
-    follower_rate: Offset | None = None
-    usable_bytes: Offset | None = None
-    total_bytes: Offset | None = None
+    leader_rate: BytesPerSecond | None = None
+    follower_rate: BytesPerSecond | None = None
+    usable_bytes: Bytes | None = None
+    total_bytes: Bytes | None = None
     offline_directories: tuple[str, ...] = ()
 
 
 class ThrottleRecord(Part, omit_defaults=True):
-    """A topic's throttled replicas, as a TopicThrottle has them."""
+    """A topic's throttled replicas: empty, ``*``, ``none``, or ``partition:broker,…``.
+
+    leader: ``leader.replication.throttled.replicas``.
+    follower: ``follower.replication.throttled.replicas``.
+    """
 
     leader: str = ""
     follower: str = ""
 
 
 class ClusterRecord(Record, omit_defaults=True):
-    """What holds for all partitions of a round, as a ClusterLook has it."""
+    """What one round of observations found that holds for all partitions. The key is ``_cluster``.
+
+    as_of_ms: when the round began, by the service's clock.
+    brokers: the registered brokers by id; null where nobody could be asked.
+    quorum_leader: the broker id of the controllers' leader; null: not known.
+    quorum_epoch: the epoch of the controllers' quorum; null: not known.
+    software: the newest Kafka release that every broker can be, such as ``[4, 1]``; null: not known.
+    zookeeper: whether ZooKeeper's controller decides.
+    throttles: topics with throttled replicas.
+    missing: what could not be had in this round, in words.
+    """
 
     as_of_ms: TimeMs
     brokers: dict[Broker, BrokerRecord] | None = None

@@ -10,11 +10,17 @@ from caughtup.models.records.keys import decode_partition, encode_partition
 
 
 class EndOffsetsRecord(Record):
-    """A look at a partition's end; a tombstone is of a partition that is gone.
+    """Where a partition's log ended when it was asked for; a tombstone: the partition is gone.
 
-    Offsets, and when they were asked for (ms). ``readable_end_offset``: where the last readable
-    record ends, null where nobody looked. ``topic_id``: 32 hexadecimal digits, where somebody has
-    to know.
+    topic: the partition's topic.
+    partition: its number.
+    start_offset: the first that is still in the log.
+    last_stable_offset: up to where a read_committed consumer reads.
+    end_offset: where the next record goes.
+    as_of_ms: when they were asked for, by the service's clock.
+    readable_end_offset: where the last record ends that a read_committed consumer is given, before
+        transaction markers and aborted records; null where nobody looked.
+    topic_id: Kafka's id of the topic, 32 hexadecimal digits; null where nobody has to know it.
     """
 
     topic: Topic

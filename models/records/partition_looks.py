@@ -8,6 +8,7 @@ from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
     Broker,
     Brokers,
+    Bytes,
     Epoch,
     Offset,
     Partition,
@@ -20,13 +21,28 @@ from caughtup.models.records.keys import decode_partition, encode_partition
 
 
 class ReassignmentRecord(Record, omit_defaults=True):
-    """A look at a partition: broker ids, offsets, bytes and ms, as a PartitionLook has them.
+    """A partition that is being reassigned, as a probe saw it; a tombstone: that is over.
 
-    ``since_ms`` and ``original`` are what the service knows from before this look, so that it
-    still does after a restart. ``unlisted`` marks a partition that is no longer listed, though
-    metadata doesn't show yet how that ended. ``ended`` marks the last look at it; ``replicas`` is
-    then its shape now, empty if it is gone. A tombstone follows. Schema 1 had neither sizes nor
-    anything of the leader's epoch or of brokers that didn't tell.
+    topic: the partition's topic.
+    partition: its number.
+    as_of_ms: when the probe asked, by the service's clock.
+    replicas: brokers, in Kafka's order; after the end those that there are now, empty if the
+        partition is gone.
+    adding: the brokers of replicas that are added.
+    removing: the brokers of replicas that are removed.
+    isr: the brokers of in-sync replicas.
+    leader: the leader's broker; null: there is none.
+    log_ends: by broker, its replica's own log end offset.
+    ended: whether this is the last observation; a tombstone follows.
+    leader_epoch: -1 where the broker doesn't know it; since schema 2.
+    offline: the brokers of replicas that are offline; since schema 2.
+    sizes: by broker, how large its replica's log is; since schema 2.
+    not_hosted: brokers that said that they have no such replica; since schema 2.
+    unanswered: brokers of whose replica nothing is known; since schema 2.
+    since_ms: when the reassignment was first seen; since schema 2.
+    original: the replicas that there were then; since schema 2.
+    unlisted: whether the controller no longer lists it, though metadata doesn't show yet how it
+        ended; since schema 2.
     """
 
     topic: Topic
@@ -41,7 +57,7 @@ class ReassignmentRecord(Record, omit_defaults=True):
     ended: bool = False
     leader_epoch: Epoch | None = None
     offline: Brokers = ()
-    sizes: dict[Broker, Offset] = no_entries()
+    sizes: dict[Broker, Bytes] = no_entries()
     not_hosted: Brokers = ()
     unanswered: Brokers = ()
     since_ms: TimeMs | None = None

@@ -26,7 +26,6 @@ from caughtup.models.decisions.generation import DueGeneration, decide_generatio
 from caughtup.models.decisions.inputs.application_state import (
     ApplicationState,
     find_state,
-    read_application_state,
 )
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import (
@@ -36,6 +35,9 @@ from caughtup.models.groups.generation import (
 )
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.records.application_states import FORMAT, read_state
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.keys import encode_group
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
@@ -157,8 +159,10 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
 
 def told_of(led: Led) -> ApplicationState:
     """What the service reads of it."""
-    value = msgspec.json.encode({**led.record, "group": GROUP, "state_id": "s1"})
-    return read_application_state(msgspec.json.decode(value), NOW_MS)
+    record = msgspec.structs.replace(led.record, group=GROUP, state_id="s1")
+    _, told = read_state(encode_group(GROUP), FORMAT.encode(record), NOW_MS)
+    assert told is not None
+    return told
 
 
 def generation(members: Members, led: Led) -> StreamsGeneration:
@@ -226,7 +230,7 @@ def test_a_new_member_gets_nothing_until_it_is_recommended_or_waited_for() -> No
     assert all(task.subtopology == 2 for task in given_up.assignments["member-1"].active)
     recommended = decided(members, heard_of(kept, 1))
     assert recommended.decision.reason == FOLLOWED
-    assert recommended.record["outcome"]["followed"] == recommended.decision.decision_id
+    assert recommended.record.outcome.followed == recommended.decision.decision_id
 
 
 def test_lags_are_unknown_while_ends_are() -> None:
@@ -247,7 +251,8 @@ def test_a_copy_beyond_the_ends_shows_that_they_are_old() -> None:
 
 
 def test_the_state_is_what_the_follower_for_kafka_streams_would_tell() -> None:
-    record = decided({"member-0": RUNNING, "member-1": info(1, {})}, Heard(NONE)).record
+    told = decided({"member-0": RUNNING, "member-1": info(1, {})}, Heard(NONE)).record
+    record = builtins_of(told)
     assert record["config"] == {
         "acceptable.recovery.lag": 10,
         "max.warmup.replicas": 2,

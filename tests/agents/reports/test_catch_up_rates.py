@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from caughtup.agents.reports.catch_up_rates import apply_record
@@ -63,9 +64,9 @@ def warming() -> ClusterState:
 def watch(state: ClusterState, now_ms: int) -> dict[str, Any]:
     """Have the copies judged, and give the warm-up's line of the lag table."""
     list(state.watch_copies(GROUP, now_ms))
-    lines = [line for line in task_lines(state, GROUP) if line["process"] == COPY.process]
-    (found,) = (line for line in lines if line["task"] == str(COPY.task))
-    return found
+    lines = [line for line in task_lines(state, GROUP) if line.process == COPY.process]
+    (found,) = (line for line in lines if line.task == str(COPY.task))
+    return msgspec.to_builtins(found)
 
 
 def metrics(state: ClusterState, now_ms: int) -> dict[tuple[str, ...], float]:

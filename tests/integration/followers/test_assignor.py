@@ -20,7 +20,9 @@ from caughtup.models.assignors.following.follower import FOLLOWED, Patience, fol
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.ids import TaskId
+from caughtup.models.records.topics import APPLICATION_STATES, TASK_POSITIONS
 from tests.support.following import FOLLOW_UP_MS, Following, read_topic, recommend, scenario_of
+from tests.support.topics.published import require_valid
 
 RECORDS = 6_000
 HOUR_MS = 3_600_000
@@ -348,6 +350,14 @@ def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
         assert list(standby[-1]["lags"]) == [changelog]
         assert standby[-1]["leads"][changelog] > 0
         assert standby[-1]["client_id"] == "three"
+
+
+def test_every_record_that_it_publishes_is_as_its_topic_s_schema_says(
+    following: Following, cluster: EmbeddedCluster
+) -> None:
+    topics = (APPLICATION_STATES, TASK_POSITIONS)
+    kinds = require_valid(cluster, topics, following.prefix)
+    assert kinds == {"ApplicationStateRecord", "PositionRecord"}
 
 
 def test_without_recommendations_a_new_instance_gets_work_in_the_end(
