@@ -84,6 +84,17 @@ def test_both_decide_alike_and_kafka_accepts_it(
     assert {"too_few_standbys", "loses_standby", "too_many_actives"} <= reasons.keys()
 
 
+def test_it_decides_alike_on_the_oldest_kafka_streams(
+    follower_oracle: FollowerOracle, oldest_oracle: FollowerOracle
+) -> None:
+    for seed in range(100):
+        question = generate_question(seed)
+        answers = [oracle.ask(question) for oracle in (follower_oracle, oldest_oracle)]
+        for answer in answers:
+            del answer["ms"]
+        assert answers[0] == answers[1], f"seed {seed}"
+
+
 def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
     follower_oracle: FollowerOracle,
 ) -> None:
