@@ -1,4 +1,4 @@
-"""``caughtup bench``: measurements of this very installation, on a cluster of its own."""
+"""``caughtup bench freshness``: how soon a commit shows in /metrics."""
 
 from __future__ import annotations
 
@@ -17,18 +17,6 @@ from rich.table import Table
 
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
-from caughtup.bench.assign.command import assign
-from caughtup.bench.fleet import fleet
-from caughtup.bench.follow import follow
-from caughtup.bench.history import history
-from caughtup.bench.loop.command import loop
-from caughtup.bench.movement.command import movement
-from caughtup.bench.offsets.command import offsets
-from caughtup.bench.reassignments import reassignments
-from caughtup.bench.replay.command import replay
-from caughtup.bench.restart import restart
-from caughtup.bench.scrape import scrape
-from caughtup.bench.stalls import churn, stalls
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -38,30 +26,7 @@ _TOPIC, _GROUP = "bench", "bench-freshness"
 _VISIBLE_SECONDS = 30.0
 
 
-@click.group(short_help="Measure this installation.")
-def bench() -> None:
-    """Measure this installation, on a cluster or in a JVM that is started for it."""
-
-
-for command in (
-    assign,
-    churn,
-    fleet,
-    follow,
-    movement,
-    offsets,
-    reassignments,
-    history,
-    loop,
-    replay,
-    restart,
-    scrape,
-    stalls,
-):
-    bench.add_command(command)
-
-
-@bench.command(short_help="From a commit to /metrics.")
+@click.command(short_help="From a commit to /metrics.")
 @click.option(
     "--commits", type=click.IntRange(min=1), default=200, show_default=True, help="How many."
 )

@@ -1,4 +1,4 @@
-"""``caughtup pipeline``: the jobs on Spark."""
+"""``caughtup pipeline history``: what happens on the cluster, into Parquet tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from caughtup.agents.cli.options import connection_options, settings_of
-from caughtup.agents.cli.pipeline.compact import compact
-from caughtup.agents.cli.pipeline.generations import generations, kafka_properties
-from caughtup.agents.cli.pipeline.rates import rates
+from caughtup.agents.cli.pipeline.generations import kafka_properties
 from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.errors import UserError
@@ -21,16 +19,7 @@ from caughtup.models.security.kafka import Client
 from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 
 
-@click.group(short_help="Run the jobs on Spark.")
-def pipeline() -> None:
-    """Run jobs on Spark: the history of a cluster, and what is made of it."""
-
-
-for command in (compact, generations, rates):
-    pipeline.add_command(command)
-
-
-@pipeline.command()
+@click.command(short_help="Write what happens on the cluster to Parquet tables.")
 @connection_options
 @click.option("--output", required=True, metavar="URI", help="The tables' directory.")
 @click.option(
