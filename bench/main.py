@@ -1,0 +1,34 @@
+"""``caughtup bench``: measurements of this very installation, on a cluster of its own."""
+
+from __future__ import annotations
+
+import click
+
+from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
+
+
+@click.group(cls=LazyGroup, short_help="Measure this installation.")
+def bench() -> None:
+    """Measure this installation, on a cluster or in a JVM that is started for it."""
+
+
+for origin, short_help in (
+    ("caughtup.bench.assign.command:assign", "Decisions beside the published jar's."),
+    ("caughtup.bench.stalls:churn", "Healthy moves for half an hour: false alarms, and ETAs."),
+    ("caughtup.bench.fleet:fleet", "A generated fleet's history."),
+    ("caughtup.bench.follow:follow", "An application grows, with the follower and without."),
+    ("caughtup.bench.freshness:freshness", "From a commit to /metrics."),
+    ("caughtup.bench.history:history", "The rate of the history job on Spark."),
+    ("caughtup.bench.loop.command:loop", "What a large group costs the event loop."),
+    (
+        "caughtup.bench.movement.command:movement",
+        "Copies and rounds until a changed group is balanced.",
+    ),
+    ("caughtup.bench.offsets.command:offsets", "The rate of reading __consumer_offsets."),
+    ("caughtup.bench.reassignments:reassignments", "Looks at many partitions in movement."),
+    ("caughtup.bench.replay.command:replay", "A fleet replayed on one processor and on two."),
+    ("caughtup.bench.restart:restart", "From an end or a SIGKILL to ready again."),
+    ("caughtup.bench.scrape:scrape", "/metrics of many group-partitions."),
+    ("caughtup.bench.stalls:stalls", "What is said of moves that fail, and how soon."),
+):
+    bench.add_command(LazyCommand(origin, short_help))
