@@ -19,7 +19,7 @@ from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
 from caughtup.models.ids import TopicPartition
@@ -60,7 +60,7 @@ def apply_record(
 
     ``clock_ms``: what to hold its time against.
     """
-    with taking(state, END_OFFSETS, key, clock_ms) as clock:
+    with isolated_record(state, END_OFFSETS, key, clock_ms) as clock:
         partition, record = read_end_offsets(key, value)
         if record is None:
             state.apply_ends(partition, None)

@@ -20,7 +20,7 @@ from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.agents.topics.retained import read_own
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
@@ -102,7 +102,7 @@ class LagTopic(Service):
     def _read(self) -> dict[str, dict[bytes, int]]:
         written: dict[str, dict[bytes, int]] = {}
         for key, value in read_own(self._settings, self._state, LAG, Progress()):
-            with taking(self._state, LAG, key):
+            with isolated_record(self._state, LAG, key):
                 _take_up(written, key, value)
         return written
 

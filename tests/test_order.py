@@ -71,11 +71,15 @@ def _parts(file: Path) -> tuple[str, ...]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """Name the modules of ours that a module imports, anywhere in it."""
+    """Name the modules of ours that a module imports, anywhere in it, or names as ``module:name``."""
     found = set[str]()
     for node in ast.walk(ast.parse(modules()[module].read_text())):
         if isinstance(node, ast.Import):
             found.update(a.name.removeprefix("caughtup.") for a in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named, colon, name = node.value.removeprefix("caughtup.").partition(":")
+            if colon and name.isidentifier():
+                found.add(named)
         elif isinstance(node, ast.ImportFrom) and node.module:
             origin = node.module.removeprefix("caughtup").removeprefix(".")
             for alias in node.names:
@@ -105,6 +109,11 @@ def test_top_folders_import_what_they_may() -> None:
 def test_only_the_command_line_imports_benchmarks() -> None:
     importing = {m for m in modules() for f in imports(m) if f.startswith("bench")}
     assert {m for m in importing if not m.startswith("bench")} == {"agents.main"}
+
+
+def test_commands_that_are_named_are_imports_too() -> None:
+    assert "agents.cli.run" in imports("agents.main")
+    assert "bench.loop.command" in imports("bench.main")
 
 
 def test_folders_import_each_other_in_no_circle() -> None:

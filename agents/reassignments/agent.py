@@ -24,7 +24,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.records import apply_record, take_up
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
@@ -146,7 +146,7 @@ class ReassignmentsProbe(Service):
     def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownMovement]:
         moving: dict[TopicPartition, KnownMovement] = {}
         for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
-            with taking(self._state, REASSIGNMENTS, key) as clock:
+            with isolated_record(self._state, REASSIGNMENTS, key) as clock:
                 take_up(moving, key, value, clock, untold)
         return moving
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from caughtup.agents.probes.reassignment_ends import KnownMovement
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
@@ -25,7 +25,7 @@ def apply_record(
 
     None where it is about none, refused or outdated. ``clock_ms``: what to hold its times against.
     """
-    with taking(state, REASSIGNMENTS, key, clock_ms) as clock:
+    with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
         if isinstance(record, ClusterRecord):
             state.reassignments.apply_cluster(record.to_look())

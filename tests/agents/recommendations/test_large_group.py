@@ -25,7 +25,7 @@ from caughtup.agents.recommendations import recommender
 from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.streaming import done_in_turns, in_turns
-from caughtup.agents.topics.taking_up import take_movement, take_published
+from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.page_state import page_steps
 from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeGroup
@@ -128,9 +128,9 @@ class Service:
         """Read back what was published, and take the newest generation up."""
         again = Service(self._group, self._calls)
         for key, value in self.recommendations.log:
-            take_published(again.state, key, value)
+            recommendations.apply_record(again.state, key, value)
         for key, value in self.movements.log:
-            take_movement(again.state, key, value)
+            movements.apply_record(again.state, key, value)
         await again.take(generation)
         return again
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from caughtup.bench.main import summary
+from caughtup.bench.freshness import summary
 
 
 def test_a_percentile_is_the_smallest_measurement_that_so_many_do_not_exceed() -> None:

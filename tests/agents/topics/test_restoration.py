@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError
 
 from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.taking_up import take_movement, take_published
+from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.decisions import applications
 from tests.support.own_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
@@ -24,7 +24,7 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
     read_records(before, generation(7, *WARMING))
     (record,) = before.decide(START_MS)
     state = cluster_state()
-    take_published(state, GROUP.encode(), json.dumps(record).encode())
+    recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
     read_records(state, generation(7, *WARMING))
     assert list(state.decide(START_MS)) == []
     assert state.applications.awaited() == []
@@ -51,7 +51,7 @@ def test_a_malformed_one_is_refused_and_the_generation_decided(
 ) -> None:
     state = cluster_state()
     known_ends(state)
-    take_published(state, key, value)
+    recommendations.apply_record(state, key, value)
     assert state.refused.counts == {("recommended-assignments", reason): 1}
     read_records(state, generation(7, *WARMING))
     assert len(list(state.decide(START_MS))) == 1
@@ -61,8 +61,8 @@ def test_a_tombstone_withdraws_what_was_published() -> None:
     record, _ = recommended(7)
     state = cluster_state()
     known_ends(state)
-    take_published(state, GROUP.encode(), json.dumps(record).encode())
-    take_published(state, GROUP.encode(), None)
+    recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
+    recommendations.apply_record(state, GROUP.encode(), None)
     assert state.refused.counts == {}
     read_records(state, generation(7, *WARMING))
     assert len(list(state.decide(START_MS))) == 1
@@ -92,7 +92,7 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
     future = json.dumps(event | {"at_ms": 4_102_444_800_000}).encode()
     bad = (json.dumps(event | {"to": 2}).encode(), b"[]", None, future)
     for value in (json.dumps(event).encode(), *bad):
-        take_movement(state, b"t-3", value)
+        movements.apply_record(state, b"t-3", value)
     assert state.partition_movements.on_their_way() == [event]
     assert state.refused.of("movements") == len(bad)
 
@@ -103,6 +103,6 @@ def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyP
     state = cluster_state()
     for group in (GROUP, "others", GROUP):
         value = json.dumps(record | {"group": group}).encode()
-        take_published(state, group.encode(), value)
+        recommendations.apply_record(state, group.encode(), value)
     assert state.applications.told_of() == {GROUP}
     assert state.refused.counts == {("recommended-assignments", "too_many"): 1}
