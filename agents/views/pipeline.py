@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from caughtup.agents.views.copies import present
-from caughtup.models.pipeline_progress import PipelineProgress
+from caughtup.models.pipeline_progress import StreamProgressTable
 
 _FIGURES = (
     "batch",
@@ -20,7 +20,7 @@ _FIGURES = (
 )
 
 
-def progress_rows(progress: PipelineProgress, now_ms: int) -> list[dict[str, Any]]:
+def progress_rows(progress: StreamProgressTable, now_ms: int) -> list[dict[str, Any]]:
     """Describe each stream at a moment (ms), in the order of their names."""
     return [
         {"stream": stream, "status": last.status(now_ms), "heard_ms": last.heard_ms}
