@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
     from caughtup.demo.fleet.offset_commits import RawRecord
     from caughtup.demo.fleet.raw_records import RawRecordFiles
-    from caughtup.demo.fleet.timeline import FleetShape
+    from caughtup.demo.fleet.timeline import FleetSettings
 
 #: Kafka's own default.
 _OFFSETS_PARTITIONS = 50
@@ -91,7 +91,7 @@ _PERCENT = click.IntRange(0, 100)
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seconds between looks at end offsets, which a broker gets by codecs; 0 for none.",
+    help="Seconds between samples of end offsets, which a broker gets by codecs; 0 for none.",
 )
 @click.option("--hold", is_flag=True, help="Keep the broker until Ctrl-C, and say where it is.")
 @format_option
@@ -102,10 +102,10 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
     figures are of that; of files they are of what was written.
     """
     try:
-        from caughtup.demo.fleet.timeline import FleetShape
+        from caughtup.demo.fleet.timeline import FleetSettings
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
-    shape = FleetShape(
+    settings = FleetSettings(
         groups=options["groups"],
         partitions=options["partitions"],
         interval_ms=options["interval"] * 1000,
@@ -116,16 +116,16 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
         makes=options["makes"],
         seed=options["seed"],
     )
-    if shape.interval_ms > shape.span_ms:
+    if settings.interval_ms > settings.span_ms:
         raise UserError("--interval is longer than all of --minutes: nothing would be committed")
-    if way == "protocol" and shape.groups > _MOST_BY_PROTOCOL:
+    if way == "protocol" and settings.groups > _MOST_BY_PROTOCOL:
         raise UserError(f"--by protocol plays {_MOST_BY_PROTOCOL:,} groups at most")
     if options["looks"] and (way == "protocol" or directory is not None):
         raise UserError("--looks: only a broker that is written to by codecs gets them")
     if hold and way == "codecs" and directory is not None:
         raise UserError("--hold: there is no broker with --output by codecs")
     try:
-        figures = _figures(shape, way, directory, hold, options["looks"] * 1000)
+        figures = _figures(settings, way, directory, hold, options["looks"] * 1000)
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
     except CaughtupError as error:
@@ -165,7 +165,7 @@ def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
 
 
 def _figures(
-    shape: FleetShape, way: str, directory: Path | None, hold: bool, looks_ms: int
+    settings: FleetSettings, way: str, directory: Path | None, hold: bool, sample_ms: int
 ) -> dict[str, Any]:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
     from caughtup.demo.fleet.raw_records import RawRecordFiles, read_back
@@ -177,9 +177,9 @@ def _figures(
             properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
             cluster = stack.enter_context(EmbeddedCluster(broker_properties=properties))
             began = time.perf_counter()
-            _write(cluster, shape, way, looks_ms)
+            _write(cluster, settings, way, sample_ms)
         written = time.perf_counter() - began
-        batches = _encoded(shape) if cluster is None else read_back(cluster)
+        batches = _encoded(settings) if cluster is None else read_back(cluster)
         if directory is None:
             counted = count_records(batches)
         else:
@@ -189,8 +189,8 @@ def _figures(
             written = time.perf_counter() - began
         figures = {
             "by": way,
-            "groups": shape.groups,
-            "group_partitions": shape.groups * shape.partitions,
+            "groups": settings.groups,
+            "group_partitions": settings.groups * settings.partitions,
             **counted,
             "seconds": written,
             "records_per_second": counted["records"] / written,
@@ -207,32 +207,32 @@ def _kept(files: RawRecordFiles, batches: Iterable[list[RawRecord]]) -> Iterator
         yield batch
 
 
-def _write(cluster: EmbeddedCluster, shape: FleetShape, way: str, looks_ms: int) -> None:
+def _write(cluster: EmbeddedCluster, settings: FleetSettings, way: str, sample_ms: int) -> None:
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.end_offsets import write_looks
     from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
     from caughtup.demo.fleet.protocol import play_fleet
     from caughtup.demo.fleet.timeline import fleet_events, fleet_topics
 
-    create_topics(cluster, fleet_topics(shape))
+    create_topics(cluster, fleet_topics(settings))
     if way == "protocol":
-        with Progress().task("playing the fleet", shape.commits) as advance:
-            play_fleet(cluster, fleet_events(shape), advance)
+        with Progress().task("playing the fleet", settings.commits) as advance:
+            play_fleet(cluster, fleet_events(settings), advance)
         return
     make_offsets_topic(cluster)
-    write_records(cluster, chain.from_iterable(_encoded(shape)))
-    if looks_ms:
-        write_looks(cluster, shape, looks_ms)
+    write_records(cluster, chain.from_iterable(_encoded(settings)))
+    if sample_ms:
+        write_looks(cluster, settings, sample_ms)
 
 
-def _encoded(shape: FleetShape) -> Iterator[list[RawRecord]]:
+def _encoded(settings: FleetSettings) -> Iterator[list[RawRecord]]:
     """Encode the fleet, with a bar that shows how far it is."""
     from caughtup.demo.fleet.records import fleet_records
     from caughtup.demo.fleet.timeline import fleet_events
 
     batch: list[RawRecord] = []
-    with Progress().task("encoding the fleet", shape.commits) as advance:
-        for records in fleet_records(fleet_events(shape), _OFFSETS_PARTITIONS):
+    with Progress().task("encoding the fleet", settings.commits) as advance:
+        for records in fleet_records(fleet_events(settings), _OFFSETS_PARTITIONS):
             advance(len(records))
             batch += records
             if len(batch) >= _ENCODED_AT_ONCE:

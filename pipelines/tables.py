@@ -49,9 +49,9 @@ def timestamps(times_ms: pa.Array) -> pa.Array:
     return times.cast(pa.timestamp("ms", "UTC")).cast(TIMESTAMP)
 
 
-def empty(spark: SparkSession, shape: StructType) -> DataFrame:
+def empty(spark: SparkSession, schema: StructType) -> DataFrame:
     """Make a frame without rows. One of createDataFrame would start Python to make none."""
-    nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in shape)
+    nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in schema)
     return spark.range(0).select(*nothing)
 
 

@@ -13,21 +13,21 @@ from rich.table import Table
 
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
-from caughtup.bench.assign.group_sizes import SHAPES, Shape
+from caughtup.bench.assign.group_sizes import SCALE_TEST_SIZES, GroupSize
 from caughtup.bench.assign.growth import growth_table, measure_growth
 from caughtup.bench.assign.pairs import measure_pairs, pairs_table
 from caughtup.bench.assign.plot import plot
 from caughtup.models.errors import CaughtupError
 
 
-class _ShapeType(click.ParamType):
+class _GroupSizeType(click.ParamType):
     name = "shape"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Shape:
+    ) -> GroupSize:
         try:
-            return value if isinstance(value, Shape) else Shape.parse(value)
+            return value if isinstance(value, GroupSize) else GroupSize.parse(value)
         except ValueError as problem:
             self.fail(str(problem), param, ctx)
 
@@ -35,15 +35,15 @@ class _ShapeType(click.ParamType):
 @click.command(short_help="Decisions beside the published jar's.")
 @click.option(
     "--assignor",
-    type=click.Choice(sorted(SHAPES)),
+    type=click.Choice(sorted(SCALE_TEST_SIZES)),
     default="high_availability",
     show_default=True,
     help="Which task assignor.",
 )
 @click.option(
     "--shape",
-    "shapes",
-    type=_ShapeType(),
+    "sizes",
+    type=_GroupSizeType(),
     multiple=True,
     metavar="PxCxTxS",
     help="Partitions, clients, threads of each, standbys. May be repeated. "
@@ -79,7 +79,7 @@ class _ShapeType(click.ParamType):
 @format_option
 def assign(
     assignor: str,
-    shapes: tuple[Shape, ...],
+    sizes: tuple[GroupSize, ...],
     repeats: int,
     warm_up: float,
     growth: bool,
@@ -94,13 +94,13 @@ def assign(
     """
     if picture is not None and not growth:
         raise click.UsageError("--plot goes with --growth")
-    if shapes and growth:
+    if sizes and growth:
         raise click.UsageError("--shape doesn't go with --growth, which has its own")
     try:
         if growth:
             figures = _show(measure_growth(assignor, repeats), output, growth_table)
         else:
-            pairs = measure_pairs(assignor, shapes or SHAPES[assignor], repeats, warm_up)
+            pairs = measure_pairs(assignor, sizes or SCALE_TEST_SIZES[assignor], repeats, warm_up)
             figures = _show(pairs, output, pairs_table)
     except CaughtupError as error:
         raise UserError(error.message) from error

@@ -14,8 +14,8 @@ _END_OFFSET = 100_000
 _WRITTEN = re.compile(r"([0-9]{1,6})x([0-9]{1,6})x([0-9]{1,6})x([0-9]{1,6})")
 
 
-class Shape(NamedTuple):
-    """How large a group is: threads are each client's, standbys each task's."""
+class GroupSize(NamedTuple):
+    """A group's size: threads are each client's, standbys each task's."""
 
     partitions: int
     clients: int
@@ -23,34 +23,34 @@ class Shape(NamedTuple):
     standbys: int
 
     @classmethod
-    def parse(cls, text: str) -> Shape:
+    def parse(cls, text: str) -> GroupSize:
         """Read ``1000x100x1x50``. Raises ValueError on anything else, and without a client."""
         match = _WRITTEN.fullmatch(text)
         if match is None:
             raise ValueError(f"{text!r} is not a shape such as 1000x100x1x50")
-        shape = cls(*map(int, match.groups()))
-        if not shape.partitions or not shape.clients or not shape.threads:
+        size = cls(*map(int, match.groups()))
+        if not size.partitions or not size.clients or not size.threads:
             raise ValueError(f"{text!r} is without partitions, clients or threads")
-        return shape
+        return size
 
     def __str__(self) -> str:
         return "x".join(map(str, self))
 
 
 _STICKY = (
-    Shape(2_000, 2, 1, 1),
-    Shape(1_000, 1_000, 1, 1),
-    Shape(1_000, 100, 1, 20),
-    Shape(1_000, 10, 1_000, 1),
+    GroupSize(2_000, 2, 1, 1),
+    GroupSize(1_000, 1_000, 1, 1),
+    GroupSize(1_000, 100, 1, 20),
+    GroupSize(1_000, 10, 1_000, 1),
 )
 _HIGH_AVAILABILITY = (
-    Shape(6_000, 2, 1, 1),
-    Shape(1_000, 1_000, 1, 1),
-    Shape(1_000, 100, 1, 50),
-    Shape(1_000, 10, 1_000, 1),
+    GroupSize(6_000, 2, 1, 1),
+    GroupSize(1_000, 1_000, 1, 1),
+    GroupSize(1_000, 100, 1, 50),
+    GroupSize(1_000, 10, 1_000, 1),
 )
-#: The shapes of StreamsAssignmentScaleTest, by assignor.
-SHAPES: Mapping[str, tuple[Shape, ...]] = {
+#: The group sizes of StreamsAssignmentScaleTest, by assignor.
+SCALE_TEST_SIZES: Mapping[str, tuple[GroupSize, ...]] = {
     "high_availability": _HIGH_AVAILABILITY,
     "minimal_movement": _HIGH_AVAILABILITY,
     "sticky": _STICKY,
@@ -60,30 +60,30 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
 YARDSTICKS: Mapping[str, str] = {"minimal_movement": "high_availability"}
 
 
-def first_round(assignor: str, shape: Shape) -> dict[str, Any]:
+def first_round(assignor: str, size: GroupSize) -> dict[str, Any]:
     """Make the scenario of a group that starts: nobody had anything.
 
     Source: StreamsAssignmentScaleTest: one subtopology with a store, every other config Kafka's.
     """
-    tasks = [f"0_{partition}" for partition in range(shape.partitions)]
+    tasks = [f"0_{partition}" for partition in range(size.partitions)]
     return {
-        "name": f"{assignor} {shape}",
+        "name": f"{assignor} {size}",
         "assignor": assignor,
         "config": {
             "acceptable.recovery.lag": 10_000,
             "max.warmup.replicas": 2,
-            "num.standby.replicas": shape.standbys,
+            "num.standby.replicas": size.standbys,
             "probing.rebalance.interval.ms": 600_000,
         },
         "tasks": {task: {"stateful": True} for task in tasks},
         "clients": {
             str(ProcessId.of(number)): {
-                "capacity": shape.threads,
+                "capacity": size.threads,
                 "previous_active": [],
                 "previous_standby": [],
                 "lags": dict.fromkeys(tasks, _END_OFFSET),
             }
-            for number in range(shape.clients)
+            for number in range(size.clients)
         },
     }
 

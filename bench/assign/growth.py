@@ -12,7 +12,7 @@ import msgspec
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
-from caughtup.bench.assign.group_sizes import Shape, first_round, next_round, one_more_client
+from caughtup.bench.assign.group_sizes import GroupSize, first_round, next_round, one_more_client
 from caughtup.bench.assign.pairs import decide_timed, summary
 from caughtup.models.errors import CaughtupError
 
@@ -34,7 +34,7 @@ def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
     points = [(family, *size) for family, sizes in GROWTH.items() for size in sizes]
     with Progress().task("Deciding", len(points)) as advance:
         for family, tasks, clients in points:
-            figures = _in_a_process(assignor, Shape(tasks, clients, 1, 1), repeats)
+            figures = _in_a_process(assignor, GroupSize(tasks, clients, 1, 1), repeats)
             advance(1)
             yield {
                 "family": family,
@@ -60,9 +60,9 @@ def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def measure_group(assignor: str, shape: Shape, repeats: int) -> dict[str, Any]:
+def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
     """Measure a group's rounds one after the other, and this process's peak memory."""
-    scenario = first_round(assignor, shape)
+    scenario = first_round(assignor, size)
     rounds = {}
     for name in ROUNDS:
         timings = []
@@ -76,12 +76,12 @@ def measure_group(assignor: str, shape: Shape, repeats: int) -> dict[str, Any]:
     return {"rounds": rounds, "peak_mib": _peak_kib() / 1024}
 
 
-def _in_a_process(assignor: str, shape: Shape, repeats: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", __name__, assignor, str(shape), str(repeats)]
+def _in_a_process(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", __name__, assignor, str(size), str(repeats)]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         reason = (done.stderr.decode(errors="replace").splitlines() or ["without a word"])[-1]
-        raise CaughtupError("bench_failed", f"deciding {shape} failed: {reason}")
+        raise CaughtupError("bench_failed", f"deciding {size} failed: {reason}")
     figures: dict[str, Any] = msgspec.json.decode(done.stdout)
     return figures
 
@@ -93,6 +93,6 @@ def _peak_kib() -> int:
 
 
 if __name__ == "__main__":
-    _assignor, _shape, _repeats = sys.argv[1:]
-    _figures = measure_group(_assignor, Shape.parse(_shape), int(_repeats))
+    _assignor, _size, _repeats = sys.argv[1:]
+    _figures = measure_group(_assignor, GroupSize.parse(_size), int(_repeats))
     sys.stdout.buffer.write(msgspec.json.encode(_figures))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
-from caughtup.bench.assign.group_sizes import YARDSTICKS, Shape, first_round, next_round
+from caughtup.bench.assign.group_sizes import YARDSTICKS, GroupSize, first_round, next_round
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 
@@ -33,9 +33,9 @@ class Timing(NamedTuple):
 
 
 def measure_pairs(
-    assignor: str, shapes: Sequence[Shape], repeats: int, warm_up_seconds: float
+    assignor: str, sizes: Sequence[GroupSize], repeats: int, warm_up_seconds: float
 ) -> Iterator[dict[str, Any]]:
-    """Measure both on each shape: on the group as it starts, and once that was carried out.
+    """Measure both on each size of group: on the group as it starts, and once that was carried out.
 
     Only the decisions are timed, what they decide from is made off the clock. ``same`` tells
     whether all the repeats had the jar's actives, standbys and need of a probing rebalance. An
@@ -47,11 +47,11 @@ def measure_pairs(
     yardstick = YARDSTICKS.get(assignor, assignor)
     with (
         PublishedAssignor() as published,
-        Progress().task("Deciding", len(shapes) * len(_ROUNDS) * repeats) as advance,
+        Progress().task("Deciding", len(sizes) * len(_ROUNDS) * repeats) as advance,
     ):
-        for shape in shapes:
-            scenario = first_round(assignor, shape)
-            theirs_too = first_round(yardstick, shape)
+        for size in sizes:
+            scenario = first_round(assignor, size)
+            theirs_too = first_round(yardstick, size)
             for name in _ROUNDS:
                 _warm_up(published, scenario, theirs_too, warm_up_seconds)
                 timings: list[Timing] = []
@@ -67,7 +67,7 @@ def measure_pairs(
                 ours, jar = summary(timings), summary(theirs)
                 yield {
                     "assignor": assignor,
-                    "shape": str(shape),
+                    "shape": str(size),
                     "group": name,
                     "ours": ours,
                     "jar": jar,

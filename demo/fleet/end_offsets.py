@@ -6,7 +6,7 @@ from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.timeline import FleetShape, fleet_topics, log_end
+from caughtup.demo.fleet.timeline import FleetSettings, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -17,7 +17,7 @@ _TOPIC = with_prefix(END_OFFSETS)
 _SECONDS = 120
 
 
-def write_looks(cluster: EmbeddedCluster, shape: FleetShape, every_ms: int) -> None:
+def write_looks(cluster: EmbeddedCluster, shape: FleetSettings, every_ms: int) -> None:
     """Write a look at each partition every so often in the fleet's time, none before that.
 
     No look is after the fleet's span. Raises CaughtupError ``topic_failed`` or

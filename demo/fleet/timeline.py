@@ -1,6 +1,6 @@
 """A generated fleet of consumer groups over a span of time: what happens in it, in order.
 
-Nothing of it ever was: every name says so. The same shape gives the same events.
+Nothing of it ever was: every name says so. The same settings give the same events.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from caughtup.demo.fleet.group import Step, Story, StoryMember, make_story
 
-#: When every fleet begins, in ms since the epoch, unless its shape says otherwise.
+#: When every fleet begins, in ms since the epoch, unless its settings say otherwise.
 START_MS = 1_790_000_000_000
 #: So many groups read one topic.
 _GROUPS_A_TOPIC = 100
@@ -24,7 +24,7 @@ _STAGGER_MS = 997
 
 
 @dataclass(frozen=True)
-class FleetShape:
+class FleetSettings:
     """How large a fleet is, and what happens in it.
 
     ``groups`` with ``partitions`` each, which commit all of them every ``interval_ms`` for
@@ -92,36 +92,36 @@ class Deleted(NamedTuple):
 Event = Generation | Committed | Deleted
 
 
-def fleet_topics(shape: FleetShape) -> dict[str, int]:
+def fleet_topics(settings: FleetSettings) -> dict[str, int]:
     """Name the topics that the fleet reads, with their numbers of partitions."""
-    count = -(-shape.groups // _GROUPS_A_TOPIC)
-    return {_topic(number): shape.partitions for number in range(count)}
+    count = -(-settings.groups // _GROUPS_A_TOPIC)
+    return {_topic(number): settings.partitions for number in range(count)}
 
 
-def fleet_events(shape: FleetShape) -> Iterator[Event]:
+def fleet_events(settings: FleetSettings) -> Iterator[Event]:
     """Yield the fleet's events in the order of time, holding at most one event of a group."""
-    groups = (_group_events(shape, number) for number in range(shape.groups))
+    groups = (_group_events(settings, number) for number in range(settings.groups))
     return heapq.merge(*groups, key=attrgetter("at_ms"))
 
 
-def log_end(shape: FleetShape, topic: str, partition: int, after_ms: int) -> int:
+def log_end(settings: FleetSettings, topic: str, partition: int, after_ms: int) -> int:
     """Return the end offset of a partition that the fleet reads, so many ms after its begin."""
-    start, per_second = _paces(shape.seed, topic, shape.partitions)[partition]
+    start, per_second = _paces(settings.seed, topic, settings.partitions)[partition]
     return start + per_second * after_ms // 1000
 
 
-def _group_events(shape: FleetShape, number: int) -> Iterator[Event]:
-    story = _story(shape, number % shape.makes)
+def _group_events(settings: FleetSettings, number: int) -> Iterator[Event]:
+    story = _story(settings, number % settings.makes)
     kind = "streams" if story.streams else "consumers"
     topic = _topic(number // _GROUPS_A_TOPIC)
     group = Group(f"generated-{kind}-{number:06}", topic, story.streams)
-    begin = shape.start_ms + number * _STAGGER_MS % shape.interval_ms
+    begin = settings.start_ms + number * _STAGGER_MS % settings.interval_ms
     steps = iter(enumerate(story.steps, 1))
     upcoming = next(steps, None)
     serving = False
-    paces = _paces(shape.seed, topic, shape.partitions)
-    behind = random.Random(f"{shape.seed} {group.name}").random
-    for after_ms in range(shape.interval_ms, shape.span_ms + 1, shape.interval_ms):
+    paces = _paces(settings.seed, topic, settings.partitions)
+    behind = random.Random(f"{settings.seed} {group.name}").random
+    for after_ms in range(settings.interval_ms, settings.span_ms + 1, settings.interval_ms):
         while upcoming is not None and upcoming[1].after_ms <= after_ms:
             yield _generation(begin, group, *upcoming)
             serving = bool(upcoming[1].members)
@@ -134,7 +134,7 @@ def _group_events(shape: FleetShape, number: int) -> Iterator[Event]:
             }
             yield Committed(begin + after_ms, group, offsets)
     if story.deleted_after_ms is not None:
-        yield Deleted(begin + story.deleted_after_ms, group, range(shape.partitions))
+        yield Deleted(begin + story.deleted_after_ms, group, range(settings.partitions))
 
 
 def _generation(begin: int, group: Group, number: int, step: Step) -> Generation:
@@ -152,14 +152,14 @@ def _paces(seed: int, topic: str, partitions: int) -> tuple[tuple[int, int], ...
 
 
 @cache
-def _story(shape: FleetShape, make: int) -> Story:
+def _story(settings: FleetSettings, make: int) -> Story:
     return make_story(
-        shape.seed * 1_000_003 + make,
-        partitions=shape.partitions,
-        span_ms=shape.span_ms,
-        changes=shape.changes,
-        streams_percent=shape.streams_percent,
-        deleted_percent=shape.deleted_percent,
+        settings.seed * 1_000_003 + make,
+        partitions=settings.partitions,
+        span_ms=settings.span_ms,
+        changes=settings.changes,
+        streams_percent=settings.streams_percent,
+        deleted_percent=settings.deleted_percent,
     )
 
 

@@ -120,17 +120,17 @@ class Stage(ClosedOnExit):
     def wait(
         self,
         what: str,
-        look: Callable[[], _Seen | None],
+        ask: Callable[[], _Seen | None],
         seconds: float,
         process: Process | None = None,
     ) -> _Seen:
-        """Wait until ``look()`` gives something true, and return it.
+        """Wait until ``ask()`` returns something true, and return it.
 
         Raises CaughtupError ``demo_failed`` after so many seconds, or when a process has ended.
         """
         deadline = time.monotonic() + seconds
         while True:
-            seen = look()
+            seen = ask()
             if seen:
                 return seen
             self.check_alive()

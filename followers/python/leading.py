@@ -19,7 +19,7 @@ from caughtup.models.assignors.following.follower import (
     Patience,
     follow,
 )
-from caughtup.models.assignors.following.placement import Standing
+from caughtup.models.assignors.following.placement import ClientStates
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.ids import ProcessId, TaskId
@@ -103,7 +103,7 @@ def _decide(scenario: Scenario, heard: Heard, patience: Patience) -> tuple[Follo
     newest = heard.newest
     why = ""
     if isinstance(newest, FollowedRecommendation):
-        found = find_objection(Standing(scenario), newest, heard.age_ms, patience.max_age_ms)
+        found = find_objection(ClientStates(scenario), newest, heard.age_ms, patience.max_age_ms)
         if found is not None:
             why = f"did not follow {newest.decision_id}: {found.message}"
             newest = found

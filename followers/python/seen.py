@@ -8,7 +8,7 @@ from typing import Any
 
 from caughtup.followers.python.members import Members, process_of
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.following.placement import Standing
+from caughtup.models.assignors.following.placement import ClientStates
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
 from caughtup.models.partition_assignor.clients import Client, clients_of
@@ -27,10 +27,10 @@ class Seen:
 
     def ready(self) -> dict[ProcessId, list[TaskId]]:
         """Return the copies that are caught up, by process."""
-        standing = Standing(self.scenario)
+        states = ClientStates(self.scenario)
         return {
-            process: [t for t in self.scenario.stateful if standing.caught_up(process, t)]
-            for process in standing.clients
+            process: [t for t in self.scenario.stateful if states.caught_up(process, t)]
+            for process in states.clients
         }
 
 

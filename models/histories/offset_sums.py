@@ -49,11 +49,6 @@ class SumPoint(NamedTuple):
         """The middle of what the sum can have been, in offsets."""
         return (self.low + self.high) / 2
 
-    @property
-    def half_width(self) -> float:
-        """How far the sum can have been from the middle, in offsets."""
-        return (self.high - self.low) / 2
-
 
 class SumHistory:
     """What an offset sum was, oldest first: of a copy's position, its lag, or its task's end."""

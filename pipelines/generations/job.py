@@ -24,7 +24,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
-from caughtup.pipelines.events import END_OFFSET, Event, Record, Undecodable, decode_events
+from caughtup.pipelines.events import EndOffsetEvent, Record, Undecodable, decode_end_offsets
 from caughtup.pipelines.generations.rows import MetadataRecord, end_offset_table, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.spark.kafka_options import source_options
@@ -37,7 +37,7 @@ _IDENTITY = ("group", "generation", "as_of")
 _ROWS = 16
 _PACK = StructType([StructField("events", BinaryType())])
 _encode = msgspec.msgpack.Encoder().encode
-_decode_packed = msgspec.msgpack.Decoder(list[Event]).decode
+_decode_packed = msgspec.msgpack.Decoder(list[EndOffsetEvent]).decode
 _log = logging.getLogger(__name__)
 
 
@@ -188,7 +188,7 @@ def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> Da
 def _decode_ends(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     for batch in batches:
         columns = (column.to_pylist() for column in batch)
-        events = decode_events(map(Record._make, zip(*columns, strict=True)))
+        events = decode_end_offsets(map(Record._make, zip(*columns, strict=True)))
         good = [event for event in events if not isinstance(event, Undecodable)]
         yield pyarrow.RecordBatch.from_pydict({"events": [_encode(good)]})
 
@@ -202,13 +202,11 @@ def _pack_looks(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.Reco
 
 def _look(
     topic: str, partition: int, time_ms: int, log_offset: int, present: bool, *ends: int | None
-) -> Event:
+) -> EndOffsetEvent:
     start, stable, end, readable = ends
-    return Event(
-        END_OFFSET,
+    return EndOffsetEvent(
         topic,
         partition,
-        0,
         log_offset,
         time_ms,
         present=present,

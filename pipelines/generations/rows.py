@@ -18,7 +18,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.wire.batch import decode_batch
-from caughtup.pipelines.events import END_OFFSET, Event
+from caughtup.pipelines.events import EndOffsetEvent
 from caughtup.pipelines.schema import bucket
 
 
@@ -97,20 +97,19 @@ def source_topics(record: MetadataRecord) -> tuple[str, ...]:
     return tuple(sorted(found.source_topics)) if found else ()
 
 
-def end_offset_table(events: Iterable[Event]) -> EndOffsetTable:
+def end_offset_table(events: Iterable[EndOffsetEvent]) -> EndOffsetTable:
     """Put decoded end offsets into one table, whatever their order."""
     table = EndOffsetTable()
     for event in sorted(events, key=lambda event: (event.time_ms, event.log_offset)):
-        if event.kind == END_OFFSET:
-            sample = EndOffsets(
-                event.start_offset,
-                event.last_stable_offset,
-                event.end_offset,
-                event.time_ms,
-                event.readable_end_offset,
-            )
-            partition = TopicPartition(event.topic, event.partition)
-            table.apply(partition, sample if event.present else None)
+        sample = EndOffsets(
+            event.start_offset,
+            event.last_stable_offset,
+            event.end_offset,
+            event.time_ms,
+            event.readable_end_offset,
+        )
+        partition = TopicPartition(event.topic, event.partition)
+        table.apply(partition, sample if event.present else None)
     return table
 
 

@@ -154,5 +154,7 @@ class HistoryBatches:
             self.writer.write(GENERATIONS, batch, rows.sortWithinPartitions("group", "log_offset"))
         return {"groups": self.writer.aside(batch, "groups", decided.remembered)}
 
-    def _read(self, shape: StructType, paths: Sequence[str]) -> DataFrame:
-        return self.spark.read.schema(shape).parquet(*paths) if paths else empty(self.spark, shape)
+    def _read(self, schema: StructType, paths: Sequence[str]) -> DataFrame:
+        return (
+            self.spark.read.schema(schema).parquet(*paths) if paths else empty(self.spark, schema)
+        )

@@ -22,8 +22,8 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.movements import PartitionMovements
 from caughtup.models.state.cluster import ClusterState
+from tests.support.observability.scraping import scrape, text
 from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
-from tests.support.scraping import scrape, text
 from tests.support.states import assess
 from tests.support.streams import START_MS, TOLD, WARMING, commit, generation, known_ends, read
 

@@ -29,7 +29,7 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.wire.consumer_protocol import decode_subscription
 from caughtup.models.wire.subscription_info import decode_subscription_info
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
-from tests.support.faust_workers import (
+from tests.support.followers.faust_workers import (
     COUNTS,
     GLOBAL,
     TABLES,

@@ -15,7 +15,7 @@ from caughtup.followers.python.faust_user_data import join_user_data
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
-from tests.support.faust_workers import (
+from tests.support.followers.faust_workers import (
     ALONE,
     COUNTS,
     GLOBAL,

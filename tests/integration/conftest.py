@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.support.scene import Scene
+from tests.support.observability.scene import Scene
 from tests.support.service import wait_for
 
 MakeTopic = Callable[..., str]

@@ -14,7 +14,7 @@ import pytest
 
 from caughtup.demo.processes.children import Processes
 from tests.observability.repository import RULES, read_yaml
-from tests.support.alertmanager import CONFIG, DEADLINE_SECONDS, Alertmanager, Webhook
+from tests.support.observability.alertmanager import CONFIG, DEADLINE_SECONDS, Alertmanager, Webhook
 
 CONFIGURATION: dict[str, Any] = read_yaml(CONFIG)
 ALERTS = {rule["alert"]: rule for g in read_yaml(RULES)["groups"] for rule in g["rules"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.observability.browser import TEXT, Page
-from tests.support.site import Site
+from tests.support.observability.site import Site
 from tests.support.states import everything
 
 TOKEN = "s3cret"

@@ -9,8 +9,8 @@ from pathlib import Path
 import trustme
 
 from caughtup.demo.processes.children import Processes
-from tests.support.prometheus import Prometheus
-from tests.support.site import Site
+from tests.support.observability.prometheus import Prometheus
+from tests.support.observability.site import Site
 
 SECONDS = 60.0
 

@@ -36,10 +36,10 @@ _ROOT = Path(__file__).parents[2]
 _Seen = TypeVar("_Seen")
 
 
-def wait_for(what: str, look: Callable[[], _Seen | None], seconds: float = SECONDS) -> _Seen:
+def wait_for(what: str, ask: Callable[[], _Seen | None], seconds: float = SECONDS) -> _Seen:
     """Call ``ask`` until it returns something true, and return that."""
     deadline = time.monotonic() + seconds
-    while not (seen := look()):
+    while not (seen := ask()):
         assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
         time.sleep(0.05)
     return seen

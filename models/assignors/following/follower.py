@@ -13,7 +13,7 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.balance import balance_step
 from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.placement import Placement, Standing, in_place
+from caughtup.models.assignors.following.placement import ClientStates, Placement, in_place
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection, recommended
 from caughtup.models.ids import ProcessId, TaskId
@@ -68,25 +68,25 @@ def follow(
     ``repeated`` in a row that recommendations asked for brought nothing new.
     Source: ``caughtup.Following``.
     """
-    standing = Standing(scenario)
+    states = ClientStates(scenario)
     objection = newest
     if isinstance(newest, FollowedRecommendation):
-        held = find_objection(standing, newest, age_ms, patience.max_age_ms)
+        held = find_objection(states, newest, age_ms, patience.max_age_ms)
         if held is None:
             delay = None
             if newest.probing_needed:
                 delay = _probe_after_ms(scenario.configs, newest, patience, repeated)
             placement = recommended(newest)
-            return _decision(standing, FOLLOWED, newest.decision_id, placement, delay)
+            return _decision(states, FOLLOWED, newest.decision_id, placement, delay)
         objection = held
     assert isinstance(objection, Objection)
     interval = scenario.configs.probing_rebalance_interval_ms
     if waited < patience.follow_ups:
-        kept = in_place(standing)
+        kept = in_place(states)
         again = later_ms(patience.follow_up_ms, interval, repeated)
-        return _decision(standing, objection.code, None, kept, max(patience.follow_up_ms, again))
-    step = balance_step(standing)
-    return _decision(standing, GIVEN_UP, None, step.placement, interval if step.waiting else None)
+        return _decision(states, objection.code, None, kept, max(patience.follow_up_ms, again))
+    step = balance_step(states)
+    return _decision(states, GIVEN_UP, None, step.placement, interval if step.waiting else None)
 
 
 def _probe_after_ms(
@@ -104,19 +104,19 @@ def later_ms(first_ms: int, most_ms: int, repeated: int) -> int:
 
 
 def _decision(
-    standing: Standing,
+    states: ClientStates,
     reason: str,
     decision_id: str | None,
     placement: Placement,
     follow_up_ms: int | None,
 ) -> FollowerDecision:
-    active: dict[ProcessId, list[TaskId]] = {process: [] for process in standing.clients}
+    active: dict[ProcessId, list[TaskId]] = {process: [] for process in states.clients}
     for task, process in placement.active.items():
         active[process].append(task)
     return FollowerDecision(
         reason=reason,
         decision_id=decision_id,
         active={process: tuple(sorted(tasks)) for process, tasks in active.items()},
-        standby={p: tuple(sorted(placement.standby[p])) for p in standing.clients},
+        standby={p: tuple(sorted(placement.standby[p])) for p in states.clients},
         follow_up_ms=follow_up_ms,
     )

@@ -29,8 +29,8 @@ class Placement:
         return sum(max(0, count - num_standby_replicas) for count in counts.values())
 
 
-class Standing:
-    """Who has what in a scenario: owners, ranks of lags, who is caught up."""
+class ClientStates:
+    """The states of all of a scenario's clients: owners, ranks of lags, who is caught up."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -85,7 +85,7 @@ def per_thread(client: Client, tasks: int) -> Fraction:
     return Fraction(tasks, client.capacity)
 
 
-def in_place(standing: Standing) -> Placement:
+def in_place(states: ClientStates) -> Placement:
     """Return the placement as it is.
 
     A task that is nowhere goes to the least loaded process that is caught up, or, if none is, to
@@ -93,15 +93,15 @@ def in_place(standing: Standing) -> Placement:
     warm-ups as there may be; nothing new is built, so a copy that is left over with nothing in it
     doesn't stay.
     """
-    active = keep_actives(standing)
-    configs = standing.scenario.configs
-    standby: dict[ProcessId, set[TaskId]] = {process: set() for process in standing.clients}
+    active = keep_actives(states)
+    configs = states.scenario.configs
+    standby: dict[ProcessId, set[TaskId]] = {process: set() for process in states.clients}
     warmups: list[tuple[int, TaskId, int, ProcessId]] = []
-    for task in standing.scenario.stateful:
-        holders = standing.by_rank(
+    for task in states.scenario.stateful:
+        holders = states.by_rank(
             (
                 process
-                for process, client in standing.clients.items()
+                for process, client in states.clients.items()
                 if task in client.previous_standby and process != active[task]
             ),
             task,
@@ -109,28 +109,28 @@ def in_place(standing: Standing) -> Placement:
         for index, process in enumerate(holders):
             if index < configs.num_standby_replicas:
                 standby[process].add(task)
-            elif not standing.is_empty(process, task):
-                warmups.append((standing.rank(process, task), task, index, process))
+            elif not states.is_empty(process, task):
+                warmups.append((states.rank(process, task), task, index, process))
     for _, task, _, process in sorted(warmups)[: configs.max_warmup_replicas]:
         standby[process].add(task)
     return Placement(active, standby)
 
 
-def keep_actives(standing: Standing) -> dict[TaskId, ProcessId]:
+def keep_actives(states: ClientStates) -> dict[TaskId, ProcessId]:
     """Keep each active with its owner; one that is nowhere goes to who may run it."""
     active: dict[TaskId, ProcessId] = {}
-    loads = dict.fromkeys(standing.clients, 0)
-    for task, owners in standing.owners.items():
+    loads = dict.fromkeys(states.clients, 0)
+    for task, owners in states.owners.items():
         if owners:
             # Two can say so after a session timed out; the one that is further has it.
-            active[task] = standing.by_rank(owners, task)[0]
+            active[task] = states.by_rank(owners, task)[0]
             loads[active[task]] += 1
-    for task, owners in standing.owners.items():
+    for task, owners in states.owners.items():
         if not owners:
             active[task] = min(
-                standing.may_run(task),
+                states.may_run(task),
                 key=lambda process: (
-                    per_thread(standing.clients[process], loads[process]),
+                    per_thread(states.clients[process], loads[process]),
                     process,
                 ),
             )

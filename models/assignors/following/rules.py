@@ -5,34 +5,34 @@ from __future__ import annotations
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignors.following.bounds import find_broken_bound
 from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.placement import Placement, Standing
+from caughtup.models.assignors.following.placement import ClientStates, Placement
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 
 
 def find_objection(
-    standing: Standing, recommendation: FollowedRecommendation, age_ms: int, max_age_ms: int
+    states: ClientStates, recommendation: FollowedRecommendation, age_ms: int, max_age_ms: int
 ) -> Objection | None:
     """Return why a recommendation doesn't hold for an application; None when it does."""
-    found = _names(standing, recommendation) or _configs(standing.scenario.configs, recommendation)
+    found = _names(states, recommendation) or _configs(states.scenario.configs, recommendation)
     if found:
         return found
     placement = recommended(recommendation)
-    configs = standing.scenario.configs
+    configs = states.scenario.configs
     extra = placement.extra_copies(configs.num_standby_replicas)
     if extra > configs.max_warmup_replicas:
         return Objection("too_many_copies", f"it has {extra} copies beyond num.standby.replicas")
-    for task, owners in standing.owners.items():
+    for task, owners in states.owners.items():
         for owner in owners:
             at = (placement.active[task], *recommendation.found.get(task, ()))
             if owner not in at:
                 return Objection("moved_since", f"task {task} is on {owner}, where it found it not")
     for task, destination in placement.active.items():
-        if destination not in standing.owners[task] and destination not in standing.may_run(task):
+        if destination not in states.owners[task] and destination not in states.may_run(task):
             return Objection("not_caught_up", f"task {task} is not caught up on {destination}")
-    broken = find_broken_bound(standing, placement)
+    broken = find_broken_bound(states, placement)
     if broken:
         return broken
-    if age_ms > max_age_ms and _changes_anything(standing, recommendation, placement):
+    if age_ms > max_age_ms and _changes_anything(states, recommendation, placement):
         seconds = age_ms // 1000
         return Objection(
             "too_old", f"it is at least {seconds} s old and would still change something"
@@ -40,20 +40,20 @@ def find_objection(
     return None
 
 
-def _names(standing: Standing, recommendation: FollowedRecommendation) -> Objection | None:
+def _names(states: ClientStates, recommendation: FollowedRecommendation) -> Objection | None:
     """Hold the recommendation's processes and tasks against those there are."""
-    if recommendation.standby.keys() != standing.clients.keys():
+    if recommendation.standby.keys() != states.clients.keys():
         return Objection("other_processes", "it is for other processes than those there are")
     for task in recommendation.active:
-        if task not in standing.owners:
+        if task not in states.owners:
             return Objection("unknown_task", f"there is no task {task}")
     for tasks in recommendation.standby.values():
         for task in sorted(tasks):
-            if task not in standing.owners:
+            if task not in states.owners:
                 return Objection("unknown_task", f"there is no task {task}")
-            if task not in standing.stateful:
+            if task not in states.stateful:
                 return Objection("stateless_standby", f"task {task} has no state to stand by for")
-    for task in standing.tasks:
+    for task in states.tasks:
         if task not in recommendation.active:
             return Objection("missing_task", f"it leaves out task {task}")
     return None
@@ -85,18 +85,18 @@ def recommended(recommendation: FollowedRecommendation) -> Placement:
 
 
 def _changes_anything(
-    standing: Standing, recommendation: FollowedRecommendation, placement: Placement
+    states: ClientStates, recommendation: FollowedRecommendation, placement: Placement
 ) -> bool:
     """Return whether tasks move, copies are built, or another rebalance is wanted."""
     if recommendation.probing_needed:
         return True
     if any(
-        owners and placement.active[task] not in owners for task, owners in standing.owners.items()
+        owners and placement.active[task] not in owners for task, owners in states.owners.items()
     ):
         return True
     return any(
-        task not in standing.clients[process].previous_standby
-        and task not in standing.clients[process].previous_active
+        task not in states.clients[process].previous_standby
+        and task not in states.clients[process].previous_active
         for process, tasks in placement.standby.items()
         for task in tasks
     )

@@ -219,6 +219,6 @@ def _commit_rows(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _state(name: str, bucket: int, shape: StructType, columns: Sequence[object]) -> NewFile:
-    table = pa.table(dict(zip(shape.names, columns, strict=True)))
+def _state(name: str, bucket: int, schema: StructType, columns: Sequence[object]) -> NewFile:
+    table = pa.table(dict(zip(schema.names, columns, strict=True)))
     return NewFile(f"{STATE}{name}-{bucket}", parquet_file(table, ("group", "topic")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.agents.process.health import MOMENTS_RECORDS, Health
-from tests.support.scraping import scrape
+from tests.support.observability.scraping import scrape
 from tests.support.states import everything
 from tests.support.streams import cluster_state
 

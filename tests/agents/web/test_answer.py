@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.agents.web import answer as web_answer
 from caughtup.agents.web import server
-from tests.support.site import Site
+from tests.support.observability.site import Site
 
 LINE = b"x 1\n"
 MEGABYTE = LINE * (1 << 18)

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from caughtup.agents.web.hosts import AllowedHosts, host_name, is_loopback
-from tests.support.site import Site
+from tests.support.observability.site import Site
 
 PATHS = ("/", "/page.js", "/api/state", "/api/events", "/metrics", "/ready", "/nothing/here")
 

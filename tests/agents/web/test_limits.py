@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from caughtup.agents.web import limits, server
-from tests.support.site import Connected, Site
+from tests.support.observability.site import Connected, Site
 
 SOON = 0.3
 

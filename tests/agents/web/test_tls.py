@@ -23,7 +23,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.settings import load_settings
 from caughtup.agents.web import limits, watched_files
 from caughtup.agents.web import server as web
-from tests.support.site import Site
+from tests.support.observability.site import Site
 
 
 class Files:

@@ -10,7 +10,7 @@ import pytest
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.web import watched_files
-from tests.support.site import Site
+from tests.support.observability.site import Site
 
 TOKEN = "s3cret-tökén: with a colon"
 OPEN = ("/ready", "/healthz")

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from caughtup.bench.assign import growth, pairs
 from caughtup.bench.assign.group_sizes import (
-    SHAPES,
-    Shape,
+    SCALE_TEST_SIZES,
+    GroupSize,
     first_round,
     next_round,
     one_more_client,
@@ -42,7 +42,7 @@ def figures(result: Result) -> list[dict[str, Any]]:
     "assignor",
     [
         pytest.param(name, marks=() if name == "high_availability" else pytest.mark.thorough)
-        for name in sorted(SHAPES)
+        for name in sorted(SCALE_TEST_SIZES)
     ],
 )
 def test_both_decide_each_group_twice_and_alike_if_kafka_has_the_assignor(assignor: str) -> None:
@@ -79,7 +79,7 @@ def test_a_decision_unlike_the_jars_is_shown_and_gives_exit_status_1(
 
 def test_the_jvm_that_fails_says_why_in_one_line() -> None:
     with PublishedAssignor() as published:
-        published.load({**first_round("sticky", Shape(2, 2, 1, 0)), "assignor": "mine"})
+        published.load({**first_round("sticky", GroupSize(2, 2, 1, 0)), "assignor": "mine"})
         with pytest.raises(CaughtupError, match="no assignor is called mine") as raised:
             published.decide()
     assert raised.value.code == "java_failed"
@@ -104,7 +104,7 @@ def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...])
 
 
 def test_rounds_follow_each_other_as_in_kafkas_scale_test() -> None:
-    first = first_round("high_availability", Shape(5, 2, 3, 1))
+    first = first_round("high_availability", GroupSize(5, 2, 3, 1))
     lags = {lag for client in first["clients"].values() for lag in client["lags"].values()}
     assert lags == {100_000}
     decision = decide(parse_scenario(first)).to_dict()
@@ -158,5 +158,5 @@ def test_memory_is_that_of_the_process_that_decides(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(growth, "GROWTH", {"one": ((3, 3),)})
     ballast = bytearray(300 << 20)
     (apart,) = growth.measure_growth("high_availability", 1)
-    here = measure_group("high_availability", Shape(3, 3, 1, 1), 1)
+    here = measure_group("high_availability", GroupSize(3, 3, 1, 1), 1)
     assert apart["peak_mib"] < len(ballast) >> 20 < here["peak_mib"]

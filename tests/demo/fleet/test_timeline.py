@@ -16,7 +16,7 @@ from caughtup.demo.fleet.records import fleet_records
 from caughtup.demo.fleet.timeline import (
     Committed,
     Deleted,
-    FleetShape,
+    FleetSettings,
     Generation,
     fleet_events,
     log_end,
@@ -25,24 +25,24 @@ from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
 from caughtup.models.wire.subscription_info import decode_subscription_info
 
-SHAPE = FleetShape(
+SETTINGS = FleetSettings(
     groups=24, partitions=5, interval_ms=60_000, span_ms=1_800_000, deleted_percent=30, makes=12
 )
 OFFSETS_PARTITIONS = 4
 
 
-def records(shape: FleetShape) -> list[RawRecord]:
-    return list(chain.from_iterable(fleet_records(fleet_events(shape), OFFSETS_PARTITIONS)))
+def records(settings: FleetSettings) -> list[RawRecord]:
+    return list(chain.from_iterable(fleet_records(fleet_events(settings), OFFSETS_PARTITIONS)))
 
 
-def test_the_same_shape_gives_the_same_bytes_and_another_seed_others() -> None:
-    assert records(SHAPE) == records(SHAPE)
-    assert records(SHAPE) != records(replace(SHAPE, seed=1))
+def test_the_same_settings_give_the_same_bytes_and_another_seed_others() -> None:
+    assert records(SETTINGS) == records(SETTINGS)
+    assert records(SETTINGS) != records(replace(SETTINGS, seed=1))
 
 
 def test_everything_is_called_generated_and_stands_where_its_group_is_kept() -> None:
     ends: dict[int, int] = defaultdict(int)
-    for record in records(SHAPE):
+    for record in records(SETTINGS):
         batch = decode_batch([(record.key, record.value)])
         assert not batch.errors
         assert not batch.skipped
@@ -57,7 +57,7 @@ def test_everything_is_called_generated_and_stands_where_its_group_is_kept() -> 
 
 
 def test_there_is_something_of_everything_in_the_order_of_time() -> None:
-    events = list(fleet_events(SHAPE))
+    events = list(fleet_events(SETTINGS))
     assert all(before.at_ms <= after.at_ms for before, after in pairwise(events))
     kinds = {(type(event), event.group.streams) for event in events}
     assert kinds == {(kind, who) for kind in (Generation, Committed, Deleted) for who in (0, 1)}
@@ -66,7 +66,7 @@ def test_there_is_something_of_everything_in_the_order_of_time() -> None:
 def test_a_groups_generations_have_each_partition_once_and_numbers_without_a_gap() -> None:
     numbers: dict[str, int] = defaultdict(int)
     gone = set()
-    for event in fleet_events(SHAPE):
+    for event in fleet_events(SETTINGS):
         name = event.group.name
         assert name not in gone
         if isinstance(event, Deleted):
@@ -75,14 +75,14 @@ def test_a_groups_generations_have_each_partition_once_and_numbers_without_a_gap
             numbers[name] += 1
             assert event.number == numbers[name]
             active = sorted(chain.from_iterable(member.active for member in event.members))
-            assert active == (list(range(SHAPE.partitions)) if event.members else [])
+            assert active == (list(range(SETTINGS.partitions)) if event.members else [])
     assert gone
 
 
 def test_a_streams_member_reports_what_it_was_given_before() -> None:
     seen = 0
     before: dict[str, dict[int, set[int]]] = defaultdict(dict)
-    for event in fleet_events(replace(SHAPE, streams_percent=100)):
+    for event in fleet_events(replace(SETTINGS, streams_percent=100)):
         if not isinstance(event, Generation):
             continue
         for member in event.members:
@@ -98,7 +98,7 @@ def test_a_streams_member_reports_what_it_was_given_before() -> None:
 
 
 def test_a_members_bytes_say_what_the_story_says() -> None:
-    events = (one for one in fleet_events(SHAPE) if isinstance(one, Generation) and one.members)
+    events = (one for one in fleet_events(SETTINGS) if isinstance(one, Generation) and one.members)
     for event in islice(events, 40):
         *_, last = next(fleet_records([event], OFFSETS_PARTITIONS))
         metadata = decode_batch([(last.key, last.value)]).groups[event.group.name]
@@ -149,19 +149,19 @@ def test_any_story_goes_forward_and_ends_empty_if_it_is_deleted(
 
 def test_commits_never_go_back_and_never_pass_the_end_of_the_log() -> None:
     last: dict[tuple[str, int], int] = {}
-    for event in fleet_events(replace(SHAPE, interval_ms=1_000, span_ms=30_000)):
+    for event in fleet_events(replace(SETTINGS, interval_ms=1_000, span_ms=30_000)):
         if isinstance(event, Committed):
-            after_ms = event.at_ms - SHAPE.start_ms  # a group begins a little later
+            after_ms = event.at_ms - SETTINGS.start_ms  # a group begins a little later
             for partition, offset in event.offsets.items():
                 key = event.group.name, partition
                 assert last.get(key, 0) <= offset
-                assert offset <= log_end(SHAPE, event.group.topic, partition, after_ms)
+                assert offset <= log_end(SETTINGS, event.group.topic, partition, after_ms)
                 last[key] = offset
     assert len(set(last.values())) > len(last) * 9 // 10, "groups stand where others do"
 
 
 @pytest.mark.parametrize("interval_ms", [60_000, 1_800_000])
-def test_a_fleet_commits_as_often_as_its_shape_says(interval_ms: int) -> None:
-    shape = replace(SHAPE, interval_ms=interval_ms, deleted_percent=0)
-    commits = [one for one in fleet_events(shape) if isinstance(one, Committed)]
-    assert sum(len(one.offsets) for one in commits) == shape.commits
+def test_a_fleet_commits_as_often_as_its_settings_say(interval_ms: int) -> None:
+    settings = replace(SETTINGS, interval_ms=interval_ms, deleted_percent=0)
+    commits = [one for one in fleet_events(settings) if isinstance(one, Committed)]
+    assert sum(len(one.offsets) for one in commits) == settings.commits

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
-from tests.support.faust_group import (
+from tests.support.followers.faust_group import (
     ACCEPTABLE,
     PARTITIONS,
     RECORDS,
@@ -20,7 +20,7 @@ from tests.support.faust_group import (
     FaustWorker,
     started,
 )
-from tests.support.following import read_topic
+from tests.support.followers.streams_application import read_topic
 from tests.support.service import Service, caughtup, commit
 
 pytestmark = pytest.mark.thorough

@@ -17,7 +17,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.followers.kafka_streams.jar import build_jar
 from caughtup.models.security.signing import HEADER, SigningKey, sign
 from tests.models.security.test_signing import KEY, line
-from tests.support.following import FOLLOW_UP_MS, Following, recommend
+from tests.support.followers.streams_application import FOLLOW_UP_MS, Following, recommend
 
 pytestmark = pytest.mark.thorough
 

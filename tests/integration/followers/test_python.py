@@ -24,8 +24,8 @@ from caughtup.models.ids import TaskId
 from tests.integration.conftest import MakeTopic
 from tests.models.assignors.following.test_follower import one_runs_all, record
 from tests.models.security.test_signing import KEY, line
-from tests.support.following import read_topic, write_bomb
-from tests.support.python_application import TABLE, PythonMember, wait_until
+from tests.support.followers.python_application import TABLE, PythonMember, wait_until
+from tests.support.followers.streams_application import read_topic, write_bomb
 from tests.support.service import Service, commit
 
 pytestmark = pytest.mark.thorough

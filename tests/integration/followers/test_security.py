@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.followers.kafka_streams.jar import build_jar
-from tests.support.following import Following, recommend
+from tests.support.followers.streams_application import Following, recommend
 
 pytestmark = pytest.mark.thorough
 

@@ -20,7 +20,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
-from tests.support.following import read_topic
+from tests.support.followers.streams_application import read_topic
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 

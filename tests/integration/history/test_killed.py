@@ -23,7 +23,7 @@ import pytest
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from tests.integration.conftest import MakeTopic
-from tests.support.committing import Committing
+from tests.support.pipelines.committing import Committing
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -20,8 +20,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history, write_histories
 from tests.integration.conftest import MakeCluster
+from tests.support.pipelines.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKERS, SparkCluster
 from tests.support.service import commit
-from tests.support.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKERS, SparkCluster
 
 ROOT = Path(__file__).resolve().parents[3]
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"

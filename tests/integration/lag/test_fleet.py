@@ -24,7 +24,7 @@ from caughtup.demo.fleet.offset_commits import RawRecord, make_offsets_topic, wr
 from caughtup.demo.fleet.protocol import play_fleet
 from caughtup.demo.fleet.raw_records import read_back
 from caughtup.demo.fleet.records import fleet_records
-from caughtup.demo.fleet.timeline import FleetShape, fleet_events, fleet_topics, log_end
+from caughtup.demo.fleet.timeline import FleetSettings, fleet_events, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.topics import END_OFFSETS, with_prefix
@@ -38,7 +38,7 @@ from tests.integration.conftest import MakeCluster
 
 pytestmark = pytest.mark.thorough
 
-SHAPE = FleetShape(
+SETTINGS = FleetSettings(
     groups=10, partitions=6, interval_ms=300_000, span_ms=1_800_000, deleted_percent=30, makes=10
 )
 OFFSETS_PARTITIONS = 4
@@ -94,12 +94,12 @@ def member_said(member: GroupMember) -> dict[str, Any]:
 
 def test_a_broker_and_our_encoders_write_the_same_fleet(make_cluster: MakeCluster) -> None:
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
-    encoded = list(chain.from_iterable(fleet_records(fleet_events(SHAPE), OFFSETS_PARTITIONS)))
+    encoded = list(chain.from_iterable(fleet_records(fleet_events(SETTINGS), OFFSETS_PARTITIONS)))
 
     cluster = make_cluster(broker_properties=properties)
-    create_topics(cluster, fleet_topics(SHAPE))
+    create_topics(cluster, fleet_topics(SETTINGS))
     played: list[int] = []
-    play_fleet(cluster, fleet_events(SHAPE), played.append)
+    play_fleet(cluster, fleet_events(SETTINGS), played.append)
     by_broker = list(chain.from_iterable(read_back(cluster)))
 
     expected = histories(encoded)
@@ -108,13 +108,13 @@ def test_a_broker_and_our_encoders_write_the_same_fleet(make_cluster: MakeCluste
     assert {r.key: r.partition for r in by_broker} == {r.key: r.partition for r in encoded}
     assert sum(played) == sum(
         len(part) for one in expected.values() for part in one if isinstance(part, dict)
-    ) - sum(SHAPE.partitions for one in expected.values() if one[-1] is None)
+    ) - sum(SETTINGS.partitions for one in expected.values() if one[-1] is None)
     assert any(one[-1] is None for one in expected.values()), "no group was deleted"
 
 
 def test_encoded_records_come_back_from_a_broker_as_they_were(make_cluster: MakeCluster) -> None:
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
-    encoded = list(chain.from_iterable(fleet_records(fleet_events(SHAPE), OFFSETS_PARTITIONS)))
+    encoded = list(chain.from_iterable(fleet_records(fleet_events(SETTINGS), OFFSETS_PARTITIONS)))
     cluster = make_cluster(broker_properties=properties)
     make_offsets_topic(cluster)
     write_records(cluster, encoded)
@@ -127,24 +127,24 @@ def test_looks_at_ends_are_what_the_service_reads(
     make_cluster: MakeCluster,
 ) -> None:
     cluster = make_cluster()
-    write_looks(cluster, SHAPE, 600_000)
+    write_looks(cluster, SETTINGS, 600_000)
     state = ClusterState("generated", {})
     records = list(chain.from_iterable(read_back(cluster, with_prefix(END_OFFSETS))))
-    assert len(records) == SHAPE.partitions * 3
+    assert len(records) == SETTINGS.partitions * 3
     for record in records:
         apply_record(state, record.key, record.value)
-    for topic, count in fleet_topics(SHAPE).items():
+    for topic, count in fleet_topics(SETTINGS).items():
         for number in range(count):
             history = state.ends.history(TopicPartition(topic, number))
             assert history is not None
-            assert history.latest.end_offset == log_end(SHAPE, topic, number, SHAPE.span_ms)
-            assert history.latest.as_of_ms == SHAPE.start_ms + SHAPE.span_ms
+            assert history.latest.end_offset == log_end(SETTINGS, topic, number, SETTINGS.span_ms)
+            assert history.latest.as_of_ms == SETTINGS.start_ms + SETTINGS.span_ms
 
 
 def test_a_coordinator_that_refuses_is_named_in_one_line(make_cluster: MakeCluster) -> None:
     cluster = make_cluster()  # without the topics that the fleet commits
     with pytest.raises(CaughtupError, match=r"^group_failed: OffsetCommit of .* with error 3$"):
-        play_fleet(cluster, fleet_events(SHAPE))
+        play_fleet(cluster, fleet_events(SETTINGS))
 
 
 @pytest.mark.thorough

@@ -19,8 +19,8 @@ from caughtup.demo.cluster.throttle import set_throttle
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.ids import TopicPartition
 from tests.observability.repository import RULES, read_yaml
-from tests.support.alertmanager import Alertmanager, Webhook
-from tests.support.prometheus import Prometheus
+from tests.support.observability.alertmanager import Alertmanager, Webhook
+from tests.support.observability.prometheus import Prometheus
 from tests.support.service import Service, wait_for
 
 #: A broker may be away for a minute before a movement to it is dead: nobody is told of a restart.

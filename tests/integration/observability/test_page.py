@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.observability.browser import Page, chromium
-from tests.support.scene import LETTERS, PARCELS, SECONDS, Scene
+from tests.support.observability.scene import LETTERS, PARCELS, SECONDS, Scene
 
 TEXT = "(document.body?.innerText ?? '')"
 CLIENTS = (

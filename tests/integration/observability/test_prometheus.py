@@ -10,7 +10,7 @@ import pytest
 
 from tests.observability.repository import RULES, read_yaml
 from tests.observability.test_dashboard import dashboard, panels
-from tests.support.scene import SECONDS, Scene
+from tests.support.observability.scene import SECONDS, Scene
 
 #: Two scrapes lie within it.
 RATE_INTERVAL = "10s"

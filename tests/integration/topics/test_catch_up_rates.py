@@ -23,7 +23,7 @@ from caughtup.demo.story.stage import caughtup_command
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from tests.support.following import read_topic
+from tests.support.followers.streams_application import read_topic
 from tests.support.service import Service, caughtup, wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")

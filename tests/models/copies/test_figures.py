@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.copies.history import Observation
 from caughtup.models.histories.trend import Eta
-from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, START_MS, SimulatedCopy
+from tests.support.simulation.copies import LIMIT, MINUTE, SECOND, START_MS, SimulatedCopy
 
 
 @settings(print_blob=True, deadline=None, max_examples=40)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copies.probing import Probing, assess_probing
-from tests.support.followed_application import Service
 from tests.support.probed import SECOND, assess, scheduled, warmup
+from tests.support.simulation.warmups import Service
 from tests.support.streams import HANDED_OVER, START_MS, TOLD, WARMING
 
 INTERVAL_MS = 600_000

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.copies.probing_history import PROBES_IN_VAIN, PROBES_KEPT, Probe
-from tests.support.followed_application import WARMUP, Service
+from tests.support.simulation.warmups import WARMUP, Service
 from tests.support.streams import HANDED_OVER, RUNNING, START_MS, WARMING, Member
 
 INTERVAL_MS = 600_000

@@ -12,7 +12,7 @@ from caughtup.models.copies.figures import CopyFigures
 from caughtup.models.copies.shared_pace import with_shared_pace
 from caughtup.models.copies.warmups import copy_verdict
 from caughtup.models.histories.trend import Eta, Trend
-from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
+from tests.support.simulation.copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
 
 
 class SimulatedThread:

@@ -13,7 +13,7 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.tasks.positions import CopyKey
-from tests.support.followed_application import END, TASK, WARMUP, Service
+from tests.support.simulation.warmups import END, TASK, WARMUP, Service
 from tests.support.streams import (
     GROUP,
     HANDED_OVER,

@@ -7,7 +7,7 @@ from caughtup.models.copies.history import CopyHistory, Observation
 from caughtup.models.copies.warmups import GRACE_MS, copy_verdict
 from caughtup.models.histories.offset_sums import SumHistory
 from caughtup.models.ids import TaskId
-from tests.support.simulated_copies import (
+from tests.support.simulation.copies import (
     LIMIT,
     MINUTE,
     PROBING_INTERVAL_MS,

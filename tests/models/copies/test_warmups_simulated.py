@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.simulated_copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
+from tests.support.simulation.copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
 
 
 @settings(print_blob=True, deadline=None, max_examples=40)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.lag.rates import GroupRates, eta_seconds, records_lost, retention_used
 from caughtup.models.offsets import EndOffsets
-from tests.support.simulated_group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
+from tests.support.simulation.group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
 
 
 @settings(print_blob=True, deadline=None, max_examples=25)

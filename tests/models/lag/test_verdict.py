@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.lag.verdict import SEVERITY, Verdict
-from tests.support.simulated_group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
+from tests.support.simulation.group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
 
 
 def healthy(rate: float = 100, commit_ms: int = 5 * SECOND) -> SimulatedGroup:

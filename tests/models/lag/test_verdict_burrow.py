@@ -8,8 +8,8 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import lag_figures
 from caughtup.models.lag.verdict import partition_verdict
 from caughtup.models.offsets import EndOffsets
-from tests.support.burrow import burrow_status
-from tests.support.simulated_group import (
+from tests.support.simulation.burrow import burrow_status
+from tests.support.simulation.group import (
     GROUP,
     HOUR,
     MINUTE,

@@ -17,8 +17,8 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.compaction import job
 from caughtup.pipelines.schema import BUCKETS
 from caughtup.pipelines.tables import LAG
-from tests.support.compacting import MADE, run_compaction, small_history
-from tests.support.small_files import (
+from tests.support.pipelines.compacting import MADE, run_compaction, small_history
+from tests.support.pipelines.small_files import (
     BATCHES,
     LATER,
     ROWS,
@@ -30,7 +30,7 @@ from tests.support.small_files import (
     write_file,
     write_history,
 )
-from tests.support.written_history import write_lag
+from tests.support.pipelines.written_history import write_lag
 
 pytestmark = pytest.mark.xdist_group("spark")
 

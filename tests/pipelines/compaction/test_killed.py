@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from caughtup.pipelines.compaction import job
 from caughtup.pipelines.compaction.sized_files import SizedFiles
-from tests.support.compacting import JOURNAL, MADE, run_compaction, small_history
-from tests.support.small_files import folder, is_tidy, names_in, rows_in
+from tests.support.pipelines.compacting import JOURNAL, MADE, run_compaction, small_history
+from tests.support.pipelines.small_files import folder, is_tidy, names_in, rows_in
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 

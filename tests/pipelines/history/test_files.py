@@ -21,7 +21,7 @@ from caughtup.pipelines.history.table_writer import TableWriter
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.tables import LAG
-from tests.support.written_history import write_lag
+from tests.support.pipelines.written_history import write_lag
 
 pytestmark = pytest.mark.xdist_group("spark")
 

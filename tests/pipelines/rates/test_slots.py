@@ -16,7 +16,7 @@ from caughtup.pipelines.rates.state import (
     LagSample,
     PartitionSamples,
 )
-from tests.support.rate_job import (
+from tests.support.pipelines.rate_job import (
     CHANGELOG,
     COPY,
     MINUTE,

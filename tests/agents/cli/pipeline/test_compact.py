@@ -10,7 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from caughtup.agents.cli.pipeline import compact as compact_command
-from tests.support.small_files import BATCHES, TODAY, folder, is_tidy, rows_in, write_history
+from tests.support.pipelines.small_files import (
+    BATCHES,
+    TODAY,
+    folder,
+    is_tidy,
+    rows_in,
+    write_history,
+)
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.models.lag.verdict import SEVERITY
-from tests.support.scraping import Labels, scrape, text
+from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.states import (
     GAINING,
     HOSTILE,

@@ -11,7 +11,7 @@ from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels
 from caughtup.agents.web.metrics.partition_series import partition_series
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from tests.support.scraping import scrape, text
+from tests.support.observability.scraping import scrape, text
 from tests.support.states import (
     GAINING,
     JUDGED_MS,

@@ -14,6 +14,7 @@ from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.tracker import OUTCOMES
 from caughtup.models.reassignments.verdict import VERDICTS
+from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassigning import (
     APART_MS,
     ORPHANED_MS,
@@ -24,7 +25,6 @@ from tests.support.reassigning import (
     moving_look,
     reassigning,
 )
-from tests.support.scraping import Labels, scrape, text
 from tests.support.states import HOSTILE
 from tests.support.streams import cluster_state
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.balance import Step, balance_step
-from caughtup.models.assignors.following.placement import RUNNING, Standing
+from caughtup.models.assignors.following.placement import RUNNING, ClientStates
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, process, task
 
@@ -21,7 +21,7 @@ FAR = 100_000
 
 
 def step(scenario: dict[str, Any]) -> Step:
-    return balance_step(Standing(parse_scenario(scenario)))
+    return balance_step(ClientStates(parse_scenario(scenario)))
 
 
 def test_who_has_none_warms_up_and_is_handed_tasks_when_caught_up() -> None:
@@ -186,7 +186,7 @@ def test_every_step_is_valid_and_they_end_balanced(drawn: dict[str, Any]) -> Non
     # Each round hands over as many as warmed up in the last one, and the rest takes one.
     rounds = -(-len(scenario.stateful) // scenario.configs.max_warmup_replicas) + 2
     for _ in range(rounds):
-        one = balance_step(Standing(scenario))
+        one = balance_step(ClientStates(scenario))
         check_valid(scenario, one, tasks)
         if one.waiting == 0:
             break
@@ -195,7 +195,7 @@ def test_every_step_is_valid_and_they_end_balanced(drawn: dict[str, Any]) -> Non
         raise AssertionError(f"not balanced after {rounds} rounds")
     assert_balanced(scenario, one)
     settled = parse_scenario(after(scenario, one))
-    again = balance_step(Standing(settled))
+    again = balance_step(ClientStates(settled))
     assert again.waiting == 0
     assert again.placement == one.placement
 
@@ -205,15 +205,15 @@ def check_valid(scenario: Scenario, one: Step, tasks: int) -> None:
     assert len(placement.active) == tasks
     assert placement.extra_copies(configs.num_standby_replicas) <= configs.max_warmup_replicas
     wanted = min(configs.num_standby_replicas, len(scenario.clients) - 1)
-    standing = Standing(scenario)
+    states = ClientStates(scenario)
     for stateful in scenario.stateful:
         holders = [p for p, held in placement.standby.items() if stateful in held]
         assert placement.active[stateful] not in holders
         assert len(holders) >= wanted
-        owners = standing.owners[stateful]
+        owners = states.owners[stateful]
         if placement.active[stateful] not in owners:
             # No cold hand-over, but where it was nowhere and nobody is caught up.
-            assert placement.active[stateful] in standing.may_run(stateful)
+            assert placement.active[stateful] in states.may_run(stateful)
 
 
 def assert_balanced(scenario: Scenario, one: Step) -> None:

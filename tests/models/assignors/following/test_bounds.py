@@ -12,7 +12,7 @@ import pytest
 from caughtup.models.assignment.active_bound import most_actives
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.following.placement import RUNNING, Standing
+from caughtup.models.assignors.following.placement import RUNNING, ClientStates
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.assignors.registry import decide
@@ -78,7 +78,7 @@ def played(family: Generated, seed: int) -> Iterator[tuple[Scenario, Decision]]:
 
 
 def objection(scenario: Scenario, newest: FollowedRecommendation) -> str | None:
-    found = find_objection(Standing(scenario), newest, 0, 1)
+    found = find_objection(ClientStates(scenario), newest, 0, 1)
     return found and found.code
 
 
@@ -104,11 +104,11 @@ def test_what_caughtup_recommends_is_followed_whatever_is_generated(family: Gene
 
 def heaped(scenario: Scenario, newest: FollowedRecommendation) -> FollowedRecommendation:
     """Assign all actives to one process, those with state that it is caught up with."""
-    standing = Standing(scenario)
+    states = ClientStates(scenario)
     first = scenario.clients[0].process_id
     active, standby = dict(newest.active), {p: set(t) for p, t in newest.standby.items()}
     for task, owner in newest.active.items():
-        if owner != first and first in standing.may_run(task):
+        if owner != first and first in states.may_run(task):
             active[task] = first
             if task in standby[first]:
                 standby[first].remove(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.assignment.scenario import parse_scenario
-from caughtup.models.assignors.following.placement import Standing, keep_actives
+from caughtup.models.assignors.following.placement import ClientStates, keep_actives
 from tests.models.assignors.building import client, described, process, scenario, task
 
 LONG_MAX = (1 << 63) - 1
@@ -11,7 +11,7 @@ ONE = task("0_0")
 
 
 def test_the_nearest_comes_first_and_an_unknown_lag_last() -> None:
-    standing = Standing(
+    states = ClientStates(
         scenario(
             client({"0_0": -3}),
             client({"0_0": 50}),
@@ -21,31 +21,31 @@ def test_the_nearest_comes_first_and_an_unknown_lag_last() -> None:
             stateful=("0_0",),
         )
     )
-    order = standing.by_rank(standing.clients, ONE)
+    order = states.by_rank(states.clients, ONE)
     assert order == [process(number) for number in (3, 4, 2, 5, 1)]
 
 
 def test_caught_up_is_as_kafka_s_own_assignor_has_it() -> None:
     clients = (client({"0_0": -3}), client({"0_0": 100}), client({"0_0": 101}))
-    standing = Standing(scenario(*clients, stateful=("0_0",)))
-    assert standing.may_run(ONE) == [process(2)]
-    anything = Standing(scenario(*clients, stateful=("0_0",), acceptable=LONG_MAX))
+    states = ClientStates(scenario(*clients, stateful=("0_0",)))
+    assert states.may_run(ONE) == [process(2)]
+    anything = ClientStates(scenario(*clients, stateful=("0_0",), acceptable=LONG_MAX))
     assert anything.may_run(ONE) == [process(1), process(2), process(3)]
 
 
 def test_a_task_without_state_may_run_anywhere() -> None:
-    standing = Standing(scenario(client(), client(), stateless=("0_0",)))
-    assert standing.may_run(ONE) == [process(1), process(2)]
+    states = ClientStates(scenario(client(), client(), stateless=("0_0",)))
+    assert states.may_run(ONE) == [process(1), process(2)]
 
 
 def test_threads_count_when_a_task_that_is_nowhere_finds_its_place() -> None:
     tasks = tuple(f"0_{number}" for number in range(6))
-    standing = Standing(scenario(client(), client(capacity=2), stateless=tasks))
-    active = keep_actives(standing)
+    states = ClientStates(scenario(client(), client(capacity=2), stateless=tasks))
+    active = keep_actives(states)
     assert [active[task(text)] for text in tasks].count(process(2)) == 4
 
 
 def test_what_a_client_had_of_tasks_that_are_gone_counts_for_nothing() -> None:
     had = described(client(active=("0_0",)), client(), stateful=("0_0",))
     had["clients"][str(process(1))]["previous_active"].append("9_9")
-    assert Standing(parse_scenario(had)).owners == {ONE: [process(1)]}
+    assert ClientStates(parse_scenario(had)).owners == {ONE: [process(1)]}

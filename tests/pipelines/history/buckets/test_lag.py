@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caughtup.pipelines.events import COMMIT, END_OFFSET, Event
 from caughtup.pipelines.history.buckets import lag_columns
 from caughtup.pipelines.history.buckets.lag import STATE
 from caughtup.pipelines.history.buckets.tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_files
@@ -19,7 +18,8 @@ from caughtup.pipelines.history.decoding.batches import COMMITS, SAMPLES
 from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS
 from caughtup.pipelines.history.decoding.packs import by_bucket, pack, with_names
 from caughtup.pipelines.schema import BUCKETS
-from tests.support.lag_fold import LagRow, PartitionState
+from tests.support.pipelines.lag_fold import LagRow, PartitionState
+from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event
 
 ENDS = pa.schema(
     [

@@ -17,7 +17,7 @@ from caughtup.pipelines.schema import LATEST_MS, bucket
 from caughtup.pipelines.tables import COMMITS, LAG, Table
 from tests.pipelines.history.decoding.test_batches import KINDS, batches, end_offsets
 from tests.support import wire
-from tests.support.commit_batches import NOW_MS, commit, record
+from tests.support.pipelines.commit_batches import NOW_MS, commit, record
 
 GROUP, OTHER = "billing", next(g for g in map(str, range(99)) if bucket(g) == bucket("billing"))
 BUCKET = bucket(GROUP)

@@ -9,7 +9,7 @@ from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.pipelines.history.decoding import commit_records
 from caughtup.pipelines.history.decoding.commit_columns import decode_commit_columns
 from tests.support import wire
-from tests.support.commit_batches import (
+from tests.support.pipelines.commit_batches import (
     COMMIT,
     KEY,
     LATEST_MS,

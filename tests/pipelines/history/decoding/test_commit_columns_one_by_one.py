@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.events import Event, Record, Undecodable, decode_events
+from caughtup.pipelines.events import Record, Undecodable
 from tests.models.wire import strategies
 from tests.models.wire.strategies import thorough
 from tests.support import wire
-from tests.support.commit_batches import LATEST_MS, batch_of, commit, decode, one_by_one
+from tests.support.pipelines.commit_batches import LATEST_MS, batch_of, commit, decode, one_by_one
+from tests.support.pipelines.partition_events import Event, decode_events
 
 times = st.integers(0, LATEST_MS) | strategies.int64 | st.sampled_from([0, LATEST_MS, -1])
 texts = st.text(max_size=8) | st.text("az09-", max_size=40)

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from caughtup.pipelines.compaction.job import Compactions, CompactOptions, compact
-from tests.support.small_files import TODAY, folder, write_file
+from tests.support.pipelines.small_files import TODAY, folder, write_file
 
 #: What small_history's one file is called once it is compacted, and the journal of that.
 MADE = "compacted-0000000001-0000000004-000.parquet"

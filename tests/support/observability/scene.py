@@ -26,7 +26,7 @@ from caughtup.pipelines.progress.records import encode_progress
 from caughtup.pipelines.rates.records import partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
 from tests.support import wire
-from tests.support.prometheus import Prometheus
+from tests.support.observability.prometheus import Prometheus
 from tests.support.service import commit
 
 SECONDS = 120.0

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets
-from caughtup.pipelines.events import COMMIT, END_OFFSET, Event
 from caughtup.pipelines.schema import bucket
+from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event
 
 
 class Commit(NamedTuple):

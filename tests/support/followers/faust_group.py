@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.children import Process
 from caughtup.demo.processes.ports import free_ports
-from tests.support.faust_application import TABLE
+from tests.support.followers.faust_application import TABLE
 from tests.support.service import wait_for
 
 PARTITIONS = 6
@@ -42,8 +42,13 @@ class FaustWorker:
         more = {"name": name, "directory": str(directory), "events": str(self._events)}
         self.process: Process = cluster.processes.start(
             f"{options['group']}-{name}",
-            [sys.executable, "-m", "tests.support.faust_application", json.dumps(options | more)],
-            {"PYTHONPATH": str(Path(__file__).parents[2])},
+            [
+                sys.executable,
+                "-m",
+                "tests.support.followers.faust_application",
+                json.dumps(options | more),
+            ],
+            {"PYTHONPATH": str(Path(__file__).parents[3])},
         )
 
     def told(self, kind: str) -> list[dict[str, Any]]:

@@ -147,13 +147,13 @@ class PythonMember(ConsumerRebalanceListener):
 
 async def wait_until(
     what: str,
-    look: Callable[[], _Seen],
+    ask: Callable[[], _Seen],
     members: Iterable[PythonMember] = (),
     seconds: float = SECONDS,
 ) -> _Seen:
     """Call ``ask`` until it returns something true, and return that."""
     deadline = time.monotonic() + seconds
-    while not (seen := look()):
+    while not (seen := ask()):
         for member in members:
             member.check()
         told = [(m.name, sorted(m.tables.active), sorted(m.tables.standby)) for m in members]

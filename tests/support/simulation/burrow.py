@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tests.support.simulated_group import SimulatedGroup
+from tests.support.simulation.group import SimulatedGroup
 
 #: Commits and broker offsets that it keeps (``intervals``), by default.
 INTERVALS = 10

@@ -1,0 +1,1 @@
+"""Applications that follow recommendations, for tests of followers."""

@@ -1,0 +1,1 @@
+"""Records, histories and a Spark cluster, for tests of the jobs."""

@@ -1,0 +1,105 @@
+"""Offset commits and end offsets as events of one kind: what columns are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from caughtup.pipelines.events import Record, Undecodable, decode_end_offsets
+from caughtup.pipelines.schema import LATEST_MS
+
+COMMIT = "commit"
+END_OFFSET = "end_offset"
+
+
+class Event(NamedTuple):
+    """What one record says of one topic-partition.
+
+    ``log_partition`` and ``log_offset`` are the record's own place. The time
+    is when the commit was made or the end offsets were seen; of a tombstone, its record's.
+    ``present`` is False for a tombstone. What doesn't apply to the kind is "" or 0;
+    where the last readable record ends is None where it isn't known.
+    """
+
+    kind: str
+    topic: str
+    partition: int
+    log_partition: int
+    log_offset: int
+    time_ms: int
+    group: str = ""
+    present: bool = False
+    committed: int = 0
+    start_offset: int = 0
+    last_stable_offset: int = 0
+    end_offset: int = 0
+    readable_end_offset: int | None = None
+
+
+def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
+    """Decode records of ``__consumer_offsets`` and of the end-offsets topic, in their order.
+
+    Every offset commit is an event of its own. What is neither a commit nor end offsets makes none.
+    """
+    for record in records:
+        if record.topic == CONSUMER_OFFSETS:
+            yield from _commit_events(record)
+        else:
+            yield from _end_offset_events(record)
+
+
+def _commit_events(record: Record) -> Iterator[Event | Undecodable]:
+    try:
+        event = _commit_event(record)
+    except (DecodeError, UnicodeDecodeError) as error:
+        yield Undecodable(record, " ".join(str(error).split()))
+        return
+    if event is None:
+        return
+    if not 0 <= event.time_ms <= LATEST_MS:
+        yield Undecodable(record, f"bad_time: {event.time_ms} ms is no time since 1970")
+    else:
+        yield event
+
+
+def _end_offset_events(record: Record) -> Iterator[Event | Undecodable]:
+    for event in decode_end_offsets([record]):
+        if isinstance(event, Undecodable):
+            yield event
+            continue
+        topic, partition, log_offset, time_ms, present, *ends = event
+        place = (topic, partition, record.partition, log_offset)
+        yield Event(END_OFFSET, *place, time_ms, "", present, 0, *ends)
+
+
+def _commit_event(record: Record) -> Event | None:
+    if record.key is None:
+        raise DecodeError("no_key", "a record without a key")
+    key = decode_key(record.key)
+    if not isinstance(key, OffsetKey):
+        return None
+    if record.value is None:
+        return Event(
+            COMMIT,
+            key.topic,
+            key.partition,
+            record.partition,
+            record.offset,
+            record.timestamp_ms,
+            group=key.group,
+        )
+    commit = decode_offset_commit(record.value)
+    return Event(
+        COMMIT,
+        key.topic,
+        key.partition,
+        record.partition,
+        record.offset,
+        commit.commit_timestamp_ms,
+        group=key.group,
+        present=True,
+        committed=commit.offset,
+    )
