@@ -9,7 +9,7 @@ from typing import Any
 
 from caughtup.agents.topics.definitions import OWN_TOPICS
 from tests.support.topics.catalogue import TOPICS, Key, Topic
-from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema
+from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
 
 PAGE = DIRECTORY.with_suffix(".md")
 #: By topic, records of each of its kinds: the key as text, the value.
@@ -87,7 +87,7 @@ def _table(name: str, part: Schema) -> Iterator[str]:
         if "x-since-schema" in schema:
             required = f"since schema {schema['x-since-schema']}"
         meaning = schema["description"]
-        yield f"| `{field}` | {_type(schema)} | {_unit(schema)} | {required} | {meaning} |"
+        yield f"| `{field}` | {_type(schema)} | {unit_of(schema)} | {required} | {meaning} |"
 
 
 def _type(schema: Schema) -> str:
@@ -105,10 +105,3 @@ def _type(schema: Schema) -> str:
     if isinstance(schema.get("additionalProperties"), dict):
         return f"object of {_type(schema['additionalProperties'])}"
     return str(schema["type"])
-
-
-def _unit(schema: Schema) -> str:
-    """Find the unit of a field, or of what is in it."""
-    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
-    units = (_unit(one) for one in inner if isinstance(one, dict))
-    return schema.get("x-unit") or next(filter(None, units), "")
