@@ -67,7 +67,7 @@ def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
         if "properties" in part:
             lines += [*_table(name, part), ""]
     for example in shown:
-        value = json.dumps(example["value"], ensure_ascii=False)
+        value = _lines(example["value"])
         lines += [f"A record with the key `{example['key']}`:", "", "```json", value, "```", ""]
     return "\n".join(lines)
 
@@ -88,6 +88,20 @@ def _table(name: str, part: Schema) -> Iterator[str]:
             required = f"since schema {schema['x-since-schema']}"
         meaning = schema["description"]
         yield f"| `{field}` | {_type(schema)} | {unit_of(schema)} | {required} | {meaning} |"
+
+
+def _lines(value: Any, indent: str = "", width: int = 100) -> str:
+    """Write JSON for people: what fits into a line is on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(line) <= width:
+        return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_lines(of, inner)}" for name, of in value.items()]
+    else:
+        parts = [_lines(of, inner) for of in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{last}"
 
 
 def _type(schema: Schema) -> str:
