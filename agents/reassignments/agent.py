@@ -31,11 +31,11 @@ from caughtup.agents.topics.records import Slice
 from caughtup.agents.topics.retained import read_own
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionLook
-from caughtup.models.records import cluster_looks
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records import cluster_observations
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.movements import PARTITIONS
-from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord
+from caughtup.models.records.reassignments import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
@@ -182,7 +182,7 @@ class ReassignmentsProbe(Service):
 
     async def _publish(self, found: Round) -> None:
         cluster = ClusterRecord.from_look(found.cluster)
-        value = cluster_looks.FORMAT.encode(cluster)
+        value = cluster_observations.FORMAT.encode(cluster)
         await self._topic.send(key=CLUSTER_KEY, value=value)
         turn = time.monotonic()
         for look in found.moving:

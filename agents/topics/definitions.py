@@ -1,18 +1,4 @@
-"""Every topic that the service reads and writes: its name, key, value, cleanup, and who makes it.
-
-| topic                       | key              | read by                | written by           |
-|-----------------------------|------------------|------------------------|----------------------|
-| __consumer_offsets          | Kafka's          | offsets                | the brokers          |
-| …end-offsets                | topic-partition  | end_offsets, pipelines | the end-offset probe |
-| …reassignments              | topic-partition  | reassignments          | the reassignment probe |
-| …recommended-assignments    | group            | recommend (at start)   | recommend            |
-| …movements                  | group, topic-partition | people           | recommend, reassignments |
-| …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
-| …application-states         | group            | application_states     | applications         |
-| …catch-up-rates             | group, process, task, or topic, partition | catch_up_rates | pipelines |
-| …task-positions             | group, process, task | task_positions     | applications         |
-| …pipeline-progress          | stream           | pipeline_progress      | the jobs on Spark    |
-"""
+"""The service's own topics as it creates them. docs/topics.md has who writes and reads what."""
 
 from __future__ import annotations
 

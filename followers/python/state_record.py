@@ -19,12 +19,7 @@ from caughtup.models.records.application_states import (
     GivenTasks,
     OutcomeRecord,
 )
-from caughtup.models.records.scenarios import (
-    Configs,
-    PartitionPair,
-    ScenarioClient,
-    ScenarioTask,
-)
+from caughtup.models.records.scenarios import Configs, PartitionPair, ScenarioClient, ScenarioTask
 
 
 def application_state(

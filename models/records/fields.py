@@ -81,7 +81,7 @@ ProcessUuid = Annotated[
     ),
 ]
 Task = Annotated[str, msgspec.Meta(pattern=rf"^(0|[1-9][0-9]{{0,8}})_(0|[1-9][0-9]{{0,8}}){_END}")]
-#: The same where there may be millions, which are looked at once more as a scenario.
+#: The same where there may be millions, which are held to their form as a scenario is read.
 TaskText = Annotated[str, msgspec.Meta(min_length=3, max_length=19)]
 Brokers = tuple[Broker, ...]
 #: The least and the greatest that an offset sum was.

@@ -39,7 +39,7 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     topic: the partition's topic.
     partition: its number.
     has_commit: whether the group ever committed an offset of it.
-    group_type: the protocol that the group is on; absent where it isn't known.
+    group_type: what kind of group it is; absent where it isn't known.
     committed: what the group committed last.
     end_offset: the log's end.
     last_stable_offset: up to where a read_committed consumer reads.

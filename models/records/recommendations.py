@@ -42,8 +42,8 @@ class RecommendedTasks(Part):
     """What a process is to have.
 
     active: its active tasks.
-    standby: its standby tasks, without warm-ups.
-    warmup: its tasks that warm up.
+    standby: its standby tasks, warm-ups included.
+    warmup: those of its standby tasks that warm up.
     """
 
     active: list[Task]

@@ -23,10 +23,7 @@ from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.decisions.exact.follower import recompute_follower
 from caughtup.models.decisions.exact.generation import recompute
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
-from caughtup.models.decisions.inputs.application_state import (
-    ApplicationState,
-    find_state,
-)
+from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import (
     FOLLOWERS_PROTOCOL,

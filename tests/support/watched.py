@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from pathlib import Path
@@ -20,6 +19,7 @@ from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
+from tests.support.end_offsets import end_offsets_record
 from tests.support.service import wait_for
 
 Row = dict[str, Any]
@@ -84,17 +84,7 @@ class Watched:
             )
             ends = EndOffsets(start, stable, end, time.time_ns() // 1_000_000)
             self.ends[partition] = ends
-            value = {
-                "schema": 1,
-                "topic": self.topic,
-                "partition": partition,
-                "start_offset": ends.start_offset,
-                "last_stable_offset": ends.last_stable_offset,
-                "end_offset": ends.end_offset,
-                "as_of_ms": ends.as_of_ms,
-            }
-            key = f"{self.topic}-{partition}".encode()
-            records.append((self.end_offsets, 0, key, json.dumps(value).encode()))
+            records.append((self.end_offsets, 0, *end_offsets_record(self.topic, partition, ends)))
         self._send(records)
 
     def publish_garbage(self) -> None:

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.main import main
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.end_offsets import write_looks
+from caughtup.demo.fleet.end_offsets import write_end_offsets
 from caughtup.demo.fleet.offset_commits import RawRecord, make_offsets_topic, write_records
 from caughtup.demo.fleet.protocol import play_fleet
 from caughtup.demo.fleet.raw_records import read_back
@@ -127,7 +127,7 @@ def test_looks_at_ends_are_what_the_service_reads(
     make_cluster: MakeCluster,
 ) -> None:
     cluster = make_cluster()
-    write_looks(cluster, SETTINGS, 600_000)
+    write_end_offsets(cluster, SETTINGS, 600_000)
     state = ClusterState("generated", {})
     records = list(chain.from_iterable(read_back(cluster, with_prefix(END_OFFSETS))))
     assert len(records) == SETTINGS.partitions * 3

@@ -9,12 +9,12 @@ import msgspec
 from caughtup.models.records import (
     application_states,
     catch_up_rates,
-    cluster_looks,
+    cluster_observations,
     end_offsets,
     lag_lines,
     movements,
-    partition_looks,
     pipeline_progress,
+    reassignments,
     recommendations,
     task_positions,
     topics,
@@ -89,9 +89,9 @@ TOPICS = (
         "partition that is being reassigned, and one for what holds for all of them. Every "
         "instance and the history read it.",
         (
-            _kind(partition_looks.FORMAT, _PARTITION),
+            _kind(reassignments.FORMAT, _PARTITION),
             _kind(
-                cluster_looks.FORMAT,
+                cluster_observations.FORMAT,
                 Key(Literal["_cluster"], "what no partition is called", "_cluster"),
             ),
         ),

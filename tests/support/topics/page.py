@@ -9,7 +9,7 @@ from typing import Any
 
 from caughtup.agents.topics.definitions import OWN_TOPICS
 from tests.support.topics.catalogue import TOPICS, Key, Topic
-from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema
+from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
 
 PAGE = DIRECTORY.with_suffix(".md")
 #: By topic, records of each of its kinds: the key as text, the value.
@@ -67,7 +67,7 @@ def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
         if "properties" in part:
             lines += [*_table(name, part), ""]
     for example in shown:
-        value = json.dumps(example["value"], ensure_ascii=False)
+        value = _lines(example["value"])
         lines += [f"A record with the key `{example['key']}`:", "", "```json", value, "```", ""]
     return "\n".join(lines)
 
@@ -87,7 +87,21 @@ def _table(name: str, part: Schema) -> Iterator[str]:
         if "x-since-schema" in schema:
             required = f"since schema {schema['x-since-schema']}"
         meaning = schema["description"]
-        yield f"| `{field}` | {_type(schema)} | {_unit(schema)} | {required} | {meaning} |"
+        yield f"| `{field}` | {_type(schema)} | {unit_of(schema)} | {required} | {meaning} |"
+
+
+def _lines(value: Any, indent: str = "", width: int = 100) -> str:
+    """Write JSON for people: what fits into a line is on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(line) <= width:
+        return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_lines(of, inner)}" for name, of in value.items()]
+    else:
+        parts = [_lines(of, inner) for of in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{last}"
 
 
 def _type(schema: Schema) -> str:
@@ -105,10 +119,3 @@ def _type(schema: Schema) -> str:
     if isinstance(schema.get("additionalProperties"), dict):
         return f"object of {_type(schema['additionalProperties'])}"
     return str(schema["type"])
-
-
-def _unit(schema: Schema) -> str:
-    """Find the unit of a field, or of what is in it."""
-    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
-    units = (_unit(one) for one in inner if isinstance(one, dict))
-    return schema.get("x-unit") or next(filter(None, units), "")

@@ -15,6 +15,8 @@ from tests.support.topics.catalogue import Key, Topic
 DIRECTORY = Path(__file__).parents[3] / "docs" / "topics"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+#: A broker's id as a name.
+_BROKER = "^(0|[1-9][0-9]{0,9})$"
 _REF = "#/$defs/{name}"
 _FIELD = re.compile(r"^(\w+): (.*(?:\n    .*)*)$", re.MULTILINE)
 _SINCE = re.compile(r"; since schema (\d+)\.$")
@@ -46,7 +48,7 @@ def topic_schema(topic: Topic) -> Schema:
     kinds = tuple(kind.struct for kind in topic.kinds)
     schemas = {kind.struct.__name__: kind.schemas for kind in topic.kinds}
     _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
-    structs = {one.__name__: one for kind in kinds for one in _structs(kind)}
+    structs = {one.__name__: one for kind in kinds for one in structs_of(kind)}
     parts = {
         name: _with_meanings(component, structs[name], schemas.get(name, ()))
         for name, component in components.items()
@@ -80,12 +82,19 @@ def key_schema(key: Key) -> Schema:
     return {"description": key.of, "x-encoding": encoding, **msgspec.json.schema(key.type)}
 
 
+def unit_of(schema: Schema) -> str:
+    """Return the unit of a field, or of what is in it; empty if it has none."""
+    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
+    units = (unit_of(one) for one in inner if isinstance(one, dict))
+    return schema.get("x-unit") or next(filter(None, units), "")
+
+
 def _key_schema(topic: Topic) -> Schema:
     keys = [key_schema(key) for kind in topic.kinds for key in kind.keys]
     return keys[0] if len(keys) == 1 else {"anyOf": keys}
 
 
-def _structs(kind: Any) -> set[type[msgspec.Struct]]:
+def structs_of(kind: Any) -> set[type[msgspec.Struct]]:
     """Return a struct and every struct in it."""
     found: set[type[msgspec.Struct]] = set()
     waiting = [msgspec.inspect.type_info(kind)]
@@ -108,8 +117,13 @@ def _with_meanings(
     schema: Schema, struct: type[msgspec.Struct], schemas: tuple[int, ...]
 ) -> Schema:
     described = describe(struct)
+    info = msgspec.inspect.type_info(struct)
+    assert isinstance(info, msgspec.inspect.StructType)
+    types = {field.encode_name: field.type for field in info.fields}
     properties = {}
     for name, field in schema["properties"].items():
+        if name in types:
+            _bound_names(field, types[name])
         meaning = described.fields[name]
         since = _SINCE.search(meaning)
         properties[name] = {"description": _SINCE.sub(".", meaning), **field}
@@ -118,6 +132,16 @@ def _with_meanings(
     if schemas:
         properties["schema"]["enum"] = list(schemas)
     return {**schema, "description": described.summary, "properties": properties}
+
+
+def _bound_names(schema: Schema, info: msgspec.inspect.Type) -> None:
+    """Say of an object whose names are brokers' ids that they are: msgspec leaves that out."""
+    kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    keys = [kind.key_type for kind in kinds if isinstance(kind, msgspec.inspect.DictType)]
+    if any(isinstance(key, msgspec.inspect.IntType) for key in keys):
+        for part in (schema, *schema.get("anyOf", ())):
+            if part.get("type") == "object":
+                part["propertyNames"] = {"pattern": _BROKER}
 
 
 def _one_line(text: str) -> str:

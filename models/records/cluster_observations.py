@@ -142,6 +142,6 @@ class ClusterRecord(Record, omit_defaults=True):
 FORMAT = RecordFormat(ClusterRecord, schemas=(1, 2), most_bytes=16 << 20)
 
 
-def read_cluster_look(value: bytes) -> ClusterRecord:
+def read_cluster_observation(value: bytes) -> ClusterRecord:
     """Decode a value. Raises RefusedError."""
     return FORMAT.decode(value)

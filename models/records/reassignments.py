@@ -1,4 +1,4 @@
-"""caughtup-reassignments: what a round of looks saw of each partition in movement."""
+"""caughtup-reassignments: what a round of observations saw of each partition."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ class ReassignmentRecord(Record, omit_defaults=True):
 FORMAT = RecordFormat(ReassignmentRecord, schemas=(1, 2), most_bytes=256 << 10)
 
 
-def read_partition_look(
+def read_reassignment(
     key: bytes | None, value: bytes | None
 ) -> tuple[TopicPartition, ReassignmentRecord | None]:
-    """Decode a record: which partition, and the look at it; None: its movement is over.
+    """Decode a record: which partition, and what was observed; None: its reassignment is over.
 
     Raises RefusedError.
     """

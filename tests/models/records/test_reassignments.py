@@ -13,10 +13,15 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionLook,
     TopicThrottle,
 )
-from caughtup.models.records import cluster_looks, partition_looks
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records import cluster_observations
+from caughtup.models.records import reassignments as partition_looks
+from caughtup.models.records.cluster_observations import (
+    CLUSTER_KEY,
+    ClusterRecord,
+    read_cluster_observation,
+)
 from caughtup.models.records.fields import LATEST_MS
-from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from tests.models.wire.strategies import thorough, topics
 
 NUMBERS = st.integers(0, 2**63 - 1)
@@ -74,7 +79,7 @@ def test_a_look_at_a_partition(
     look: PartitionLook, since_ms: int | None, original: tuple[int, ...] | None
 ) -> None:
     written = ReassignmentRecord.from_look(look, since_ms, original)
-    partition, read = read_partition_look(written.key, partition_looks.FORMAT.encode(written))
+    partition, read = read_reassignment(written.key, partition_looks.FORMAT.encode(written))
     assert read is not None
     assert (read.to_look(), read.since_ms, read.original) == (look, since_ms, original)
     assert read.topic_partition == look.partition == partition
@@ -86,19 +91,19 @@ def test_a_look_at_a_partition(
 @thorough
 @given(look=CLUSTER_LOOKS)
 def test_a_look_at_the_cluster(look: ClusterLook) -> None:
-    written = cluster_looks.FORMAT.encode(ClusterRecord.from_look(look))
-    assert read_cluster_look(written).to_look() == look
+    written = cluster_observations.FORMAT.encode(ClusterRecord.from_look(look))
+    assert read_cluster_observation(written).to_look() == look
 
 
 def test_what_could_not_be_had_is_absent() -> None:
     look = ClusterLook(7, brokers={1: BrokerLook()})
-    found = msgspec.json.decode(cluster_looks.FORMAT.encode(ClusterRecord.from_look(look)))
+    found = msgspec.json.decode(cluster_observations.FORMAT.encode(ClusterRecord.from_look(look)))
     assert found == {"schema": 2, "as_of_ms": 7, "brokers": {"1": {}}}
 
 
 def test_a_record_from_before_is_still_read() -> None:
     old = b'{"schema":1,"topic":"a","partition":3,"as_of_ms":7,"replicas":[2,1],"adding":[2]}'
-    _, read = read_partition_look(b"a-3", old)
+    _, read = read_reassignment(b"a-3", old)
     assert read is not None
     assert read.to_look() == PartitionLook(TopicPartition("a", 3), (2, 1), (2,), (), (), None, 7)
     assert read.since_ms is None
