@@ -13,17 +13,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from caughtup.followers.python.copies import Copies, Resume
-from caughtup.followers.python.kafka import Connection
-from caughtup.followers.python.leading import keep, lead
-from caughtup.followers.python.log_ends import LogEnds
+from caughtup.followers.python.follow_ups import Heard, Waiting
+from caughtup.followers.python.group_snapshot import see
+from caughtup.followers.python.kafka.connection import Connection
+from caughtup.followers.python.kafka.log_ends import LogEnds
+from caughtup.followers.python.kafka.publisher import Publisher
+from caughtup.followers.python.kafka.recommendations import RecommendationReader
 from caughtup.followers.python.members import Members, Subscribed, read_member
 from caughtup.followers.python.positions import PositionReports
-from caughtup.followers.python.publisher import Publisher
-from caughtup.followers.python.recommendations import RecommendationReader
-from caughtup.followers.python.seen import see
+from caughtup.followers.python.rebalance import keep, lead
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
-from caughtup.followers.python.waiting import Heard, Waiting
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import later_ms
 from caughtup.models.errors import CaughtupError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from caughtup.followers.python.follow_ups import Heard
 from caughtup.followers.python.topology import Topology
-from caughtup.followers.python.waiting import Heard
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation

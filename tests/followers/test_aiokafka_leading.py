@@ -12,11 +12,11 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.leading import Led, keep, lead
+from caughtup.followers.python.follow_ups import Heard
+from caughtup.followers.python.group_snapshot import see
 from caughtup.followers.python.members import Members
-from caughtup.followers.python.seen import see
+from caughtup.followers.python.rebalance import Led, keep, lead
 from caughtup.followers.python.topology import TopicGroup, Topology
-from caughtup.followers.python.waiting import Heard
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from caughtup.followers.python.kafka import Complaint, Connection, partition_counts
+from caughtup.followers.python.kafka.connection import Complaint, Connection, partition_counts
 from caughtup.models.ids import TopicPartition
 
 #: How long a look at which changelog partitions there are is good for, in seconds.

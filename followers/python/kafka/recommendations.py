@@ -12,9 +12,14 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.errors import KafkaError
 
-from caughtup.followers.python.bounded_fetch import bound_batches
-from caughtup.followers.python.kafka import Complaint, Connection, cluster_id, partition_counts
-from caughtup.followers.python.signatures import find_forgery
+from caughtup.followers.python.kafka.bounded_fetch import bound_batches
+from caughtup.followers.python.kafka.connection import (
+    Complaint,
+    Connection,
+    cluster_id,
+    partition_counts,
+)
+from caughtup.followers.python.kafka.signatures import find_forgery
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import (
     MAX_BYTES,
