@@ -21,7 +21,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
 from caughtup.agents.web.answer import send_whole
-from caughtup.agents.web.hosts import AllowedHosts, is_loopback
+from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
@@ -105,12 +105,12 @@ class WebServer(Service):
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "http" if self._tls is None else "https"
-        log.info("the page: %s://%s:%d/", scheme, settings.web_host, self.port)
+        place = authority(settings.web_host, self.port)
+        log.info("the page: %s://%s/", scheme, place)
         if lacking := self._lacking():
             log.warning(
-                "whoever reaches %s:%d %s: set %s",
-                settings.web_host,
-                self.port,
+                "whoever reaches %s %s: set %s",
+                place,
                 "reads all that is known of groups and hosts",
                 " and ".join(lacking),
             )
