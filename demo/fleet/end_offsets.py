@@ -25,10 +25,10 @@ def write_end_offsets(cluster: EmbeddedCluster, settings: FleetSettings, every_m
     """
     create_topics(cluster, {_TOPIC: 1}, {"cleanup.policy": "compact"})
     producer = Producer({**cluster.client_config(), "linger.ms": 50})
-    for after_ms in range(every_ms, shape.span_ms + 1, every_ms):
-        for topic, partitions in fleet_topics(shape).items():
+    for after_ms in range(every_ms, settings.span_ms + 1, every_ms):
+        for topic, partitions in fleet_topics(settings).items():
             for partition in range(partitions):
-                end, at_ms = log_end(shape, topic, partition, after_ms), shape.start_ms + after_ms
+                end, at_ms = log_end(settings, topic, partition, after_ms), settings.start_ms + after_ms
                 record = EndOffsetsRecord.from_ends(
                     TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from prometheus_client.exposition import generate_latest
 
 from caughtup.agents.offsets import split_generations
 from caughtup.agents.process.health import Health
@@ -98,9 +97,7 @@ class Cluster:
             self.published.setdefault(group, []).append(value)
 
     def _scraped(self) -> dict[str, list[bytes]]:
-        pieces = exposition(
-            self.state, self._health, generate_latest, self._labels, compatible=True
-        )
+        pieces = exposition(self.state, self._health, self._labels, compatible=True)
         lines = b"".join(pieces).split(b"\n")
         return {
             f"series of {group}": [

@@ -15,7 +15,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from prometheus_client.exposition import generate_latest
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.clock import now_ms
@@ -119,7 +118,7 @@ class Service:
         with self._calls.counted("assessing"):
             await Assessor(self.state, self._health)._round()
         with self._calls.counted("a scrape"):
-            async for _ in in_turns(exposition(self.state, self._health, generate_latest)):
+            async for _ in in_turns(exposition(self.state, self._health)):
                 pass
         with self._calls.counted("the page"):
             await done_in_turns(page_steps(self.state, self._health, now_ms()))

@@ -11,7 +11,7 @@ import pytest
 from caughtup.agents.reports import catch_up_rates
 from caughtup.agents.views.copies import rates_view
 from caughtup.agents.views.lag_lines import task_lines
-from caughtup.agents.web.metrics.copies import copy_families
+from caughtup.agents.web.metrics.copies import COPY_FAMILIES
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.ids import TaskId, TopicPartition
@@ -19,6 +19,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
+from tests.support.scraping import samples_of
 from tests.support.streams import (
     ENDS,
     GROUP,
@@ -71,12 +72,9 @@ def watch(state: ClusterState, now_ms: int) -> dict[str, Any]:
 
 def metrics(state: ClusterState, now_ms: int) -> dict[tuple[str, ...], float]:
     return {
-        (sample.name, *([sample.labels["source"]] if "source" in sample.labels else [])): (
-            sample.value
-        )
-        for family in copy_families(state, now_ms)
-        if family.name.startswith("caughtup_catch_up_rates")
-        for sample in family.samples
+        (name, *([labels["source"]] if "source" in labels else [])): value
+        for name, labels, value in samples_of(COPY_FAMILIES, state, now_ms)
+        if name.startswith("caughtup_catch_up_rates")
     }
 
 

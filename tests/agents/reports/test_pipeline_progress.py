@@ -9,8 +9,9 @@ import pytest
 
 from caughtup.agents.reports import pipeline_progress
 from caughtup.agents.views.pipeline import progress_rows
-from caughtup.agents.web.metrics.pipeline import pipeline_families
-from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
+from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
+from caughtup.models.pipeline_progress import StreamProgressTable, StreamProgress
+from tests.support.observability.scraping import samples_of
 from tests.support.streams import cluster_state
 
 AT_MS = 9_000
@@ -33,14 +34,13 @@ def told(**changes: Any) -> bytes:
 
 
 def samples(progress: StreamProgressTable, now_ms: int) -> dict[tuple[str, ...], float]:
-    """Give every sample by its name and labels, but for the cluster's."""
-    families = pipeline_families("c", progress, now_ms)
+    """Give every sample by its name, its stream and its status if it has one."""
+    state = cluster_state()
+    state.pipeline = progress
     return {
-        (sample.name.removeprefix("caughtup_pipeline_"), *list(sample.labels.values())[1:]): (
-            sample.value
-        )
-        for family in families
-        for sample in family.samples
+        (name.removeprefix("caughtup_pipeline_"), labels["stream"])
+        + ((labels["status"],) if "status" in labels else ()): value
+        for name, labels, value in samples_of(PIPELINE_FAMILIES, state, now_ms)
     }
 
 

@@ -7,8 +7,9 @@ import math
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels
-from caughtup.agents.web.metrics.partition_series import partition_series
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.group_labels import SLICE
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from tests.support.observability.scraping import scrape, text
@@ -87,7 +88,7 @@ def test_lag_is_there_under_kafka_exporters_names_when_asked_for() -> None:
 def test_a_piece_is_never_more_than_a_few_hundred_lines() -> None:
     state = cluster_state()
     read(state, *(commit(number, 5, group="wide") for number in range(2 * SLICE + 1)))
-    pieces = list(partition_series(state, GroupLabels()))
+    pieces = list(exposition(state, Health(ready=True)))
     assert max(piece.count(b"\n") for piece in pieces) == SLICE
     lines = b"".join(pieces).splitlines()
     committed = [line for line in lines if line.startswith(b"caughtup_group_committed_offset{")]
