@@ -28,7 +28,10 @@ def write_end_offsets(cluster: EmbeddedCluster, settings: FleetSettings, every_m
     for after_ms in range(every_ms, settings.span_ms + 1, every_ms):
         for topic, partitions in fleet_topics(settings).items():
             for partition in range(partitions):
-                end, at_ms = log_end(settings, topic, partition, after_ms), settings.start_ms + after_ms
+                end, at_ms = (
+                    log_end(settings, topic, partition, after_ms),
+                    settings.start_ms + after_ms,
+                )
                 record = EndOffsetsRecord.from_ends(
                     TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )

@@ -19,7 +19,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
-from tests.support.scraping import samples_of
+from tests.support.observability.scraping import samples_of
 from tests.support.streams import (
     ENDS,
     GROUP,

@@ -10,7 +10,7 @@ import pytest
 from caughtup.agents.reports import pipeline_progress
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
-from caughtup.models.pipeline_progress import StreamProgressTable, StreamProgress
+from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
 from tests.support.observability.scraping import samples_of
 from tests.support.streams import cluster_state
 

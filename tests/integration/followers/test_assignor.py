@@ -21,7 +21,6 @@ from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.ids import TaskId
 from caughtup.models.records.topics import APPLICATION_STATES, TASK_POSITIONS
-from tests.support.topics.published import require_valid
 from tests.support.followers.streams_application import (
     FOLLOW_UP_MS,
     Following,
@@ -29,6 +28,7 @@ from tests.support.followers.streams_application import (
     recommend,
     scenario_of,
 )
+from tests.support.topics.published import require_valid
 
 RECORDS = 6_000
 HOUR_MS = 3_600_000

@@ -20,8 +20,8 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.story.stage import caughtup_command
 from tests.integration.conftest import MakeCluster
-from tests.support.followers.streams_application import read_topic
 from tests.support.end_offsets import end_offsets_record
+from tests.support.followers.streams_application import read_topic
 from tests.support.service import settings_file, wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -11,7 +11,7 @@ from caughtup.models.records.topics import (
     REASSIGNMENTS,
     RECOMMENDATIONS,
 )
-from tests.support.scene import Scene
+from tests.support.observability.scene import Scene
 from tests.support.topics.published import require_valid
 
 PUBLISHED = {

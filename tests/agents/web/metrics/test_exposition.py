@@ -16,8 +16,8 @@ from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
 from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.lag.verdict import SEVERITY
-from tests.support.reassigning import reassigning
 from tests.support.observability.scraping import Labels, scrape, text
+from tests.support.reassigning import reassigning
 from tests.support.states import (
     GAINING,
     HOSTILE,
