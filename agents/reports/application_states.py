@@ -6,9 +6,9 @@ import asyncio
 
 import faust
 
-from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.topics.decoding import taking, times_of
 from caughtup.agents.topics.records import Slice
+from caughtup.agents.wakeups import Wakeup
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import faust
 
-from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.topics.decoding import taking, times_of
 from caughtup.agents.topics.records import Slice
+from caughtup.agents.wakeups import Wakeup
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
 from caughtup.models.records.task_positions import read_position
 from caughtup.models.records.topics import TASK_POSITIONS
