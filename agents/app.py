@@ -19,7 +19,7 @@ from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.reassignments.agent import ReassignmentsProbe, reassignments
-from caughtup.agents.recommendations.agent import Wakeup, recommend
+from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.reports import (
     application_states,
@@ -45,6 +45,7 @@ from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.records import OwnTopicsReader
 from caughtup.agents.topics.restoration import restore_published
+from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
 

@@ -17,6 +17,7 @@ from caughtup.followers.python.group_snapshot import see
 from caughtup.followers.python.members import Members
 from caughtup.followers.python.rebalance import Led, keep, lead
 from caughtup.followers.python.topology import TopicGroup, Topology
+from caughtup.models.assignment.compact import CompactScenario, scenario_fields
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
@@ -84,7 +85,7 @@ def decided(
 def heard_of(led: Led, seed: int, waited: int = 0) -> Heard:
     """Hear what would be recommended in what a leader told."""
     state = told_of(led)
-    record = recommend(random.Random(seed), dict(state.data))
+    record = recommend(random.Random(seed), scenario_fields(state.scenario))
     return Heard(read_followed(record, GROUP), waited=waited)
 
 
@@ -143,13 +144,13 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
     heard = Heard(NONE, waited=waited)
     first = decided(readable, heard)
     told = told_of(first)
-    record = recommend(random.Random(seed), dict(told.data))
+    record = recommend(random.Random(seed), scenario_fields(told.scenario))
     second = decided(readable, Heard(read_followed(record, GROUP), age_ms, waited, repeated))
     for led in (first, second):
         seen = generation(readable, led)
         state = find_state(seen, [told_of(led)])
         assert state is not None
-        inputs = GenerationInputs(state.data, {}, (), (), (), "application")
+        inputs = GenerationInputs(state.scenario, {}, (), (), (), "application")
         exact = recompute_follower(seen, inputs, state, [record])
         assert (exact.result, exact.why) == ("match", "")
 
@@ -194,13 +195,14 @@ def info(number: int, offset_sums: Mapping[TaskId, int]) -> SubscriptionInfo:
 
 
 RUNNING = info(0, dict.fromkeys(TASKS.sources, -2))
+NO_SCENARIO = CompactScenario(None, "minimal_movement", {}, {}, {})
 
 
 def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, Heard(NONE)))
     assert seen.follows
-    exact = recompute(seen, GenerationInputs({}, {}, (), (), (), "settings"))
+    exact = recompute(seen, GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings"))
     assert exact.result == "undetermined"
     assert exact.why == "its leader is a follower, and did not tell what it decided from"
 
@@ -208,8 +210,7 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, Heard(NONE)))
-    nothing: dict[str, Any] = {"config": {}, "tasks": {}, "clients": {}}
-    inputs = GenerationInputs(nothing, {}, (), (), (), "settings")
+    inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
     waiting = DueGeneration(seen, inputs, untold=True)
     assert decide_generation("cluster", waiting, NOW_MS).premature
     assert not decide_generation("cluster", replace(waiting, untold=False), NOW_MS).premature
@@ -234,7 +235,10 @@ def test_lags_are_unknown_while_ends_are() -> None:
     members = {"member-0": RUNNING, "member-1": info(1, {TaskId(0, 0): 500})}
     led = decided(members, Heard(NONE), ends={})
     state = told_of(led)
-    assert {lag for one in state.scenario.clients for lag in one.lags.values()} == {-2, -3}
+    assert {lag for one in state.scenario.expanded().clients for lag in one.lags.values()} == {
+        -2,
+        -3,
+    }
     assert led.assignments["member-0"].active
 
 
@@ -242,7 +246,7 @@ def test_a_copy_beyond_the_ends_shows_that_they_are_old() -> None:
     ahead = {TaskId(1, 0): 1_500}
     members = {"member-0": RUNNING, "member-1": info(1, ahead)}
     state = told_of(decided(members, Heard(NONE)))
-    lags = state.scenario.clients[1].lags
+    lags = state.scenario.expanded().clients[1].lags
     assert lags[TaskId(1, 0)] == 0
     assert lags[TaskId(1, 1)] == 1_000
 

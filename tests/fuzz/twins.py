@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from caughtup.agents.offsets import split_generations
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.faults.isolation import Fault
+from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
