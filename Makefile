@@ -9,7 +9,7 @@ SCENARIOS ?= 100000
 SEED ?= 1000000
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java prometheus demo follower test thorough unsteady proof lint types check lock pin clean
+.PHONY: help install java prometheus demo follower test thorough unsteady proof schemas lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,6 +48,9 @@ unsteady: java prometheus install  ## Tests of what others' bugs may break under
 
 proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000, against Kafka's jars
 	@$(BIN)/python -m tests.oracle.prove $(SCENARIOS) $(SEED)
+
+schemas: install  ## docs/topics.md and docs/topics/*.schema.json, from models/records
+	@$(BIN)/python -m tests.support.topics
 
 lint: install
 	@$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import faust
@@ -18,13 +19,16 @@ from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.reassignments.agent import ReassignmentsProbe, reassignments
-from caughtup.agents.recommendations.agent import Wakeup, recommend
+from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.reports.application_states import application_states
-from caughtup.agents.reports.catch_up_rates import catch_up_rates
-from caughtup.agents.reports.pipeline_progress import pipeline_progress
-from caughtup.agents.reports.task_positions import task_positions
+from caughtup.agents.reports import (
+    application_states,
+    catch_up_rates,
+    pipeline_progress,
+    task_positions,
+)
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.applied import apply_topic
 from caughtup.agents.topics.definitions import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
@@ -40,7 +44,8 @@ from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.records import OwnTopicsReader
-from caughtup.agents.topics.takeover import take_over
+from caughtup.agents.topics.restoration import restore_published
+from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
 
@@ -99,7 +104,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     async def elected() -> None:
         await reader.caught_up.wait()
-        await take_over(settings, state)
+        await restore_published(settings, state)
         await wakeups.put(Wakeup.GROUPS)
 
     election = Election(settings, health, elected, lambda: publisher.flush())
@@ -110,10 +115,14 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, read[END_OFFSETS], state, wakeups)
     reassignments(app, read[REASSIGNMENTS], movements, state, health)
-    application_states(app, read[APPLICATION_STATES], state, wakeups)
-    task_positions(app, read[TASK_POSITIONS], state, wakeups)
-    catch_up_rates(app, read[CATCH_UP_RATES], state)
-    pipeline_progress(app, read[PIPELINE_PROGRESS], state)
+    for topic, wakeup in (
+        (application_states, Wakeup.GROUPS),
+        (task_positions, Wakeup.POSITIONS),
+        (catch_up_rates, None),
+        (pipeline_progress, None),
+    ):
+        applied = None if wakeup is None else partial(wakeups.put, wakeup)
+        apply_topic(app, read[topic.topic], state, topic, applied)
     recommend(app, wakeups, state, health, recommended, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)

@@ -17,11 +17,11 @@ from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
-from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
+from caughtup.agents.wakeups import Wakeup
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.decoding import require_past
@@ -60,7 +60,7 @@ def apply_record(
 
     ``clock_ms``: what to hold its time against.
     """
-    with taking(state, END_OFFSETS, key, clock_ms) as clock:
+    with isolated_record(state, END_OFFSETS, key, clock_ms) as clock:
         partition, record = read_end_offsets(key, value)
         if record is None:
             state.apply_ends(partition, None)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from mode import Service
 
@@ -21,11 +20,12 @@ from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.agents.topics.retained import read_own
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
-from caughtup.models.records.keys import decode_line, encode_line
+from caughtup.models.records.keys import decode_line
+from caughtup.models.records.lag_lines import encode
 from caughtup.models.records.topics import LAG
 from caughtup.models.state.cluster import ClusterState
 
@@ -37,8 +37,6 @@ _TURN_SECONDS = 0.005
 _PAUSE_SECONDS = 0.045
 _RETRY_SECONDS = 2.0
 _FLUSH_SECONDS = 2.0
-
-_encode = msgspec.json.encode
 
 
 class LagTopic(Service):
@@ -104,7 +102,7 @@ class LagTopic(Service):
     def _read(self) -> dict[str, dict[bytes, int]]:
         written: dict[str, dict[bytes, int]] = {}
         for key, value in read_own(self._settings, self._state, LAG, Progress()):
-            with taking(self._state, LAG, key):
+            with isolated_record(self._state, LAG, key):
                 _take_up(written, key, value)
         return written
 
@@ -185,10 +183,9 @@ _PRODUCER: dict[str, Any] = {
 
 
 def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
-    """Give each line of a group's table under its key."""
+    """Yield each line of a group's table under its key."""
     for line in chain(partition_lines(state, group), task_lines(state, group)):
-        names = ("topic", "partition") if line["kind"] == "partition" else ("process", "task")
-        yield encode_line(group, *(line[name] for name in names)), _encode(line)
+        yield line.key, encode(line)
 
 
 def _take_up(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:

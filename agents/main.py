@@ -6,19 +6,10 @@ import click
 from click.shell_completion import get_completion_class
 
 import caughtup
-from caughtup.agents.cli.assign import assign
-from caughtup.agents.cli.check import check
-from caughtup.agents.cli.demo import demo
-from caughtup.agents.cli.explain import explain
-from caughtup.agents.cli.lag import lag
-from caughtup.agents.cli.pipeline.main import pipeline
-from caughtup.agents.cli.reassignments import reassignments
-from caughtup.agents.cli.replay.main import replay
-from caughtup.agents.cli.run import run
-from caughtup.bench.main import bench
+from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(caughtup.__version__, prog_name="caughtup")
 def main() -> None:
     """Know which copies of which Kafka Streams task are caught up, and what to do about it."""
@@ -34,5 +25,22 @@ def completion(shell: str) -> None:
     click.echo(kind(main, {}, "caughtup", "_CAUGHTUP_COMPLETE").source())
 
 
-for command in (run, lag, reassignments, explain, assign, check, pipeline, replay, demo, bench):
-    main.add_command(command)
+for origin, short_help in (
+    ("caughtup.agents.cli.run:run", "Run the service."),
+    ("caughtup.agents.cli.lag:lag", "Show the lag of groups and tasks."),
+    (
+        "caughtup.agents.cli.reassignments:reassignments",
+        "Show partitions in movement: how far, until when, and what is wrong.",
+    ),
+    ("caughtup.agents.cli.explain:explain", "Explain an application's last assignment."),
+    (
+        "caughtup.agents.cli.assign:assign",
+        "Decide assignments: scenarios in, decisions out.",
+    ),
+    ("caughtup.agents.cli.check:check", "Check connection and permissions."),
+    ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
+    ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
+    ("caughtup.agents.cli.demo:demo", "Watch it all on this machine."),
+    ("caughtup.bench.main:bench", "Measure this installation."),
+):
+    main.add_command(LazyCommand(origin, short_help))

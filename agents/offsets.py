@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,9 +22,10 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog, few_collections
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
-from caughtup.agents.recommendations.agent import Wakeup
 from caughtup.agents.settings import Settings
+from caughtup.agents.wakeups import Wakeup
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
+from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.batch import Batch, decode_batch, decode_columns
@@ -32,8 +33,6 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
 
-#: How the key of a group's metadata starts: key type 2.
-_GROUP_KEY = b"\x00\x02"
 #: A thread that waits for records ends this much later than it is told to.
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 1.0
@@ -44,19 +43,17 @@ _ANSWERS_MS = 5_000
 #: How often the log tells of a long start.
 _SAY_MS = 5_000
 
-Records = list[tuple[bytes | None, bytes | None]]
 
-
-class Restraint:
-    """Lets so many things through each minute."""
+class RateLimit:
+    """Allows so many log lines a minute."""
 
     def __init__(self, a_minute: int) -> None:
         self._a_minute = a_minute
         self._minute = -1
         self._count = 0
 
-    def is_too_much(self, now: int) -> bool:
-        """Tell whether one more at this moment (ms) is too much."""
+    def is_exceeded(self, now: int) -> bool:
+        """Count one more at this moment (ms), and return whether it is too many."""
         minute = now // 60_000
         if minute != self._minute:
             self._minute, self._count = minute, 0
@@ -88,7 +85,7 @@ def offsets(
     wakeups: faust.ChannelT,
 ) -> None:
     """Register the offsets agent: a batch of changes in, the state updated."""
-    unreadable = Restraint(_SAMPLES_A_MINUTE)
+    unreadable = RateLimit(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
     async def apply(batches: faust.StreamT[Changes | CaughtUp]) -> None:
@@ -106,14 +103,14 @@ def offsets(
             if batch.groups and health.standby is not None:
                 state.applications.leave_the_past()  # the active instance decides them
             for sample in batch.samples:
-                if not unreadable.is_too_much(now_ms()):
+                if not unreadable.is_exceeded(now_ms()):
                     log.warning("skipped a record of %s: %s", CONSUMER_OFFSETS, sample)
             if batch.groups:
                 await wakeups.put(Wakeup.GROUPS)
 
 
-class Found(NamedTuple):
-    """What a poll brought: what its records changed, how many they are, errors; and offsets yet to be read.
+class PolledChanges(NamedTuple):
+    """What a poll brought: the changes, the number of records, errors, and offsets yet to be read.
 
     ``answered_ms`` is when the brokers last answered for all partitions.
     """
@@ -125,21 +122,23 @@ class Found(NamedTuple):
     answered_ms: int | None
 
     def stands_still(self, now: int) -> bool:
-        """Tell whether there is something to read and nothing comes, though the brokers answer (ms)."""
+        """Return whether records are left to read and none come, though the brokers answer (ms)."""
         answers = self.answered_ms is not None and now - self.answered_ms < _ANSWERS_MS
         return answers and self.behind > 0 and not self.records
 
 
-def _read_at_start(offset_log: OffsetLog) -> Found:
+def _read_at_start(offset_log: OffsetLog) -> PolledChanges:
     keys, values, errors = offset_log.poll(_POLL_SECONDS)
     changes = [Changes.of(decode_columns(keys, values))] if keys else []
-    return Found(changes, len(keys), errors, offset_log.left_of_start(), offset_log.answered_ms())
+    return PolledChanges(
+        changes, len(keys), errors, offset_log.left_of_start(), offset_log.answered_ms()
+    )
 
 
-def _read(offset_log: OffsetLog) -> Found:
+def _read(offset_log: OffsetLog) -> PolledChanges:
     keys, values, errors = offset_log.poll(_POLL_SECONDS)
     chunks = split_generations(list(zip(keys, values, strict=True)))
-    return Found(
+    return PolledChanges(
         [Changes.of(decode_batch(chunk)) for chunk in chunks],
         len(keys),
         errors,
@@ -163,7 +162,7 @@ class OffsetsReader(Service):
         self._health = health
         self._changes = changes
         self._announced = False
-        self._failures = Restraint(_SAMPLES_A_MINUTE)
+        self._failures = RateLimit(_SAMPLES_A_MINUTE)
 
     @Service.task
     async def _run(self) -> None:
@@ -218,7 +217,7 @@ class OffsetsReader(Service):
             await self._announce()
             log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
 
-    async def _take(self, found: Found) -> None:
+    async def _take(self, found: PolledChanges) -> None:
         for error in found.errors:
             self._failed(error, "going on")
         for change in found.changes:
@@ -234,24 +233,5 @@ class OffsetsReader(Service):
 
     def _failed(self, error: KafkaError, what_next: str) -> None:
         self._health.failed("offsets")
-        if not self._failures.is_too_much(now_ms()):
+        if not self._failures.is_exceeded(now_ms()):
             log.warning("reading %s: %s; %s", CONSUMER_OFFSETS, error.str(), what_next)
-
-
-def split_generations(records: Sequence[tuple[bytes | None, Any]]) -> Iterator[Records]:
-    """Cut a poll where a group's metadata comes again, so that no generation is skipped.
-
-    A batch keeps the last value of each key, which is right for everything but generations.
-    """
-    chunk: Records = []
-    seen: set[bytes] = set()
-    for record in records:
-        key = record[0]
-        if key is not None and key.startswith(_GROUP_KEY):
-            if key in seen:
-                yield chunk
-                chunk, seen = [], set()
-            seen.add(key)
-        chunk.append(record)
-    if chunk:
-        yield chunk

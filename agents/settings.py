@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import tomllib
@@ -24,11 +25,19 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from caughtup.agents import kafka_settings
 from caughtup.agents.errors import UserError
 from caughtup.models.parameters import DEFAULTS, MINIMUMS, MOST_TAGS, TAGS, ApplicationParameters
+from caughtup.models.records.topics import DEFAULT_PREFIX
+
+log = logging.getLogger(__name__)
 
 #: Variables with our prefix that aren't settings: read elsewhere.
 OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})
-#: What Kubernetes injects for services named caughtup and caughtup-kafka.
-_KUBERNETES = re.compile(r"CAUGHTUP_(KAFKA_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_\w+)?)")
+#: What Kubernetes injects for Services named caughtup, caughtup-kafka and caughtup-…
+_KUBERNETES = re.compile(
+    r"CAUGHTUP_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_\w+)|CAUGHTUP_(KAFKA_)?PORT"
+)
+#: The one whose name may be a setting's: that of caughtup-web is CAUGHTUP_WEB_PORT.
+_KUBERNETES_PORT = re.compile(r"CAUGHTUP_\w+_PORT")
+_KUBERNETES_ADDRESS = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
 #: Settings that are tables: those of the variable are added to those of the file.
 _TABLES = ("kafka", "applications")
 
@@ -69,7 +78,7 @@ class Settings(BaseSettings):
     # The service's own consumer group, and the prefix of its client ids.
     application_id: str = Field(default="caughtup", min_length=1)
     # The topics it creates: caughtup-end-offsets and so on. -1: the brokers' own default.
-    topic_prefix: str = "caughtup-"
+    topic_prefix: str = DEFAULT_PREFIX
     topic_replication_factor: int = Field(default=-1, ge=-1)
     # Seconds between two looks at end offsets, and at reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)
@@ -120,15 +129,17 @@ def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
     Tables are merged key by key. Raises UserError, naming the setting, for an unknown one or a
     bad value; never with the value, which may be a secret.
     """
-    _refuse_unknown(os.environ)
+    variables = {k: v for k, v in os.environ.items() if not _is_kubernetes(k, v)}
+    _refuse_unknown(variables)
     given = {key: value for key, value in overrides.items() if value is not None}
-    merged = {
+    merged = _without_injected() | {
         key: value
         for key, value in _read(config).items()
-        if key in _TABLES or f"CAUGHTUP_{key.upper()}" not in os.environ
+        if key in _TABLES or f"CAUGHTUP_{key.upper()}" not in variables
     }
     for table in _TABLES:
-        merged[table] = _merged_table(table, merged.get(table, {}), given.pop(table, {}))
+        places = merged.get(table, {}), given.pop(table, {})
+        merged[table] = _merged_table(table, *places, variables)
     try:
         return Settings(**(merged | given))
     except ValidationError as error:
@@ -148,22 +159,43 @@ def _refuse_unknown(variables: Mapping[str, str]) -> None:
         and name not in OTHER_VARIABLES
         and name.removeprefix("CAUGHTUP_").lower() not in Settings.model_fields
         and not name.startswith(kafka_settings.PREFIX)
-        and not _KUBERNETES.fullmatch(name)
     ]
     if unknown:
         raise UserError(f"unknown setting {min(unknown)} in the environment; unset it")
 
 
-def _merged_table(table: str, from_file: object, from_options: Mapping[str, Any]) -> object:
+def _is_kubernetes(name: str, value: str) -> bool:
+    """Return whether Kubernetes injected a variable, to tell where a Service is."""
+    if _KUBERNETES.fullmatch(name):
+        return True
+    return bool(_KUBERNETES_PORT.fullmatch(name) and _KUBERNETES_ADDRESS.fullmatch(value))
+
+
+def _without_injected() -> dict[str, Any]:
+    """Return the defaults of settings whose variable Kubernetes injected, and log which."""
+    defaults = {}
+    for key, field in Settings.model_fields.items():
+        name = f"CAUGHTUP_{key.upper()}"
+        if name in os.environ and _is_kubernetes(name, os.environ[name]):
+            log.warning("%s is a Service's address that Kubernetes injected: ignored", name)
+            defaults[key] = field.default
+    return defaults
+
+
+def _merged_table(
+    table: str,
+    from_file: object,
+    from_options: Mapping[str, Any],
+    variables: Mapping[str, str],
+) -> object:
     """Merge a table's places; what isn't a table is left to validation, which names it."""
     if not isinstance(from_file, Mapping):
         return from_file
     places = [from_file, _variable(f"CAUGHTUP_{table.upper()}")]
     if table != "kafka":
         return {key: value for place in (*places, from_options) for key, value in place.items()}
-    single = {k: v for k, v in os.environ.items() if not _KUBERNETES.fullmatch(k)}
     return kafka_settings.merged_properties(
-        *places, kafka_settings.properties_of(single), from_options
+        *places, kafka_settings.properties_of(variables), from_options
     )
 
 

@@ -209,7 +209,7 @@ def _kept(files: RawRecordFiles, batches: Iterable[list[RawRecord]]) -> Iterator
 
 def _write(cluster: EmbeddedCluster, settings: FleetSettings, way: str, sample_ms: int) -> None:
     from caughtup.demo.cluster.topics import create_topics
-    from caughtup.demo.fleet.end_offsets import write_looks
+    from caughtup.demo.fleet.end_offsets import write_end_offsets
     from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
     from caughtup.demo.fleet.protocol import play_fleet
     from caughtup.demo.fleet.timeline import fleet_events, fleet_topics
@@ -222,7 +222,7 @@ def _write(cluster: EmbeddedCluster, settings: FleetSettings, way: str, sample_m
     make_offsets_topic(cluster)
     write_records(cluster, chain.from_iterable(_encoded(settings)))
     if sample_ms:
-        write_looks(cluster, settings, sample_ms)
+        write_end_offsets(cluster, settings, sample_ms)
 
 
 def _encoded(settings: FleetSettings) -> Iterator[list[RawRecord]]:

@@ -2,144 +2,33 @@
 
 from __future__ import annotations
 
-import math
-import re
-import statistics
-import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
 import click
-import msgspec
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from rich.console import Console
-from rich.table import Table
 
-from caughtup.agents.cli.options import format_option
-from caughtup.agents.errors import UserError
-from caughtup.bench.assign.command import assign
-from caughtup.bench.fleet import fleet
-from caughtup.bench.follow import follow
-from caughtup.bench.history import history
-from caughtup.bench.loop.command import loop
-from caughtup.bench.movement.command import movement
-from caughtup.bench.offsets.command import offsets
-from caughtup.bench.reassignments import reassignments
-from caughtup.bench.replay.command import replay
-from caughtup.bench.restart import restart
-from caughtup.bench.scrape import scrape
-from caughtup.bench.stalls import churn, stalls
-from caughtup.models.errors import CaughtupError
-
-if TYPE_CHECKING:
-    from caughtup.demo.story.stage import Stage
-
-_TOPIC, _GROUP = "bench", "bench-freshness"
-_VISIBLE_SECONDS = 30.0
+from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
 
 
-@click.group(short_help="Measure this installation.")
+@click.group(cls=LazyGroup, short_help="Measure this installation.")
 def bench() -> None:
     """Measure this installation, on a cluster or in a JVM that is started for it."""
 
 
-for command in (
-    assign,
-    churn,
-    fleet,
-    follow,
-    movement,
-    offsets,
-    reassignments,
-    history,
-    loop,
-    replay,
-    restart,
-    scrape,
-    stalls,
+for origin, short_help in (
+    ("caughtup.bench.assign.command:assign", "Decisions beside the published jar's."),
+    ("caughtup.bench.stalls:churn", "Healthy moves for half an hour: false alarms, and ETAs."),
+    ("caughtup.bench.fleet:fleet", "A generated fleet's history."),
+    ("caughtup.bench.follow:follow", "An application grows, with the follower and without."),
+    ("caughtup.bench.freshness:freshness", "From a commit to /metrics."),
+    ("caughtup.bench.history:history", "The rate of the history job on Spark."),
+    ("caughtup.bench.loop.command:loop", "What a large group costs the event loop."),
+    (
+        "caughtup.bench.movement.command:movement",
+        "Copies and rounds until a changed group is balanced.",
+    ),
+    ("caughtup.bench.offsets.command:offsets", "The rate of reading __consumer_offsets."),
+    ("caughtup.bench.reassignments:reassignments", "Looks at many partitions in movement."),
+    ("caughtup.bench.replay.command:replay", "A fleet replayed on one processor and on two."),
+    ("caughtup.bench.restart:restart", "From an end or a SIGKILL to ready again."),
+    ("caughtup.bench.scrape:scrape", "/metrics of many group-partitions."),
+    ("caughtup.bench.stalls:stalls", "What is said of moves that fail, and how soon."),
 ):
-    bench.add_command(command)
-
-
-@bench.command(short_help="From a commit to /metrics.")
-@click.option(
-    "--commits", type=click.IntRange(min=1), default=200, show_default=True, help="How many."
-)
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0),
-    default=0.1,
-    show_default=True,
-    help="Seconds to wait between one that was seen and the next.",
-)
-@format_option
-def freshness(commits: int, interval: float, output: str) -> None:
-    """Measure how long after the broker's acknowledgement a commit shows in /metrics.
-
-    One commit at a time, by a group without members; /metrics is scraped without a pause, so a
-    figure includes the scrape that shows it.
-    """
-    try:
-        from caughtup.demo.story.stage import Stage
-    except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
-    try:
-        with Stage(nodes=1) as stage:
-            stage.start_cluster()
-            stage.start_service()
-            figures = summary(list(_latencies(stage, commits, interval)))
-    except CaughtupError as error:
-        raise UserError(error.message) from error
-    if output == "json":
-        click.echo(msgspec.json.encode(figures).decode())
-        return
-    table = Table("", "milliseconds", title=f"Commit to /metrics, {commits} commits")
-    for name in ("median", "p90", "p99", "max"):
-        table.add_row(name, f"{figures[f'{name}_seconds'] * 1000:.0f}")
-    Console().print(table)
-
-
-def summary(seconds: list[float]) -> dict[str, Any]:
-    """Sum latencies up. A percentile is the smallest of them that so many don't exceed."""
-    ordered = sorted(seconds)
-
-    def percentile(percent: int) -> float:
-        return ordered[math.ceil(len(ordered) * percent / 100) - 1]
-
-    return {
-        "commits": len(ordered),
-        "median_seconds": statistics.median(ordered),
-        "p90_seconds": percentile(90),
-        "p99_seconds": percentile(99),
-        "max_seconds": ordered[-1],
-    }
-
-
-def _latencies(stage: Stage, commits: int, interval: float) -> Iterator[float]:
-    from caughtup.demo.cluster.topics import create_topics
-
-    create_topics(stage.cluster, {_TOPIC: 1})
-    consumer = Consumer({**stage.cluster.client_config(), "group.id": _GROUP})
-    try:
-        for offset in range(commits + 1):
-            consumer.commit(offsets=[TopicPartition(_TOPIC, 0, offset)], asynchronous=False)
-            acknowledged = time.monotonic()
-            _wait_visible(stage, offset, acknowledged + _VISIBLE_SECONDS)
-            seconds = time.monotonic() - acknowledged
-            if offset:  # the first made the brokers create the group
-                yield seconds
-            time.sleep(interval)
-    except KafkaException as error:
-        raise UserError(f"cannot commit: {error.args[0].str()}") from None
-    finally:
-        consumer.close()
-
-
-def _wait_visible(stage: Stage, offset: int, deadline: float) -> None:
-    sample = re.compile(
-        rf'^caughtup_group_committed_offset{{[^}}]*group="{_GROUP}"[^}}]*}} {offset}(?:\.0)?$',
-        re.MULTILINE,
-    )
-    while not sample.search(stage.metrics()):
-        if time.monotonic() > deadline:
-            raise UserError(f"the commit of {offset} isn't in /metrics after {_VISIBLE_SECONDS} s")
+    bench.add_command(LazyCommand(origin, short_help))

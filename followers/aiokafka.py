@@ -24,7 +24,7 @@ from aiokafka.coordinator.protocol import (
 )
 
 from caughtup.followers.python.copies import Copies
-from caughtup.followers.python.kafka import Connection
+from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.member import FollowingMember
 from caughtup.followers.python.members import Subscribed
 from caughtup.followers.python.settings import FollowerSettings

@@ -28,10 +28,10 @@ from faust.types import AppT
 from faust.types.enums import ProcessingGuarantee
 
 from caughtup.followers.aiokafka import rejoin
-from caughtup.followers.python.faust_tables import FaustCopies
-from caughtup.followers.python.faust_topology import CountedTopology
-from caughtup.followers.python.faust_user_data import join_user_data, read_worker, split_user_data
-from caughtup.followers.python.kafka import Connection
+from caughtup.followers.python.faust.tables import FaustCopies
+from caughtup.followers.python.faust.topology import CountedTopology
+from caughtup.followers.python.faust.user_data import join_user_data, read_worker, split_user_data
+from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.member import FollowingMember
 from caughtup.followers.python.members import Subscribed
 from caughtup.followers.python.settings import FollowerSettings
@@ -42,7 +42,7 @@ from caughtup.models.partition_assignor.member_assignment import MemberAssignmen
 from caughtup.models.wire.user_data_encoding import encode_assignment_info
 
 # Tables may name it from now on: store="caughtup-memory://".
-STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust_memory:Store"
+STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust.memory:Store"
 _VERSION = 0
 _STOP_SECONDS = 5.0
 

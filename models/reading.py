@@ -1,8 +1,18 @@
-"""How far a reader of a long log has come, and how long the rest will take."""
+"""What a reader of a long log has met, how far it has come, and how long the rest will take."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class ReaderCounts:
+    """Counts what the reader of ``__consumer_offsets`` met: records, skips and errors, by key type."""
+
+    records: Counter[int] = field(default_factory=Counter)
+    skipped: Counter[int] = field(default_factory=Counter)
+    errors: Counter[tuple[int | None, str]] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)

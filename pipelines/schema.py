@@ -8,7 +8,7 @@ from caughtup.models.records import topics
 from caughtup.models.wire import bounds
 
 #: The topic on which the service publishes end offsets, with the default prefix.
-END_OFFSETS_TOPIC = topics.DEFAULT_PREFIX + topics.END_OFFSETS
+END_OFFSETS_TOPIC = topics.with_prefix(topics.END_OFFSETS)
 #: The service's own topics that the history keeps, by table, without their prefix.
 TABLE_TOPICS = {
     "end_offsets": topics.END_OFFSETS,
@@ -17,7 +17,7 @@ TABLE_TOPICS = {
     "reassignments": topics.REASSIGNMENTS,
 }
 #: The same with the default prefix.
-OWN_TOPICS = {table: topics.DEFAULT_PREFIX + name for table, name in TABLE_TOPICS.items()}
+OWN_TOPICS = {table: topics.with_prefix(name) for table, name in TABLE_TOPICS.items()}
 
 #: The end of the year 9999, in ms. A time beyond it overflows Spark's timestamps, which would end
 #: the job, and again each time that it starts.

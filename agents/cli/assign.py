@@ -20,7 +20,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
 
 
-@click.command("assign")
+@click.command(short_help="Decide assignments: scenarios in, decisions out.")
 @click.option(
     "--time",
     "repeats",

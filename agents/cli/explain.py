@@ -36,8 +36,9 @@ def explain(group: str, tasks: tuple[str, ...], output: str, **connection: Any) 
     if application is None or application.decided is None:
         _refuse(f"{group} {_what_it_is(state, group)}")
     decided = application.decided
+    known = set(map(str, decided.inputs.scenario.tasks))
     for task in tasks:
-        if task not in decided.inputs.scenario["tasks"]:
+        if task not in known:
             _refuse(f"{group} has no task {task}")
     if output == "json":
         click.echo(msgspec.json.encode(explanation(decided)).decode())

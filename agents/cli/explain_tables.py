@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.models.assignment.explanation import says
-from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.decisions.exact.generation import ASSIGNOR
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
@@ -133,10 +132,11 @@ def _print_task(
     table.add_column("lag now", justify="right")
     table.add_column("known from")
     held = {copy.process: copy for copy in copies if str(copy.task) == task}
-    stateful = TaskId.parse(task) in decided.inputs.ends
-    scenario = decided.inputs.scenario
-    for process in scenario["clients"]:
-        copy, lag = held.get(process), lag_of(scenario, process, task)
+    task_id, scenario = TaskId.parse(task), decided.inputs.scenario
+    stateful = task_id in decided.inputs.ends
+    for process_id in scenario.clients:
+        process = str(process_id)
+        copy, lag = held.get(process), scenario.lag_of(process_id, task_id)
         table.add_row(
             names.get(process, process),
             copy.role if copy else "",

@@ -15,6 +15,7 @@ from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.agents.views.lag_lines import lag_lines, task_lines
 from caughtup.models.lag.assessment import Assessed
+from caughtup.models.records.fields import ABSENT
 from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
@@ -76,8 +77,8 @@ def _print_group(console: Console, state: ClusterState, group: str) -> None:
     for column in ("task", "client", "role", "lag", "provenance"):
         tasks.add_column(column, justify="right" if column == "lag" else "left")
     for copy in copies:
-        lag = str(copy.get("lag", ""))
-        tasks.add_row(copy["task"], copy["client_id"], copy["role"], lag, copy["provenance"])
+        lag = "" if copy.lag is ABSENT else str(copy.lag)
+        tasks.add_row(copy.task, copy.client_id, copy.role, lag, copy.provenance)
     console.print(tasks)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import sys
+from errno import EADDRNOTAVAIL
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +28,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import look_at_topics
 from caughtup.agents.topics.definitions import create_topics
 from caughtup.agents.topics.permissions import missing, requirements
+from caughtup.agents.web.hosts import authority
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -111,7 +114,7 @@ async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor)
                 await _until_stopped(wired, stop)
             except OSError as error:
                 raise UserError(
-                    f"cannot listen on {settings.web_host}:{settings.web_port}: {error}"
+                    f"cannot listen on {authority(settings.web_host, settings.web_port)}: {error}"
                 ) from None
             finally:
                 if wired.app.crashed:
@@ -136,16 +139,40 @@ async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
 
 
 def require_free_port(settings: Settings) -> None:
-    """Raise UserError when the web port is taken, before anything else is started."""
-    with socket.socket() as probe:
+    """Raise UserError when the web port is taken, before anything else is started.
+
+    A name may have several addresses, of which this machine has to have one.
+    """
+    host, port = settings.web_host, settings.web_port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        absent = [address for family, *_, address in found if not _can_listen(family, address)]
+        if len(absent) == len(found):
+            raise OSError(EADDRNOTAVAIL, os.strerror(EADDRNOTAVAIL))
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {authority(host, port)} ({error.strerror}): "
+            "choose another with --web-port"
+        ) from None
+
+
+def _can_listen(family: int, address: Any) -> bool:
+    """Return whether an address is this machine's. Raises OSError when its port is taken."""
+    try:
+        probe = socket.socket(family)
+    except OSError:  # a machine without IPv6 may still have names with such an address
+        return False
+    with probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
-            probe.bind((settings.web_host, settings.web_port))
+            probe.bind(address)
         except OSError as error:
-            raise UserError(
-                f"cannot listen on {settings.web_host}:{settings.web_port} ({error.strerror}): "
-                "choose another with --web-port"
-            ) from None
+            if error.errno == EADDRNOTAVAIL:
+                return False
+            raise
+    return True
 
 
 def set_up_logging(level: str) -> None:

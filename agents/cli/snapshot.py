@@ -9,11 +9,10 @@ from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
-from caughtup.agents.reports.application_states import apply_record as apply_application_state
-from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
+from caughtup.agents.reports import application_states, catch_up_rates
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.restoration import recommendations
 from caughtup.agents.topics.retained import read_if_allowed, read_topic
-from caughtup.agents.topics.taking_up import take_published
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
@@ -37,11 +36,11 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     state = ClusterState(cluster, settings.parameters())
     FaultLog().attach(state)
     for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
-        take_published(state, key, value)
+        recommendations.apply_record(state, key, value)
     for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
-        apply_application_state(state, key, value, now_ms())
+        application_states.apply_record(state, key, value)
     for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
-        apply_rates(state, key, value)
+        catch_up_rates.apply_record(state, key, value)
     for key, value in read_if_allowed(settings, END_OFFSETS, progress):
         apply_record(state, key, value)
     batch: list[tuple[bytes | None, bytes | None]] = []

@@ -140,20 +140,19 @@ class Supervisor:
 
 
 class AgentSupervisor(OneForOneSupervisor):
-    """Starts an agent anew that a rebalance cancelled. One that fails takes the service with it.
+    """Ends the service with an agent that fails.
 
-    Faust would start it anew, too: without what it was at work on, again and again.
+    Faust would start it anew: without what it was at work on, again and again. What it cancels, as
+    it does with every agent when the app stops, ends as it is.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
     async def restart_service(self, service: ServiceT) -> None:
-        """Start an agent anew, or crash the app with what it failed with."""
+        """Crash the app with what an agent failed with."""
         reason = service.crash_reason
-        if reason is None or isinstance(reason, asyncio.CancelledError):
-            await super().restart_service(service)
-        else:
-            await self.crash(reason)
+        if not isinstance(reason, asyncio.CancelledError):
+            await self.crash(reason or RuntimeError("an agent ended"))
 
 
 def describe(error: BaseException | None) -> str:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Collection, Iterable
 
 import faust
-import msgspec
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from mode import Service
@@ -25,17 +24,18 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.records import apply_record, take_up
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
 from caughtup.agents.topics.retained import read_own
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionLook
-from caughtup.models.records import cluster_looks
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records import cluster_observations
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.partition_looks import FORMAT, ReassignmentRecord
+from caughtup.models.records.movements import PARTITIONS
+from caughtup.models.records.reassignments import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
@@ -75,7 +75,7 @@ def movement_records(state: ClusterState, partition: TopicPartition) -> list[tup
     with state.faults.isolated("movements", str(partition), now_ms()):
         key, movements = encode_partition(partition), state.partition_movements
         events = movements.look(state.reassignments, partition)
-        return [(key, msgspec.json.encode(event)) for event in events]
+        return [(key, PARTITIONS.encode_fields(event)) for event in events]
     return []
 
 
@@ -146,7 +146,7 @@ class ReassignmentsProbe(Service):
     def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownMovement]:
         moving: dict[TopicPartition, KnownMovement] = {}
         for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
-            with taking(self._state, REASSIGNMENTS, key) as clock:
+            with isolated_record(self._state, REASSIGNMENTS, key) as clock:
                 take_up(moving, key, value, clock, untold)
         return moving
 
@@ -182,7 +182,7 @@ class ReassignmentsProbe(Service):
 
     async def _publish(self, found: Round) -> None:
         cluster = ClusterRecord.from_look(found.cluster)
-        value = cluster_looks.FORMAT.encode(cluster)
+        value = cluster_observations.FORMAT.encode(cluster)
         await self._topic.send(key=CLUSTER_KEY, value=value)
         turn = time.monotonic()
         for look in found.moving:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from caughtup.agents.probes.reassignment_ends import KnownMovement
-from caughtup.agents.topics.decoding import taking
+from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records.cluster_observations import (
+    CLUSTER_KEY,
+    ClusterRecord,
+    read_cluster_observation,
+)
 from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
-from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
@@ -25,7 +29,7 @@ def apply_record(
 
     None where it is about none, refused or outdated. ``clock_ms``: what to hold its times against.
     """
-    with taking(state, REASSIGNMENTS, key, clock_ms) as clock:
+    with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
         if isinstance(record, ClusterRecord):
             state.reassignments.apply_cluster(record.to_look())
@@ -42,10 +46,10 @@ def _read(
     if key == CLUSTER_KEY:
         if value is None:
             return None
-        cluster = read_cluster_look(value)
+        cluster = read_cluster_observation(value)
         require_past(cluster.as_of_ms, clock_ms)
         return cluster
-    _, record = read_partition_look(key, value)
+    _, record = read_reassignment(key, value)
     if record is not None:
         require_past(record.as_of_ms, clock_ms)
     return record
@@ -88,7 +92,7 @@ def take_up(
     """
     if key == CLUSTER_KEY:
         return
-    partition, record = read_partition_look(key, value)
+    partition, record = read_reassignment(key, value)
     if record is None or record.ended:
         if partition not in untold:
             moving.pop(partition, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from enum import Enum
 
 import faust
 
@@ -12,23 +11,10 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.wakeups import Wakeup
 from caughtup.models.state.cluster import ClusterState
 
 _PATIENCE_LOOK_SECONDS = 1.0
-
-
-class Wakeup(Enum):
-    """What may have made a decision due: a generation, the end offsets it awaits, or time.
-
-    Or positions that applications report, by which copies have caught up since. Or the topic of
-    recommendations was made anew.
-    """
-
-    GROUPS = "groups"
-    POSITIONS = "positions"
-    END_OFFSETS = "end_offsets"
-    TIME = "time"
-    RECREATED = "recreated"
 
 
 def recommend(

@@ -8,8 +8,6 @@ from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-import msgspec
-
 from caughtup.agents.clock import now_ms
 from caughtup.agents.recommendations.records import encode
 from caughtup.agents.recommendations.signing import Signer
@@ -23,6 +21,8 @@ from caughtup.models.decisions.undecided import (
     decide_if_due,
 )
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.keys import encode_group
+from caughtup.models.records.movements import TASKS
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Recommender:
     def _publish(
         self, group: str, written: Written, on_written: Callable[[], None] | None = None
     ) -> None:
-        topic, key = self._recommendations, group.encode()
+        topic, key = self._recommendations, encode_group(group)
         if isinstance(written, CaughtupError):
             self._state.set_aside.add(topic.name, key, written.code, written.message, now_ms())
             return
@@ -102,8 +102,8 @@ class Recommender:
         now = now_ms()
         for event in self._state.applications.movement_events(now):
             with self._state.faults.isolated("movements", event["group"], now):
-                value = msgspec.json.encode(event)
-                self._outbox.put(self._movements, event["group"].encode(), value)
+                value = TASKS.encode_fields(event)
+                self._outbox.put(self._movements, encode_group(event["group"]), value)
             yield
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from caughtup.models.assignors.following.recommendation import MAX_BYTES as MOST_READ
 from caughtup.models.decisions.lighter_recommendation import lighter_recommendations
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.recommendations import FORMAT
 
 MAX_BYTES = MOST_READ // 2
 
@@ -21,7 +20,7 @@ def encode(record: Mapping[str, Any], most_bytes: int = MAX_BYTES) -> bytes:
     """
     value = b""
     for lighter in lighter_recommendations(record):
-        value = msgspec.json.encode(lighter)
+        value = FORMAT.encode_fields(lighter)
         if len(value) <= most_bytes:
             return value
     raise CaughtupError("too_large", f"{len(value)} bytes, of {most_bytes} at most")

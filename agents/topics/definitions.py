@@ -1,18 +1,4 @@
-"""Every topic that the service reads and writes: its name, key, value, cleanup, and who makes it.
-
-| topic                       | key              | read by                | written by           |
-|-----------------------------|------------------|------------------------|----------------------|
-| __consumer_offsets          | Kafka's          | offsets                | the brokers          |
-| …end-offsets                | topic-partition  | end_offsets, pipelines | the end-offset probe |
-| …reassignments              | topic-partition  | reassignments          | the reassignment probe |
-| …recommended-assignments    | group            | recommend (at start)   | recommend            |
-| …movements                  | group, topic-partition | people           | recommend, reassignments |
-| …lag                        | group, partition or copy | lag_topic (at start) | lag_topic          |
-| …application-states         | group            | application_states     | applications         |
-| …catch-up-rates             | group, process, task, or topic, partition | catch_up_rates | pipelines |
-| …task-positions             | group, process, task | task_positions     | applications         |
-| …pipeline-progress          | stream           | pipeline_progress      | the jobs on Spark    |
-"""
+"""The service's own topics as it creates them. docs/topics.md has who writes and reads what."""
 
 from __future__ import annotations
 
@@ -36,6 +22,7 @@ from caughtup.models.records.topics import (
     REASSIGNMENTS,
     RECOMMENDATIONS,
     TASK_POSITIONS,
+    with_prefix,
 )
 
 _METADATA_SECONDS = 10.0
@@ -85,8 +72,8 @@ OWN_TOPICS = (
 
 
 def topic_name(settings: Settings, name: str) -> str:
-    """Give the full name of one of the service's own topics."""
-    return settings.topic_prefix + name
+    """Return the full name of one of the service's own topics."""
+    return with_prefix(name, settings.topic_prefix)
 
 
 def create_topics(settings: Settings, names: Collection[str], timeout: float = 15.0) -> list[str]:

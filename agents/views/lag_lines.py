@@ -5,30 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from caughtup.agents.views.copies import copy_fields, present
+from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.state.cluster import ClusterState
 
 
 def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    """Give the lines of one group: its partitions, its members, its tasks' copies."""
-    yield from partition_lines(state, group)
+    """Yield the lines of one group: its partitions, its members, its tasks' copies."""
+    yield from map(msgspec.to_builtins, partition_lines(state, group))
     yield from _member_lines(state, group)
-    yield from task_lines(state, group)
+    yield from map(msgspec.to_builtins, task_lines(state, group))
 
 
-def partition_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    """Give a line for each partition that a group committed or was assigned."""
+def partition_lines(state: ClusterState, group: str) -> Iterator[PartitionLine]:
+    """Yield a line for each partition that a group committed or was assigned."""
     kind = state.group_type(group)
     for row in state.partition_rows(group):
         assessed = state.assessments.find(group, row.partition)
-        yield present(
-            kind="partition",
-            group=group,
+        known = present(
             group_type=kind,
-            topic=row.partition.topic,
-            partition=row.partition.partition,
             committed=row.committed,
-            has_commit=row.committed is not None,
             end_offset=row.ends.end_offset if row.ends else None,
             last_stable_offset=row.ends.last_stable_offset if row.ends else None,
             start_offset=row.ends.start_offset if row.ends else None,
@@ -41,25 +39,26 @@ def partition_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]
             member=row.member.member_id if row.member else None,
             client_id=row.member.client_id if row.member else None,
         )
+        yield PartitionLine(group, *row.partition, row.committed is not None, **known)
 
 
-def task_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
-    """Give a JSON line for each copy of each task of a Streams application."""
+def task_lines(state: ClusterState, group: str) -> Iterator[CopyLine]:
+    """Yield a line for each copy of each task of a Streams application."""
     watch = state.watches.get(group)
     for copy in state.task_rows(group):
-        yield {
-            "kind": "task",
-            "group": group,
-            "generation": copy.generation,
-            "client_id": copy.client_id,
-            "task": str(copy.task),
+        known = present(
+            offset_sum=copy.offset_sum,
+            end_offset_sum=copy.end_offset_sum,
+            changelogs=copy.changelogs or None,
+        )
+        yield CopyLine(
+            group=group,
+            generation=copy.generation,
+            client_id=copy.client_id,
+            task=str(copy.task),
             **copy_fields(copy, watch),
-            **present(
-                offset_sum=copy.offset_sum,
-                end_offset_sum=copy.end_offset_sum,
-                changelogs=copy.changelogs or None,
-            ),
-        }
+            **known,
+        )
 
 
 def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:

@@ -66,6 +66,11 @@ def host_name(host: str) -> str | None:
     return name if not port or port.isdecimal() else None
 
 
+def authority(host: str, port: int) -> str:
+    """Write a name or an address with a port, as a URL has it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def is_address(name: str) -> bool:
     """Return whether a name is an IPv4 or IPv6 address."""
     try:

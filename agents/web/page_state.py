@@ -9,8 +9,8 @@ import msgspec
 
 import caughtup
 from caughtup.agents.process.health import Health
-from caughtup.agents.reports.pipeline_progress import progress_rows
 from caughtup.agents.views.copies import copy_fields, finite, present, rates_view
+from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.views.reassignments import (
     ended_row,
     page_row,

@@ -14,7 +14,6 @@ import msgspec
 from aiohttp import web
 from mode import Service
 from prometheus_client.exposition import choose_encoder, gzip_accepted
-from prometheus_client.registry import Collector
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.garbage import Settling
@@ -22,7 +21,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
 from caughtup.agents.web.answer import send_whole
-from caughtup.agents.web.hosts import AllowedHosts, is_loopback
+from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
@@ -37,6 +36,7 @@ _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _PUSH_SECONDS = 1.0
 #: Who listens gets a state that is not older than this: it is made once for all of them.
 _SHARED_SECONDS = 0.5
+_OPENMETRICS = "application/openmetrics-text"
 _STREAMS = 50
 _SCRAPES = 8
 #: Asked by orchestrators, which have no token, and in need of an answer above all.
@@ -105,12 +105,12 @@ class WebServer(Service):
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "http" if self._tls is None else "https"
-        log.info("the page: %s://%s:%d/", scheme, settings.web_host, self.port)
+        place = authority(settings.web_host, self.port)
+        log.info("the page: %s://%s/", scheme, place)
         if lacking := self._lacking():
             log.warning(
-                "whoever reaches %s:%d %s: set %s",
-                settings.web_host,
-                self.port,
+                "whoever reaches %s %s: set %s",
+                place,
                 "reads all that is known of groups and hosts",
                 " and ".join(lacking),
             )
@@ -174,21 +174,21 @@ class WebServer(Service):
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         """Write the metrics as they are made, letting others have their turn in between."""
         with self._scrapes.taken():
-            encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+            _, content_type = choose_encoder(request.headers.get("Accept", ""))
             headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
-            chunks = self._exposed(encode)
+            chunks = self._exposed(openmetrics=content_type.startswith(_OPENMETRICS))
             if gzip_accepted(request.headers.get("Accept-Encoding", "")):
                 headers["Content-Encoding"] = "gzip"
                 chunks = gzipped(chunks)
             async with aclosing(chunks):
                 return await send_whole(request, headers, chunks, self._failed_scrape)
 
-    async def _exposed(self, encode: Callable[[Collector], bytes]) -> AsyncGenerator[bytes, None]:
+    async def _exposed(self, *, openmetrics: bool) -> AsyncGenerator[bytes, None]:
         pieces = exposition(
             self._state,
             self._health,
-            encode,
             self._labels,
+            openmetrics=openmetrics,
             compatible=self._settings.compat_metrics,
         )
         async for chunk in in_turns(pieces):

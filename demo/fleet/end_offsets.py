@@ -1,4 +1,4 @@
-"""Looks at the log ends of a generated fleet's partitions, as the service publishes them."""
+"""The log ends of a generated fleet's partitions, as the service publishes them."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
-from caughtup.models.records.topics import DEFAULT_PREFIX, END_OFFSETS
+from caughtup.models.records.topics import END_OFFSETS, with_prefix
 
-#: The service's topic, with the default prefix.
-END_OFFSETS_TOPIC = DEFAULT_PREFIX + END_OFFSETS
+_TOPIC = with_prefix(END_OFFSETS)
 _SECONDS = 120
 
 
-def write_looks(cluster: EmbeddedCluster, shape: FleetSettings, every_ms: int) -> None:
-    """Write a look at each partition every so often in the fleet's time, none before that.
+def write_end_offsets(cluster: EmbeddedCluster, settings: FleetSettings, every_ms: int) -> None:
+    """Write each partition's ends every so often in the fleet's time, none before that.
 
-    No look is after the fleet's span. Raises CaughtupError ``topic_failed`` or
+    None is after the fleet's span. Raises CaughtupError ``topic_failed`` or
     ``produce_failed``.
     """
-    create_topics(cluster, {END_OFFSETS_TOPIC: 1}, {"cleanup.policy": "compact"})
+    create_topics(cluster, {_TOPIC: 1}, {"cleanup.policy": "compact"})
     producer = Producer({**cluster.client_config(), "linger.ms": 50})
-    for after_ms in range(every_ms, shape.span_ms + 1, every_ms):
-        for topic, partitions in fleet_topics(shape).items():
+    for after_ms in range(every_ms, settings.span_ms + 1, every_ms):
+        for topic, partitions in fleet_topics(settings).items():
             for partition in range(partitions):
-                end, at_ms = log_end(shape, topic, partition, after_ms), shape.start_ms + after_ms
-                look = EndOffsetsRecord.from_ends(
+                end, at_ms = (
+                    log_end(settings, topic, partition, after_ms),
+                    settings.start_ms + after_ms,
+                )
+                record = EndOffsetsRecord.from_ends(
                     TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
                 )
-                value = FORMAT.encode(look)
-                producer.produce(END_OFFSETS_TOPIC, value, look.key, timestamp=at_ms)
+                value = FORMAT.encode(record)
+                producer.produce(_TOPIC, value, record.key, timestamp=at_ms)
         if left := producer.flush(_SECONDS):
-            raise CaughtupError("produce_failed", f"{left} looks at ends were not delivered")
+            raise CaughtupError("produce_failed", f"{left} records of ends were not delivered")

@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as ConsumedPartition
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.records.topics import RECOMMENDATIONS, with_prefix
 from caughtup.models.wire.batch import decode_batch
 
 _POLL_SECONDS = 1.0
@@ -104,7 +105,7 @@ def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[dict[st
     """Read every recommendation for a group, in the order of publishing."""
     return [
         json.loads(value)
-        for key, value in _records(cluster, "caughtup-recommended-assignments")
+        for key, value in _records(cluster, with_prefix(RECOMMENDATIONS))
         if key == group.encode() and value is not None
     ]
 

@@ -1,8 +1,9 @@
 package caughtup;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
@@ -34,8 +35,8 @@ final class Recommendation {
     final SortedMap<ProcessId, SortedSet<TaskId>> standby = new TreeMap<>();
     /** Where each task was active when this was decided. */
     final Map<TaskId, Set<ProcessId>> found = new HashMap<>();
-    /** The configs that this was decided from, as JSON values by Kafka's names. */
-    final Map<?, ?> config;
+    /** The configs that this was decided from, by Kafka's names. */
+    final JsonNode config;
     final boolean probingNeeded;
     /** How long after the decision a probing rebalance is worthwhile, in ms; null if not said. */
     final Long worthwhileAfterMs;
@@ -55,22 +56,24 @@ final class Recommendation {
         return new Recommendation(mapping(Json.read(value), "the record"), group);
     }
 
-    private Recommendation(final Map<?, ?> record, final String group) throws Json.Malformed {
-        if (!Long.valueOf(1).equals(record.get("schema"))) {
+    private Recommendation(final JsonNode record, final String group) throws Json.Malformed {
+        final Long schema = whole(record.get("schema"));
+        if (schema == null || schema != 1) {
             throw new Json.Malformed("schema is not 1");
         }
-        if (!group.equals(record.get("group"))) {
+        final JsonNode told = record.get("group");
+        if (told == null || !told.isTextual() || !group.equals(told.textValue())) {
             throw new Json.Malformed("group is another one");
         }
         decisionId = string(record.get("decision_id"), "decision_id");
-        for (final Object process : list(record.get("process_ids"), "process_ids")) {
-            if (standby.put(process(process), new TreeSet<>()) != null) {
+        for (final JsonNode process : list(record.get("process_ids"), "process_ids")) {
+            if (standby.put(process(process.textValue()), new TreeSet<>()) != null) {
                 throw new Json.Malformed("process_ids names a process twice");
             }
         }
-        final Map<?, ?> assignment = mapping(record.get("assignment"), "assignment");
+        final JsonNode assignment = mapping(record.get("assignment"), "assignment");
         final Set<ProcessId> given = new HashSet<>();
-        for (final Map.Entry<?, ?> entry : assignment.entrySet()) {
+        for (final Map.Entry<String, JsonNode> entry : assignment.properties()) {
             final ProcessId process = process(entry.getKey());
             if (!standby.containsKey(process) || !given.add(process)) {
                 throw new Json.Malformed("assignment has other processes than process_ids");
@@ -85,37 +88,37 @@ final class Recommendation {
                 throw new Json.Malformed(entry.getKey() + " is active and standby on one process");
             }
         }
-        final Map<?, ?> inputs = mapping(record.get("inputs"), "inputs");
-        final Map<?, ?> scenario = mapping(inputs.get("scenario"), "inputs.scenario");
-        final Map<?, ?> clients = mapping(scenario.get("clients"), "inputs.scenario.clients");
-        for (final Map.Entry<?, ?> entry : clients.entrySet()) {
+        final JsonNode inputs = mapping(record.get("inputs"), "inputs");
+        final JsonNode scenario = mapping(inputs.get("scenario"), "inputs.scenario");
+        final JsonNode clients = mapping(scenario.get("clients"), "inputs.scenario.clients");
+        for (final Map.Entry<String, JsonNode> entry : clients.properties()) {
             final ProcessId process = process(entry.getKey());
-            final Map<?, ?> client = mapping(entry.getValue(), "inputs.scenario.clients");
-            for (final Object task : list(client.get("previous_active"), "previous_active")) {
+            final JsonNode client = mapping(entry.getValue(), "inputs.scenario.clients");
+            for (final JsonNode task : list(client.get("previous_active"), "previous_active")) {
                 found.computeIfAbsent(task(task), any -> new HashSet<>()).add(process);
             }
         }
-        config = scenario.containsKey("config")
-            ? mapping(scenario.get("config"), "inputs.scenario.config") : Map.of();
-        final Map<?, ?> probing = mapping(record.get("probing_rebalance"), "probing_rebalance");
-        if (!(probing.get("needed") instanceof Boolean)) {
+        config = mapping(scenario.has("config") ? scenario.get("config")
+            : JsonNodeFactory.instance.objectNode(), "inputs.scenario.config");
+        final JsonNode probing = mapping(record.get("probing_rebalance"), "probing_rebalance");
+        if (!probing.path("needed").isBoolean()) {
             throw new Json.Malformed("probing_rebalance.needed is neither true nor false");
         }
-        probingNeeded = (Boolean) probing.get("needed");
-        final Object worthwhile = probing.get("worthwhile_at_ms");
-        final Object decided = record.get("decided_at_ms");
-        worthwhileAfterMs = time(worthwhile) && time(decided)
-            ? (Long) worthwhile - (Long) decided : null;
+        probingNeeded = probing.get("needed").booleanValue();
+        final Long worthwhile = whole(probing.get("worthwhile_at_ms"));
+        final Long decided = whole(record.get("decided_at_ms"));
+        worthwhileAfterMs = worthwhile != null && worthwhile >= 0
+            && decided != null && decided >= 0 ? (Long) (worthwhile - decided) : null;
     }
 
-    private void take(final ProcessId process, final Map<?, ?> given) throws Json.Malformed {
-        for (final Object item : list(given.get("active"), "active")) {
+    private void take(final ProcessId process, final JsonNode given) throws Json.Malformed {
+        for (final JsonNode item : list(given.get("active"), "active")) {
             final TaskId task = task(item);
             if (active.put(task, process) != null) {
                 throw new Json.Malformed(task + " is active twice");
             }
         }
-        for (final Object item : list(given.get("standby"), "standby")) {
+        for (final JsonNode item : list(given.get("standby"), "standby")) {
             final TaskId task = task(item);
             if (!standby.get(process).add(task)) {
                 throw new Json.Malformed(task + " is twice standby on one process");
@@ -123,42 +126,45 @@ final class Recommendation {
         }
     }
 
-    private static boolean time(final Object value) {
-        return value instanceof Long && (Long) value >= 0;
+    /** A whole number that fits a long; null for anything else. */
+    private static Long whole(final JsonNode value) {
+        return value != null && value.isIntegralNumber() && value.canConvertToLong()
+            ? (Long) value.longValue() : null;
     }
 
-    private static TaskId task(final Object text) throws Json.Malformed {
-        if (!(text instanceof String) || !TASK.matcher((String) text).matches()) {
+    private static TaskId task(final JsonNode value) throws Json.Malformed {
+        if (!value.isTextual() || !TASK.matcher(value.textValue()).matches()) {
             throw new Json.Malformed("a task is not written like 0_3");
         }
-        return TaskId.parse((String) text);
+        return TaskId.parse(value.textValue());
     }
 
-    private static ProcessId process(final Object text) throws Json.Malformed {
-        if (!(text instanceof String) || !PROCESS.matcher((String) text).matches()) {
+    private static ProcessId process(final String text) throws Json.Malformed {
+        if (text == null || !PROCESS.matcher(text).matches()) {
             throw new Json.Malformed("a process is not a UUID");
         }
-        return new ProcessId(UUID.fromString((String) text));
+        return new ProcessId(UUID.fromString(text));
     }
 
-    private static Map<?, ?> mapping(final Object value, final String place) throws Json.Malformed {
-        if (!(value instanceof Map)) {
+    private static JsonNode mapping(final JsonNode value, final String place)
+        throws Json.Malformed {
+        if (value == null || !value.isObject()) {
             throw new Json.Malformed(place + " is not an object");
         }
-        return (Map<?, ?>) value;
+        return value;
     }
 
-    private static List<?> list(final Object value, final String place) throws Json.Malformed {
-        if (!(value instanceof List)) {
+    private static JsonNode list(final JsonNode value, final String place) throws Json.Malformed {
+        if (value == null || !value.isArray()) {
             throw new Json.Malformed(place + " is not an array");
         }
-        return (List<?>) value;
+        return value;
     }
 
-    private static String string(final Object value, final String place) throws Json.Malformed {
-        if (!(value instanceof String) || !NAME.matcher((String) value).matches()) {
+    private static String string(final JsonNode value, final String place) throws Json.Malformed {
+        if (value == null || !value.isTextual() || !NAME.matcher(value.textValue()).matches()) {
             throw new Json.Malformed(place + " is not a name");
         }
-        return (String) value;
+        return value.textValue();
     }
 }

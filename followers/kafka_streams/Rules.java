@@ -1,8 +1,8 @@
 package caughtup;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.SortedSet;
@@ -117,8 +117,8 @@ final class Rules {
 
     /** A config that the recommendation doesn't name was the application's own for all we know. */
     private Objection config(final String name, final Object own) {
-        final Map<?, ?> theirs = recommendation.config;
-        return !theirs.containsKey(name) || Objects.equals(theirs.get(name), own) ? null
+        final JsonNode theirs = recommendation.config.get(name);
+        return theirs == null || Json.write(theirs).equals(Json.write(own)) ? null
             : new Objection("other_configs", "it was decided with another " + name);
     }
 

@@ -56,8 +56,8 @@ final class StatePublisher {
     private void send(final TopicProducer producer, final Supplier<Map<String, Object>> state)
         throws InterruptedException {
         try {
-            producer.send(config.group, JsonWriter.write(state.get()));
-        } catch (final RuntimeException | VirtualMachineError problem) {
+            producer.send(config.group, Json.write(state.get()));
+        } catch (final RuntimeException | LinkageError | VirtualMachineError problem) {
             LOG.warn("caughtup: the state of {} is not told: {}", config.group, problem.toString());
         }
     }

@@ -124,10 +124,10 @@ final class StreamsClient implements Runnable {
         final TopicProducer producer, final Map<String, Map<String, Object>> positions,
         final boolean repeat) throws InterruptedException {
         for (final Map.Entry<String, Map<String, Object>> position : positions.entrySet()) {
-            final String value = JsonWriter.write(position.getValue());
+            final String value = Json.write(position.getValue());
             if (repeat || !value.equals(sent.get(position.getKey()))) {
                 position.getValue().put("at_ms", System.currentTimeMillis());
-                if (producer.send(position.getKey(), JsonWriter.write(position.getValue()))) {
+                if (producer.send(position.getKey(), Json.write(position.getValue()))) {
                     sent.put(position.getKey(), value);
                 }
             }
@@ -155,7 +155,7 @@ final class StreamsClient implements Runnable {
                 }
             }
             if (process != null && !lags.isEmpty()) {
-                positions.put(JsonWriter.write(List.of(config.group, process, task)),
+                positions.put(Json.write(List.of(config.group, process, task)),
                     position(task, lags, leads));
             }
         });

@@ -10,20 +10,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from caughtup.followers.python.copies import Copies, Resume
-from caughtup.followers.python.kafka import Connection
-from caughtup.followers.python.leading import keep, lead
-from caughtup.followers.python.log_ends import LogEnds
+from caughtup.followers.python.follow_ups import Heard, Waiting
+from caughtup.followers.python.group_snapshot import see
+from caughtup.followers.python.kafka.connection import Connection
+from caughtup.followers.python.kafka.log_ends import LogEnds
+from caughtup.followers.python.kafka.publisher import Publisher
+from caughtup.followers.python.kafka.recommendations import RecommendationReader
 from caughtup.followers.python.members import Members, Subscribed, read_member
 from caughtup.followers.python.positions import PositionReports
-from caughtup.followers.python.publisher import Publisher
-from caughtup.followers.python.recommendations import RecommendationReader
-from caughtup.followers.python.seen import see
+from caughtup.followers.python.rebalance import keep, lead
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
-from caughtup.followers.python.waiting import Heard, Waiting
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import later_ms
 from caughtup.models.errors import CaughtupError
@@ -31,6 +31,8 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.records.application_states import FORMAT
+from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import APPLICATION_STATES, RECOMMENDATIONS, TASK_POSITIONS
 from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
@@ -176,14 +178,14 @@ class FollowingMember:
         self._waiting.count(led.decision, clock_ms)
         self._publisher.publish(
             self._settings.topic(APPLICATION_STATES),
-            self._group.encode(),
-            msgspec.json.encode(
-                {
-                    **led.record,
-                    "group": self._group,
-                    "state_id": str(uuid.uuid4()),
-                    "published_at_ms": now_ms,
-                }
+            encode_group(self._group),
+            FORMAT.encode(
+                replace(
+                    led.record,
+                    group=self._group,
+                    state_id=str(uuid.uuid4()),
+                    published_at_ms=now_ms,
+                )
             ),
         )
         log.info("%s: %s (%s)", self._group, led.message, led.decision.reason)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from msgspec.structs import replace
 
 from caughtup.followers.python.topology import Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.records.keys import encode_copy
+from caughtup.models.records.task_positions import FORMAT, PositionRecord, Role
 
 #: After how long what didn't change is told again, in seconds.
 _REPEAT_SECONDS = 60.0
@@ -23,7 +25,7 @@ class PositionReports:
         self._group = group
         self._process = str(process)
         self._client_id = client_id
-        self._told: dict[bytes, dict[str, Any]] = {}
+        self._told: dict[bytes, PositionRecord] = {}
         self._repeated = 0.0
 
     def records(
@@ -36,51 +38,47 @@ class PositionReports:
         now_ms: int,
         clock: float,
     ) -> dict[bytes, bytes | None]:
-        """Give the records to write, by key; a tombstone for a copy that isn't restored any more.
+        """Return the records to write, by key; a tombstone for a copy that isn't restored any more.
 
         ``positions`` are the next offsets of changelog partitions, ``starts`` and ``ends`` their
         bounds. ``now_ms`` goes into the records, ``clock`` (s) never goes back.
         """
         repeat = clock - self._repeated >= _REPEAT_SECONDS
         self._repeated = clock if repeat else self._repeated
-        there: dict[bytes, dict[str, Any]] = {}
-        for role, tasks in (("restoring", restoring), ("standby", standby)):
+        there: dict[bytes, PositionRecord] = {}
+        roles: tuple[tuple[Role, Iterable[TaskId]], ...]
+        roles = ("restoring", restoring), ("standby", standby)
+        for role, tasks in roles:
             for task in sorted(tasks):
-                key = _json([self._group, self._process, str(task)])
+                key = encode_copy(self._group, self._process, str(task))
                 there[key] = self._position(task, role, positions, starts, ends)
         records: dict[bytes, bytes | None] = {}
         for key, position in there.items():
             if repeat or position != self._told.get(key):
-                records[key] = _json({**position, "at_ms": now_ms})
+                records[key] = FORMAT.encode(replace(position, at_ms=now_ms))
         for key in self._told.keys() - there.keys():
             records[key] = None
         self._told = there
         return records
 
     def _position(
-        self, task: TaskId, role: str, positions: Offsets, starts: Offsets, ends: Offsets
-    ) -> dict[str, Any]:
+        self, task: TaskId, role: Role, positions: Offsets, starts: Offsets, ends: Offsets
+    ) -> PositionRecord:
         lags: dict[str, int | None] = {}
         leads: dict[str, int | None] = {}
         for one in sorted(self._topology.tables_of(task).values()):
             at, start, end = positions.get(one, 0), starts.get(one), ends.get(one)
             lags[one.topic] = None if end is None else max(0, end - max(at, start or 0))
             leads[one.topic] = None if start is None else max(0, at - start)
-        position: dict[str, Any] = {
-            "schema": 1,
-            "group": self._group,
-            "process": self._process,
-            "client_id": self._client_id,
-            "task": str(task),
-            "role": role,
-            "lags": lags,
-            "leads": leads,
-        }
         known = [lag for lag in lags.values() if lag is not None]
-        if len(known) == len(lags):
-            position["lag"] = sum(known)
-        return position
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+        return PositionRecord(
+            FORMAT.schema,
+            self._group,
+            self._process,
+            self._client_id,
+            str(task),
+            role,
+            sum(known) if len(known) == len(lags) else None,
+            lags,
+            leads,
+        )

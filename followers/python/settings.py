@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caughtup.models.assignors.following.follower import Patience
+from caughtup.models.records.topics import DEFAULT_PREFIX, with_prefix
 
 _LONGEST_MS = 7 * 24 * 60 * 60 * 1000
 _LIMITS = {
@@ -28,7 +29,7 @@ class FollowerSettings:
     followed. Raises ValueError for a number out of its bounds.
     """
 
-    topic_prefix: str = "caughtup-"
+    topic_prefix: str = DEFAULT_PREFIX
     follow_up_ms: int = 5_000
     follow_ups: int = 3
     recommendation_max_age_ms: int = 900_000
@@ -48,4 +49,4 @@ class FollowerSettings:
 
     def topic(self, name: str) -> str:
         """Give the full name of one of the service's topics."""
-        return self.topic_prefix + name
+        return with_prefix(name, self.topic_prefix)

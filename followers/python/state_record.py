@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from caughtup.followers.python.follow_ups import Heard
 from caughtup.followers.python.topology import Topology
-from caughtup.followers.python.waiting import Heard
-from caughtup.models.assignment.scenario import Client as ScenarioClient
-from caughtup.models.assignment.scenario import Scenario
+from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.partition_assignor.clients import Client
+from caughtup.models.partition_assignor.clients import Client as GroupClient
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.records.application_states import (
+    FORMAT,
+    ApplicationStateRecord,
+    FollowerRecord,
+    GivenTasks,
+    OutcomeRecord,
+)
+from caughtup.models.records.scenarios import Configs, PartitionPair, ScenarioClient, ScenarioTask
 
 
 def application_state(
     scenario: Scenario,
     topology: Topology,
     tasks: TaskPartitions,
-    clients: Mapping[ProcessId, Client],
+    clients: Mapping[ProcessId, GroupClient],
     decision: FollowerDecision,
     message: str,
-) -> dict[str, Any]:
-    """Write what the leader knew and did; who publishes it adds who it is, and when.
+) -> ApplicationStateRecord:
+    """Return what the leader knew and did; who publishes it adds who it is, and when.
 
     A client's lags leave out the tasks of which it lags as much as anybody. Source:
     ``caughtup.ApplicationStateRecord``.
@@ -33,42 +39,43 @@ def application_state(
     for one in scenario.clients:
         for task, lag in one.lags.items():
             greatest[task] = max(greatest.get(task, lag), lag)
-    return {
-        "schema": 1,
-        "config": _config(scenario),
-        "tasks": {
-            str(task): {
-                "stateful": task in tasks.changelogs,
-                "stores": sorted(topology.tables_of(task)),
-                "source_partitions": _pairs(sources),
-                "changelog_partitions": _pairs(tasks.changelogs.get(task, ())),
-            }
+    return ApplicationStateRecord(
+        schema=FORMAT.schema,
+        state_id="",
+        config=_config(scenario),
+        tasks={
+            str(task): ScenarioTask(
+                stateful=task in tasks.changelogs,
+                stores=sorted(topology.tables_of(task)),
+                source_partitions=_pairs(sources),
+                changelog_partitions=_pairs(tasks.changelogs.get(task, ())),
+            )
             for task, sources in sorted(tasks.sources.items())
         },
-        "clients": {
+        clients={
             str(one.process_id): _client(one, clients[one.process_id], greatest)
             for one in scenario.clients
         },
-        "greatest_lags": {str(task): lag for task, lag in sorted(greatest.items())},
-        "outcome": _outcome(decision, message),
-    }
+        greatest_lags={str(task): lag for task, lag in sorted(greatest.items())},
+        outcome=_outcome(decision, message),
+    )
 
 
-def decided_with(heard: Heard, patience: Patience) -> dict[str, Any]:
-    """Write what the decision depends on besides the application. Source: ``GroupFollower``."""
-    basis: dict[str, Any] = {
-        "follow_up_ms": patience.follow_up_ms,
-        "max_age_ms": patience.max_age_ms,
-        "follow_ups": patience.follow_ups,
-        "waited": heard.waited,
-        "repeated": heard.repeated,
-    }
+def decided_with(heard: Heard, patience: Patience) -> FollowerRecord:
+    """Return what the decision depends on besides the application. Source: ``GroupFollower``."""
+    basis = FollowerRecord(
+        follow_up_ms=patience.follow_up_ms,
+        max_age_ms=patience.max_age_ms,
+        follow_ups=patience.follow_ups,
+        waited=heard.waited,
+        repeated=heard.repeated,
+    )
     if isinstance(heard.newest, FollowedRecommendation):
-        basis |= {"newest": heard.newest.decision_id, "age_ms": heard.age_ms}
+        basis.newest, basis.age_ms = heard.newest.decision_id, heard.age_ms
     return basis
 
 
-def _config(scenario: Scenario) -> dict[str, Any]:
+def _config(scenario: Scenario) -> Configs:
     configs = scenario.configs
     return {
         "acceptable.recovery.lag": configs.acceptable_recovery_lag,
@@ -82,35 +89,30 @@ def _config(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _client(
-    client: ScenarioClient, members: Client, greatest: Mapping[TaskId, int]
-) -> dict[str, Any]:
-    return {
-        "capacity": client.capacity,
-        "client_ids": list(members.consumers),
-        "tags": dict(sorted(client.tags.items())),
-        "previous_active": _names(client.previous_active),
-        "previous_standby": _names(client.previous_standby),
-        "lags": {
-            str(task): lag for task, lag in sorted(client.lags.items()) if lag != greatest[task]
-        },
-    }
+def _client(client: Client, members: GroupClient, greatest: Mapping[TaskId, int]) -> ScenarioClient:
+    return ScenarioClient(
+        capacity=client.capacity,
+        client_ids=list(members.consumers),
+        tags=dict(sorted(client.tags.items())),
+        previous_active=_names(client.previous_active),
+        previous_standby=_names(client.previous_standby),
+        lags={str(task): lag for task, lag in sorted(client.lags.items()) if lag != greatest[task]},
+    )
 
 
-def _outcome(decision: FollowerDecision, message: str) -> dict[str, Any]:
-    outcome: dict[str, Any] = {}
-    if decision.reason == FOLLOWED:
-        outcome["followed"] = decision.decision_id
-    outcome |= {
-        "reason": decision.reason,
-        "message": message,
-        "assignment": {
-            str(process): {"active": _names(active), "standby": _names(decision.standby[process])}
+def _outcome(decision: FollowerDecision, message: str) -> OutcomeRecord:
+    outcome = OutcomeRecord(
+        reason=decision.reason,
+        message=message,
+        assignment={
+            str(process): GivenTasks(_names(active), _names(decision.standby[process]))
             for process, active in sorted(decision.active.items())
         },
-    }
+    )
+    if decision.reason == FOLLOWED and decision.decision_id is not None:
+        outcome.followed = decision.decision_id
     if decision.follow_up_ms is not None:
-        outcome["follow_up_ms"] = decision.follow_up_ms
+        outcome.follow_up_ms = decision.follow_up_ms
     return outcome
 
 
@@ -118,5 +120,5 @@ def _names(tasks: Iterable[TaskId]) -> list[str]:
     return [str(task) for task in sorted(tasks)]
 
 
-def _pairs(partitions: Iterable[TopicPartition]) -> list[list[str | int]]:
-    return [[one.topic, one.partition] for one in sorted(partitions)]
+def _pairs(partitions: Iterable[TopicPartition]) -> list[PartitionPair]:
+    return [(one.topic, one.partition) for one in sorted(partitions)]

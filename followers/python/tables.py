@@ -12,7 +12,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from caughtup.followers.python.copies import Resume
-from caughtup.followers.python.kafka import Complaint, Connection
+from caughtup.followers.python.kafka.connection import Complaint, Connection
 from caughtup.followers.python.topology import Topology
 from caughtup.models.ids import TaskId, TopicPartition
 

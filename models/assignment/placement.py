@@ -38,8 +38,14 @@ def read_placement(
     if configs.rack_aware_assignment_strategy == "none":
         return None
     return Placement(
-        {task: _partitions(task, value, "source") for task, value in tasks.items()},
-        {task: _partitions(task, value, "changelog") for task, value in tasks.items()},
+        {
+            task: tuple(sorted(read_partitions(task, value, "source")))
+            for task, value in tasks.items()
+        },
+        {
+            task: tuple(sorted(read_partitions(task, value, "changelog")))
+            for task, value in tasks.items()
+        },
         read_replicas(scenario),
     )
 
@@ -66,16 +72,21 @@ def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequen
     return replicas
 
 
-def _partitions(task: TaskId, value: Mapping[str, Any], kind: str) -> tuple[TopicPartition, ...]:
-    """Read a task's partitions, each a topic and a number."""
+def read_partitions(
+    task: TaskId, value: Mapping[str, Any], kind: str
+) -> tuple[TopicPartition, ...]:
+    """Read a task's partitions, each a topic and a number, in their order.
+
+    ``kind``: ``source`` or ``changelog``. Raises ScenarioError ``bad_field``.
+    """
     place = f"tasks.{task}.{kind}_partitions"
-    partitions = set()
+    partitions: dict[TopicPartition, None] = {}
     for pair in fields.array(value.get(f"{kind}_partitions", []), place):
         if len(fields.array(pair, place)) != 2 or not isinstance(pair[0], str):
             raise ScenarioError("bad_field", f"{place}: {pair!r:.80} is not a topic and a number")
         number = fields.integer(pair[1], place, 0, _INT_MAX)
-        partitions.add(TopicPartition(pair[0], number))
-    return tuple(sorted(partitions))
+        partitions[TopicPartition(pair[0], number)] = None
+    return tuple(partitions)
 
 
 def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:

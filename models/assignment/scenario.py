@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from caughtup.models.assignment import fields
@@ -71,20 +71,11 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     if name is not None and not isinstance(name, str):
         raise ScenarioError("bad_field", "name: is not a string")
     configs = read_configs(fields.mapping(root.get("config", {}), "config"))
-    tasks = _ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
-    stateful, stateless = _kinds(tasks)
+    tasks = read_ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
+    stateful, stateless = read_kinds(tasks)
     known = {str(task): task for task in (*stateful, *stateless)}
-    by_process = _ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
-    if not by_process:
-        raise ScenarioError("no_clients", "clients: there must be at least one")
-    greatest = _lags(
-        fields.mapping(root.get("greatest_lags", {}), "greatest_lags"), "greatest_lags", known
-    )
-    wanted = tuple(task for task in stateful if task not in greatest)
-    clients = tuple(
-        _client(process_id, value, greatest, wanted, known)
-        for process_id, value in sorted(by_process.items())
-    )
+    greatest, own = read_clients(root, known)
+    clients = with_all_lags(own, greatest, stateful)
     placement = read_placement(root, configs, tasks)
     return Scenario(
         name=name,
@@ -98,8 +89,8 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     )
 
 
-def _kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
-    """Part the tasks with state from those without."""
+def read_kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
+    """Return the tasks with state, and those without. Raises ScenarioError."""
     stateful: list[TaskId] = []
     stateless: list[TaskId] = []
     for task, value in sorted(tasks.items()):
@@ -111,27 +102,49 @@ def _kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskI
     return tuple(stateful), tuple(stateless)
 
 
-def _client(
-    process_id: ProcessId,
-    value: object,
-    greatest: Mapping[TaskId, int],
-    wanted: tuple[TaskId, ...],
-    known: Mapping[str, TaskId],
-) -> Client:
-    """Read a client, whose own lags have the ``wanted`` tasks at least."""
+def read_clients(
+    root: Mapping[str, Any], known: Mapping[str, TaskId]
+) -> tuple[Mapping[TaskId, int], tuple[Client, ...]]:
+    """Read each task's greatest lag, and the clients with the lags that they have of their own."""
+    by_process = read_ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
+    if not by_process:
+        raise ScenarioError("no_clients", "clients: there must be at least one")
+    greatest = _lags(
+        fields.mapping(root.get("greatest_lags", {}), "greatest_lags"), "greatest_lags", known
+    )
+    own = (_client(process, value, known) for process, value in sorted(by_process.items()))
+    return greatest, tuple(own)
+
+
+def with_all_lags(
+    clients: Iterable[Client], greatest: Mapping[TaskId, int], stateful: Iterable[TaskId]
+) -> tuple[Client, ...]:
+    """Return the clients with a lag of every stateful task: their own, or else the greatest.
+
+    Raises ScenarioError ``missing_field`` where there is neither.
+    """
+    wanted = [task for task in stateful if task not in greatest]
+    found = []
+    for client in clients:
+        for task in wanted:
+            if task not in client.lags:
+                place = f"clients.{client.process_id}.lags.{task}"
+                raise ScenarioError("missing_field", f"{place}: is missing")
+        found.append(replace(client, lags={**greatest, **client.lags}))
+    return tuple(found)
+
+
+def _client(process_id: ProcessId, value: object, known: Mapping[str, TaskId]) -> Client:
     place = f"clients.{process_id}"
     client = fields.mapping(value, place)
     capacity = fields.required(client, "capacity", place)
     own = _lags(fields.required_mapping(client, "lags", place), f"{place}.lags", known)
-    for task in wanted:
-        if task not in own:
-            raise ScenarioError("missing_field", f"{place}.lags.{task}: is missing")
     return Client(
         process_id=process_id,
         capacity=fields.integer(capacity, f"{place}.capacity", 1, _INT_MAX),
         previous_active=_previous(client, "previous_active", place, known),
         previous_standby=_previous(client, "previous_standby", place, known),
-        lags={**greatest, **own},
+        lags=own,
         tags={
             key: fields.string(value, f"{place}.tags.{key:.80}")
             for key, value in fields.mapping(client.get("tags", {}), f"{place}.tags").items()
@@ -175,7 +188,7 @@ def _lags(
     return lags
 
 
-def _ids(given: Mapping[str, Any], place: str, parse: Callable[[str], Id]) -> dict[Id, Any]:
+def read_ids(given: Mapping[str, Any], place: str, parse: Callable[[str], Id]) -> dict[Id, Any]:
     """Key a mapping by parsed ids, refusing two spellings of one id."""
     values: dict[Id, Any] = {}
     for text, value in given.items():

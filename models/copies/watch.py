@@ -75,20 +75,21 @@ class CopyWatch:
         """
         table, generation, inputs = self._table, decided.generation, decided.inputs
         table.forget_the_future(now_ms)
-        config = inputs.scenario["config"]
+        config = inputs.scenario.config
         table.parameters = ApplicationParameters(
-            {name: config[name] for name in DEFAULTS.keys() - set(inputs.assumed) if name in config}
+            {
+                name: value
+                for name in DEFAULTS.keys() - set(inputs.assumed)
+                if isinstance(value := config.get(name), int)
+            }
         )
         yield from table.apply_generation(generation, rows, inputs.ends)
         limit = table.parameters.value("acceptable.recovery.lag")
         self.history.apply(generation, rows, limit, table.warmup_roles)
         yield
-        changelogs: dict[TaskId, list[TopicPartition]] = {}
+        changelogs: dict[TaskId, tuple[TopicPartition, ...]] = {}
         for task in sorted(table.watched_tasks()):
-            changelogs[task] = [
-                TopicPartition(*pair)
-                for pair in inputs.scenario["tasks"][str(task)]["changelog_partitions"]
-            ]
+            changelogs[task] = inputs.scenario.tasks[task].changelogs
             self._observe_end(task, changelogs[task], generation.source_topics, ends, committed)
             yield
 

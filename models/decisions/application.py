@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from caughtup.models.assignment.catch_up import is_caught_up
-from caughtup.models.decisions.caught_up_copies import (
-    NONE_CAUGHT_UP,
-    CaughtUpCopies,
-    acceptable_recovery_lag,
-)
+from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
 from caughtup.models.decisions.generation import DecidedGeneration, Record
 from caughtup.models.decisions.undecided import WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
@@ -93,12 +89,12 @@ class Application:
         decided = self.decided
         if self.pending or decided is None or decided.record is None or not positions:
             return False
-        acceptable = acceptable_recovery_lag(decided.inputs.scenario)
+        acceptable = decided.inputs.scenario.acceptable_recovery_lag
         return any(
             position.at_ms >= decided.generation.as_of_ms
             and position.lag is not None
             and is_caught_up(position.lag, acceptable)
-            and not self.caught_up.has(copy.process, str(copy.task))
+            and not self.caught_up.has(copy)
             for copy, position in positions.items()
         )
 

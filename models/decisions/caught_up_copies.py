@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignment.configs import Configs
-from caughtup.models.assignment.scenario_lags import greatest_lags
-
-_DEFAULT_LAG = Configs().acceptable_recovery_lag
-#: A copy by process and task, as their ids' text.
-Copy = tuple[str, str]
+from caughtup.models.assignment.compact import CompactScenario
+from caughtup.models.ids import TaskId
+from caughtup.models.tasks.positions import CopyKey
 
 
 class CaughtUpCopies(NamedTuple):
@@ -21,21 +17,20 @@ class CaughtUpCopies(NamedTuple):
     copies of those tasks whose lag isn't known.
     """
 
-    copies: frozenset[Copy] = frozenset()
-    everywhere: frozenset[str] = frozenset()
-    but_for: frozenset[Copy] = frozenset()
+    copies: frozenset[CopyKey] = frozenset()
+    everywhere: frozenset[TaskId] = frozenset()
+    but_for: frozenset[CopyKey] = frozenset()
 
-    def has(self, process: str, task: str) -> bool:
-        """Tell whether a copy is among them."""
-        copy = process, task
-        return copy in self.copies or (task in self.everywhere and copy not in self.but_for)
+    def has(self, copy: CopyKey) -> bool:
+        """Return whether a copy is among them."""
+        return copy in self.copies or (copy.task in self.everywhere and copy not in self.but_for)
 
     def are_among(self, others: CaughtUpCopies) -> bool:
-        """Tell whether others have all of these."""
+        """Return whether others have all of these."""
         return (
             self.everywhere <= others.everywhere
-            and all(others.has(*copy) for copy in self.copies)
-            and not any(self.has(*copy) and not others.has(*copy) for copy in others.but_for)
+            and all(others.has(copy) for copy in self.copies)
+            and not any(self.has(copy) and not others.has(copy) for copy in others.but_for)
         )
 
     def with_others(self, others: CaughtUpCopies) -> CaughtUpCopies:
@@ -46,7 +41,7 @@ class CaughtUpCopies(NamedTuple):
             frozenset(
                 copy
                 for copy in self.but_for | others.but_for
-                if not self.has(*copy) and not others.has(*copy)
+                if not self.has(copy) and not others.has(copy)
             ),
         )
 
@@ -54,27 +49,22 @@ class CaughtUpCopies(NamedTuple):
 NONE_CAUGHT_UP = CaughtUpCopies()
 
 
-def caught_up_copies(scenario: Mapping[str, Any]) -> CaughtUpCopies:
+def caught_up_copies(scenario: CompactScenario) -> CaughtUpCopies:
     """Name the copies that are caught up. Whether a running one is among them means nothing."""
-    acceptable = acceptable_recovery_lag(scenario)
+    acceptable = scenario.acceptable_recovery_lag
     everywhere = frozenset(
         task
-        for task, lag in greatest_lags(scenario).items()
+        for task, lag in scenario.greatest_lags.items()
         if lag not in (RUNNING, UNKNOWN) and is_caught_up(lag, acceptable)
     )
     copies, but_for = set(), set()
-    for process, client in scenario["clients"].items():
-        for task, lag in client["lags"].items():
+    for process_id, client in scenario.clients.items():
+        process = str(process_id)
+        for task, lag in client.lags.items():
             if lag == UNKNOWN:
-                but_for.add((process, task))
+                but_for.add(CopyKey(process, task))
             elif lag != RUNNING and is_caught_up(lag, acceptable):
-                copies.add((process, task))
+                copies.add(CopyKey(process, task))
     return CaughtUpCopies(
-        frozenset(copies), everywhere, frozenset(c for c in but_for if c[1] in everywhere)
+        frozenset(copies), everywhere, frozenset(c for c in but_for if c.task in everywhere)
     )
-
-
-def acceptable_recovery_lag(scenario: Mapping[str, Any]) -> int:
-    """Return the lag at which a copy counts as caught up, in offsets."""
-    lag: int = scenario["config"].get("acceptable.recovery.lag", _DEFAULT_LAG)
-    return lag

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from caughtup.models.assignment.compact import read_compact, scenario_fields
 from caughtup.models.assignment.decision import Decision, Movement
-from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
@@ -39,7 +39,7 @@ def recommendation(
     the processes are others.
     """
     try:
-        scenario = parse_scenario(inputs.scenario)
+        scenario = inputs.scenario.expanded()
         decision = decide(scenario)
     except ScenarioError:
         return None
@@ -53,16 +53,17 @@ def recommendation(
     if worthwhile_at_ms is not None and decision.probing_rebalance_needed:
         probing["worthwhile_at_ms"] = worthwhile_at_ms
     kafkas = replace(scenario, assignor=KAFKAS)
+    written = scenario_fields(inputs.scenario)
     by_kafka = exact.decision if exact.assignor == ASSIGNOR and not inputs.projected else None
     return {
         "schema": SCHEMA,
-        "decision_id": decision_id(cluster, inputs.scenario),
+        "decision_id": decision_id(cluster, written),
         "cluster": cluster,
         "group": generation.group,
         "generation": generation.generation,
         "as_of_ms": generation.as_of_ms,
         "process_ids": [str(process) for process in generation.clients],
-        "assignor": inputs.scenario["assignor"],
+        "assignor": inputs.scenario.assignor,
         "decided_at_ms": decided_at_ms,
         "assignment": {
             str(process): {
@@ -84,7 +85,7 @@ def recommendation(
             **({"told": exact.told} if exact.told else {}),
         },
         "inputs": {
-            "scenario": inputs.scenario,
+            "scenario": written,
             "end_offset_sums": {
                 str(task): None if bound is None else [bound.low, bound.high]
                 for task, bound in inputs.ends.items()
@@ -111,13 +112,14 @@ def read_recommendation(record: Mapping[str, Any]) -> tuple[GenerationInputs, Ex
         given, leader = record["inputs"], record["leader"]
         assignor = leader["assignor"]
         projected = given.get("projected", False) is True
+        scenario = read_compact(given["scenario"])
         # From a projected scenario, from one that isn't whole, and for a follower, nobody can tell
         # what the leader decided.
         decision = None
         if assignor == ASSIGNOR and not projected and not record.get("left_out"):
-            decision = decide(replace(parse_scenario(given["scenario"]), assignor=KAFKAS))
+            decision = decide(replace(scenario.expanded(), assignor=KAFKAS))
         inputs = GenerationInputs(
-            scenario=given["scenario"],
+            scenario=scenario,
             ends={
                 TaskId.parse(task): None if bound is None else _bound(*bound)
                 for task, bound in given["end_offset_sums"].items()

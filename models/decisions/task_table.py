@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.streams import StreamsGroup
-from caughtup.models.ids import TaskId
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
@@ -67,18 +68,19 @@ def given_copies(
 
 def task_table(
     copies: Iterable[TaskCopy],
+    generation: StreamsGeneration,
     positions: Mapping[CopyKey, TaskPosition],
-    processed_since: Callable[[TaskId], bool],
+    commits: Mapping[TopicPartition, CommitHistory],
 ) -> list[TaskCopy]:
     """List every copy as it is now, of those that a generation gave (``given_copies``).
 
     ``positions`` are what the application reported of itself; those from before the generation
-    are passed over. ``processed_since(task)`` tells whether the task's input was committed after
-    the generation began, which only a running active does.
+    are passed over. ``commits`` are the application's: only a running active commits its task's
+    input after the generation began.
     """
     table = []
     for copy in copies:
-        if copy.role == "restoring" and processed_since(copy.task):
+        if copy.role == "restoring" and _was_processed(copy.task, generation, commits):
             copy = replace(copy, role="active", lag=None, provenance="running", end_offset_sum=None)
         if positions:
             position = positions.get(CopyKey(copy.process, copy.task))
@@ -86,6 +88,17 @@ def task_table(
                 copy = _measured(copy, position)
         table.append(copy)
     return table
+
+
+def _was_processed(
+    task: TaskId, generation: StreamsGeneration, commits: Mapping[TopicPartition, CommitHistory]
+) -> bool:
+    """Return whether a task's input was committed after the generation began."""
+    return any(
+        known.commit_timestamp_ms > generation.as_of_ms
+        for partition in generation.sources(task)
+        if (known := commits.get(partition)) is not None
+    )
 
 
 def brokers_task_table(

@@ -132,11 +132,11 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         return DueGeneration(generation, inputs, state, undecided.published)
     if _awaits_end_offsets(generation, inputs) and waited_ms < PATIENCE_MS:
         unseen = tuple(
-            TopicPartition(*pair)
+            partition
             for task, bound in inputs.ends.items()
             if bound is None
-            for pair in inputs.scenario["tasks"][str(task)]["changelog_partitions"]
-            if pair[0] not in generation.source_topics
+            for partition in inputs.scenario.tasks[task].changelogs
+            if partition.topic not in generation.source_topics
         )
         is_open = inputs.tentative or not unseen
         return replace(_waiting(undecided, PATIENCE_MS), ends=unseen, is_open=is_open)

@@ -12,6 +12,7 @@ from caughtup.models.records.fields import (
     ABSENT,
     Absent,
     Count,
+    DurationMs,
     Group,
     Lag,
     Name,
@@ -27,43 +28,66 @@ from caughtup.models.records.scenarios import Configs, ScenarioClient, ScenarioT
 
 
 class GivenTasks(Part):
-    """What a process was given."""
+    """What a process was given.
+
+    active: its active tasks.
+    standby: its standby tasks, warm-ups included.
+    """
 
     active: list[Task] | Absent = ABSENT
     standby: list[Task] | Absent = ABSENT
 
 
 class OutcomeRecord(Part):
-    """What the follower did: the recommendation that it followed, or why it didn't.
+    """What the follower did.
 
-    ``reason`` is a code, ``message`` a sentence. ``follow_up_ms``: in how many ms it wants the
-    next rebalance.
+    reason: a code: ``followed``, or why it didn't follow: ``no_recommendation``, ``moved_since`` …
+    followed: the ``decision_id`` that it followed; null or absent: none.
+    message: a sentence.
+    assignment: by process, what it was given.
+    follow_up_ms: after how long the follower wants the next rebalance; null or absent: it doesn't.
     """
 
     reason: Name
     followed: Name | Absent | None = ABSENT
     message: str | Absent | None = ABSENT
     assignment: dict[ProcessUuid, GivenTasks] | Absent = ABSENT
-    follow_up_ms: Count | Absent | None = ABSENT
+    follow_up_ms: DurationMs | Absent | None = ABSENT
 
 
 class FollowerRecord(Part):
-    """What its decision depends on besides the application: see ``Basis``."""
+    """What its decision depends on besides the application: ``Basis``.
+
+    waited: the follow-ups that had passed without a recommendation that holds.
+    follow_up_ms: its config, ``caughtup.follow.up.ms``.
+    max_age_ms: its config, ``caughtup.recommendation.max.age.ms``.
+    follow_ups: its config, ``caughtup.follow.ups``.
+    newest: the ``decision_id`` of the newest recommendation that it had read.
+    age_ms: how old that was, at least.
+    repeated: follow-ups in a row that brought nothing new.
+    """
 
     waited: Count
-    follow_up_ms: Count
-    max_age_ms: Count
+    follow_up_ms: DurationMs
+    max_age_ms: DurationMs
     follow_ups: Count
     newest: Name | Absent | None = ABSENT
-    age_ms: Count | Absent | None = ABSENT
+    age_ms: DurationMs | Absent | None = ABSENT
     repeated: Count | Absent | None = ABSENT
 
 
 class ApplicationStateRecord(Record):
-    """One rebalance as its leader saw it.
+    """One rebalance as its leader saw it; a tombstone: it is to be forgotten.
 
-    ``greatest_lags``: the lag of each client that doesn't tell its own of a task. ``state_id``
-    names this telling, at ``published_at_ms`` by the application's clock.
+    state_id: names this record.
+    config: the application's configs, by Kafka's names.
+    tasks: by id.
+    clients: by process, as it was before the rebalance.
+    outcome: what the follower did.
+    greatest_lags: by task, the lag of each client whose ``lags`` leave it out.
+    follower: what else its decision depends on.
+    group: the application's group, as in the key.
+    published_at_ms: when, by the application's clock.
     """
 
     state_id: Name

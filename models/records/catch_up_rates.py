@@ -8,15 +8,15 @@ from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
-    Amount,
     Count,
     Group,
+    OffsetsPerSecond,
     Part,
     Partition,
     Process,
-    Rate,
     RatesTriggerSeconds,
     Record,
+    Spread,
     Task,
     TimeMs,
     Topic,
@@ -27,18 +27,24 @@ from caughtup.models.tasks.positions import CopyKey
 
 
 class RateWindowRecord(Part):
-    """A window of so many seconds: offsets a second, how far off they may be, null = unknown.
+    """Rates over one window; null: too few samples.
 
-    ``position_per_second``, ``spread`` and ``samples`` are of a copy; the others of the end that
-    it is to reach, or of a changelog partition's.
+    seconds: how long the window is.
+    position_per_second: how fast the copy restores.
+    spread: how far that may be off in 95 of 100 cases.
+    samples: what that was taken from.
+    end_offset_per_second: how fast the end grows that the copy is to reach, or the changelog
+        partition's end.
+    end_spread: how far that may be off in 95 of 100 cases.
+    end_samples: what that was taken from.
     """
 
     seconds: WindowSeconds
-    position_per_second: Rate | Absent | None = ABSENT
-    spread: Amount | Absent | None = ABSENT
+    position_per_second: OffsetsPerSecond | Absent | None = ABSENT
+    spread: Spread | Absent | None = ABSENT
     samples: Count | Absent = ABSENT
-    end_offset_per_second: Rate | Absent | None = ABSENT
-    end_spread: Amount | Absent | None = ABSENT
+    end_offset_per_second: OffsetsPerSecond | Absent | None = ABSENT
+    end_spread: Spread | Absent | None = ABSENT
     end_samples: Count | Absent = ABSENT
 
     def to_window(self) -> RateWindow:
@@ -52,9 +58,16 @@ class RateWindowRecord(Part):
 
 
 class RatesRecord(Record, omit_defaults=True):
-    """The rates of a copy, or of a changelog partition's end; a tombstone where there are none.
+    """Rates of a copy, or of a changelog partition's end; a tombstone: there are none any more.
 
-    ``as_of_ms``: when the windows end. ``trigger_seconds``: how often there may be news.
+    as_of_ms: when the windows end.
+    trigger_seconds: how often there may be news.
+    windows: the rates, by window.
+    group: the application's group, of a copy.
+    process: the process's id, of a copy.
+    task: the task's id, of a copy.
+    topic: the changelog topic, of a partition.
+    partition: the changelog partition's number.
     """
 
     as_of_ms: TimeMs

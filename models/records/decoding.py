@@ -6,8 +6,9 @@ or how deep a value is, nor that its key says what it says, nor that its times h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec  # noqa: TID251 - allowed here
 
@@ -65,6 +66,7 @@ class RecordFormat(Generic[R]):
         self.schemas = schemas
         self.most_bytes = most_bytes
         self._decode = msgspec.json.Decoder(kind).decode
+        self._names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
 
     @property
     def schema(self) -> int:
@@ -74,6 +76,10 @@ class RecordFormat(Generic[R]):
     def encode(self, record: R) -> bytes:
         """Write a value."""
         return _encode(record)
+
+    def encode_fields(self, fields: Mapping[str, Any]) -> bytes:
+        """Write a value by its fields' names in JSON. Raises KeyError for one that there isn't."""
+        return _encode(self.kind(**{self._names[name]: of for name, of in fields.items()}))
 
     def decode(self, value: bytes) -> R:
         """Read a value. Raises RefusedError."""

@@ -10,11 +10,17 @@ from caughtup.models.records.keys import decode_partition, encode_partition
 
 
 class EndOffsetsRecord(Record):
-    """A look at a partition's end; a tombstone is of a partition that is gone.
+    """Where a partition's log ended when it was asked for; a tombstone: the partition is gone.
 
-    Offsets, and when they were asked for (ms). ``readable_end_offset``: where the last readable
-    record ends, null where nobody looked. ``topic_id``: 32 hexadecimal digits, where somebody has
-    to know.
+    topic: the partition's topic.
+    partition: its number.
+    start_offset: the first that is still in the log.
+    last_stable_offset: up to where a read_committed consumer reads.
+    end_offset: where the next record goes.
+    as_of_ms: when they were asked for, by the service's clock.
+    readable_end_offset: where the last record ends that a read_committed consumer is given, before
+        transaction markers and aborted records; null where nobody asked.
+    topic_id: Kafka's id of the topic, 32 hexadecimal digits; null where nobody has to know it.
     """
 
     topic: Topic
@@ -40,7 +46,7 @@ class EndOffsetsRecord(Record):
     def from_ends(
         cls, partition: TopicPartition, ends: EndOffsets, topic_id: bytes | None = None
     ) -> EndOffsetsRecord:
-        """Write a look down."""
+        """Return the record of a partition's ends."""
         return cls(
             FORMAT.schema,
             *partition,
@@ -53,7 +59,7 @@ class EndOffsetsRecord(Record):
         )
 
     def to_ends(self) -> EndOffsets:
-        """Return the look that was written down."""
+        """Return the ends that were written down."""
         return EndOffsets(
             self.start_offset,
             self.last_stable_offset,
@@ -69,7 +75,7 @@ FORMAT = RecordFormat(EndOffsetsRecord, schemas=(1,), most_bytes=16 << 10)
 def read_end_offsets(
     key: bytes | None, value: bytes | None
 ) -> tuple[TopicPartition, EndOffsetsRecord | None]:
-    """Decode a record: which partition, and the look at it; None: it is gone.
+    """Decode a record: which partition, and its ends; None: it is gone.
 
     Raises RefusedError.
     """

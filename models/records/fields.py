@@ -1,4 +1,4 @@
-"""What fields of records may be: each type with its bounds, as Kafka bounds it where it does."""
+"""What fields of records may be: types with their bounds, as Kafka bounds them, and their units."""
 
 from __future__ import annotations
 
@@ -23,11 +23,20 @@ _INT_MAX = 2**31 - 1
 #: ``$`` alone lets a line's end through.
 _END = r"$(?!\n)"
 
-#: An offset, a number of offsets, of bytes, or of bytes a second.
-Offset = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
-Count = Offset
-#: A lag as Kafka Streams tells it: -2 is a running active's, -3 is unknown.
-Lag = Annotated[int, msgspec.Meta(ge=-3, le=_LONG_MAX)]
+
+def _unit(unit: str) -> msgspec.Meta:
+    """Say a number's unit, which JSON Schema has as ``x-unit``."""
+    return msgspec.Meta(extra_json_schema={"x-unit": unit})
+
+
+Offset = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("offset")]
+#: A number of offsets, or a sum of them over the changelogs of a task.
+Offsets = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("offsets")]
+#: A lag as Kafka Streams has it: -2 is a running active's, -3 is unknown.
+Lag = Annotated[int, msgspec.Meta(ge=-3, le=_LONG_MAX), _unit("offsets")]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("bytes")]
+BytesPerSecond = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("bytes/s")]
+Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
 Long = Annotated[int, msgspec.Meta(ge=-_LONG_MAX - 1, le=_LONG_MAX)]
 Partition = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
 Broker = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
@@ -35,18 +44,26 @@ Broker = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
 Epoch = Annotated[int, msgspec.Meta(ge=-1, le=_INT_MAX)]
 Generation = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
 Int = Annotated[int, msgspec.Meta(ge=-_INT_MAX - 1, le=_INT_MAX)]
-#: Milliseconds since the epoch.
-TimeMs = Annotated[int, msgspec.Meta(ge=0, le=LATEST_MS)]
+TimeMs = Annotated[int, msgspec.Meta(ge=0, le=LATEST_MS), _unit("ms since the epoch")]
 #: The same as older coordinators write it: -1 where they don't know.
-StateTimeMs = Annotated[int, msgspec.Meta(ge=-1, le=LATEST_MS)]
-#: Seconds of a window, between two triggers, or of a batch, which nobody waits a year for.
-WindowSeconds = Annotated[int, msgspec.Meta(gt=0, le=86_400)]
-TriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=366 * 86_400)]
+StateTimeMs = Annotated[int, msgspec.Meta(ge=-1, le=LATEST_MS), _unit("ms since the epoch")]
+#: The same as a leader computes it, whatever its configs are.
+DueTimeMs = Annotated[
+    int, msgspec.Meta(ge=-_LONG_MAX - 1, le=_LONG_MAX), _unit("ms since the epoch")
+]
+DurationMs = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("ms")]
+#: Of a window, between two triggers, or of a batch, which nobody waits a year for.
+WindowSeconds = Annotated[int, msgspec.Meta(gt=0, le=86_400), _unit("s")]
+TriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=366 * 86_400), _unit("s")]
 #: The same of who measures rates, over a quarter of an hour at most.
-RatesTriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=3_600)]
-#: Any other seconds, or whatever there is in one. Kafka's longest interval is 3e8 years.
-Amount = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
-Rate = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
+RatesTriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=3_600), _unit("s")]
+#: Any other time. Kafka's longest interval is 3e8 years.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e30), _unit("s")]
+SignedSeconds = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30), _unit("s")]
+OffsetsPerSecond = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30), _unit("offsets/s")]
+#: How far a rate may be off.
+Spread = Annotated[float, msgspec.Meta(ge=0, le=1e30), _unit("offsets/s")]
+RecordsPerSecond = Annotated[float, msgspec.Meta(ge=0, le=1e30), _unit("records/s")]
 
 Topic = Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9._-]{{1,{MOST_TOPIC_CHARACTERS}}}{_END}")]
 TopicId = Annotated[str, msgspec.Meta(pattern=rf"^[0-9a-f]{{32}}{_END}")]
@@ -64,11 +81,11 @@ ProcessUuid = Annotated[
     ),
 ]
 Task = Annotated[str, msgspec.Meta(pattern=rf"^(0|[1-9][0-9]{{0,8}})_(0|[1-9][0-9]{{0,8}}){_END}")]
-#: The same where there may be millions, which are looked at once more as a scenario.
+#: The same where there may be millions, which are held to their form as a scenario is read.
 TaskText = Annotated[str, msgspec.Meta(min_length=3, max_length=19)]
 Brokers = tuple[Broker, ...]
-#: What an offset sum was between.
-OffsetSums = Annotated[list[Offset], msgspec.Meta(min_length=2, max_length=2)]
+#: The least and the greatest that an offset sum was.
+OffsetSums = Annotated[list[Offsets], msgspec.Meta(min_length=2, max_length=2)]
 
 #: What is not in a record at all, where null would say something else.
 Absent = msgspec.UnsetType
@@ -76,7 +93,10 @@ ABSENT = msgspec.UNSET
 
 
 class Record(msgspec.Struct):
-    """The value of a record. ``schema``: the version of what its fields mean."""
+    """The value of a record. Each field has a line in its struct's docstring, for docs/topics.md.
+
+    schema: the version of what the fields mean.
+    """
 
     schema: int
 
@@ -86,17 +106,17 @@ class Part(msgspec.Struct):
 
 
 def renamed(name: str) -> Any:
-    """Give a field that must be there a name that Python keeps for itself."""
+    """Return a field that must be there, whose JSON name Python keeps for itself."""
     return msgspec.field(name=name)
 
 
 def renamed_absent(name: str) -> Any:
-    """Give a field that may be absent a name that Python keeps for itself."""
+    """Return a field that may be absent, whose JSON name Python keeps for itself."""
     return msgspec.field(name=name, default=ABSENT)
 
 
 def no_entries() -> Any:
-    """Give a field that is an object no entries where it is absent."""
+    """Return a field that is an object, empty where it is absent."""
     return msgspec.field(default_factory=dict)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec  # noqa: TID251 - allowed here
 
@@ -18,6 +18,8 @@ from caughtup.models.records.fields import (
     Group,
     Partition,
     Process,
+    Task,
+    Topic,
 )
 from caughtup.models.tasks.positions import CopyKey
 
@@ -25,6 +27,16 @@ from caughtup.models.tasks.positions import CopyKey
 MOST_KEY_BYTES = 256 << 10
 _MOST_PARTITION = 2**31 - 1
 _TOPIC = re.compile(rf"[a-zA-Z0-9._-]{{1,{MOST_TOPIC_CHARACTERS}}}")
+
+#: What keys are: text, or arrays in JSON.
+GroupKey = Group
+PartitionKey = Annotated[
+    str,
+    msgspec.Meta(pattern=rf"^[a-zA-Z0-9._-]{{1,{MOST_TOPIC_CHARACTERS}}}-(0|[1-9][0-9]{{0,9}})$"),
+]
+CopyArray = tuple[Group, Process, Task]
+PartitionArray = tuple[Topic, Partition]
+PartitionLineArray = tuple[AnyGroup, Topic, Partition]
 
 _encode = msgspec.json.encode
 _decode_copy = msgspec.json.Decoder(tuple[Group, Process, str]).decode

@@ -8,27 +8,53 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec  # noqa: TID251 - allowed here
+
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
-    Amount,
     AnyGroup,
     Generation,
     Group,
     Name,
     Offset,
+    Offsets,
     Part,
     Partition,
     Process,
-    Rate,
+    Seconds,
+    SignedSeconds,
     Task,
     TimeMs,
     Topic,
 )
+from caughtup.models.records.keys import encode_line
 
 
 class PartitionLine(Part, tag_field="kind", tag="partition"):
-    """A group's lag on a partition, in offsets; the key is ``[group, topic, partition]``."""
+    """A group's lag on a partition; a tombstone: the group has nothing to do with it any more.
+
+    kind: what tells it from a line of a copy.
+    group: the group.
+    topic: the partition's topic.
+    partition: its number.
+    has_commit: whether the group ever committed an offset of it.
+    group_type: what kind of group it is; absent where it isn't known.
+    committed: what the group committed last.
+    end_offset: the log's end.
+    last_stable_offset: up to where a read_committed consumer reads.
+    start_offset: the first that is still in the log.
+    lag: what a read_committed consumer has yet to read.
+    lag_committed_view: the same up to the log's end, open transactions included.
+    lag_seconds: how old the oldest unread record is.
+    lag_seconds_method: how that was had: ``caught_up``, ``interpolated`` between two observations of
+        the log, or ``at_least``, since it was there at the oldest one.
+    verdict: how the group fares on it: ``ok``, ``unknown``, ``slow``, ``rewound``, ``diverging``,
+        ``stalled`` or ``stopped``.
+    why: the verdict's reason, a sentence.
+    member: the id of the member that reads it.
+    client_id: that member's ``client.id``.
+    """
 
     group: AnyGroup
     topic: Topic
@@ -39,18 +65,44 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     end_offset: Offset | Absent = ABSENT
     last_stable_offset: Offset | Absent = ABSENT
     start_offset: Offset | Absent = ABSENT
-    lag: Offset | Absent = ABSENT
-    lag_committed_view: Offset | Absent = ABSENT
-    lag_seconds: Amount | Absent = ABSENT
+    lag: Offsets | Absent = ABSENT
+    lag_committed_view: Offsets | Absent = ABSENT
+    lag_seconds: Seconds | Absent = ABSENT
     lag_seconds_method: Name | Absent = ABSENT
     verdict: Name | Absent = ABSENT
     why: str | Absent = ABSENT
     member: Name | Absent = ABSENT
     client_id: Name | Absent = ABSENT
 
+    @property
+    def key(self) -> bytes:
+        """The key that it is written under."""
+        return encode_line(self.group, self.topic, self.partition)
+
 
 class CopyLine(Part, tag_field="kind", tag="task"):
-    """A copy of a task and its lag, in offsets; the key is ``[group, process, task]``."""
+    """A copy of a task; a tombstone: the copy is no longer there.
+
+    kind: what tells it from a line of a partition.
+    group: the application's group.
+    generation: the group's generation.
+    client_id: the process's ``client.id``.
+    task: the task, such as ``0_3``.
+    process: the process's id.
+    role: ``active``, ``restoring``, ``standby``, ``warmup``, or ``none``: state that nobody asked
+        for.
+    provenance: where the lag is from: ``running`` (an active has none), ``measured`` by the
+        application, ``reported`` at the rebalance, ``estimated`` from above, ``unknown``.
+    lag: from the end of its changelogs.
+    as_of_ms: when that was so.
+    eta_seconds: until it is caught up.
+    rates: who measured its pace: ``spark``, or the service's ``own``.
+    verdict: how the copy fares.
+    why: the verdict's reason, a sentence.
+    offset_sum: the sum of its positions that its member reported.
+    end_offset_sum: the sum of its changelogs' ends then.
+    changelogs: by changelog topic, the lag.
+    """
 
     group: Group
     generation: Generation
@@ -59,15 +111,25 @@ class CopyLine(Part, tag_field="kind", tag="task"):
     process: Process
     role: Name
     provenance: Name
-    lag: Offset | Absent = ABSENT
+    lag: Offsets | Absent = ABSENT
     as_of_ms: TimeMs | Absent = ABSENT
-    eta_seconds: Rate | Absent = ABSENT
+    eta_seconds: SignedSeconds | Absent = ABSENT
     rates: Name | Absent = ABSENT
     verdict: Name | Absent = ABSENT
     why: str | Absent = ABSENT
-    offset_sum: Offset | Absent = ABSENT
-    end_offset_sum: Offset | Absent = ABSENT
-    changelogs: dict[Topic, Offset] | Absent = ABSENT
+    offset_sum: Offsets | Absent = ABSENT
+    end_offset_sum: Offsets | Absent = ABSENT
+    changelogs: dict[Topic, Offsets] | Absent = ABSENT
+
+    @property
+    def key(self) -> bytes:
+        """The key that it is written under."""
+        return encode_line(self.group, self.process, self.task)
 
 
 Line = PartitionLine | CopyLine
+
+
+def encode(line: Line) -> bytes:
+    """Write a value."""
+    return msgspec.json.encode(line)

@@ -13,7 +13,7 @@ from caughtup.models.records.fields import (
     Generation,
     Group,
     Name,
-    Offset,
+    Offsets,
     Partition,
     ProcessUuid,
     Record,
@@ -30,13 +30,32 @@ _MOST_BYTES = 64 << 10
 
 
 class MovementRecord(Record):
-    """What tells events of partitions from those of tasks."""
+    """What tells events of partitions from those of tasks.
+
+    kind: ``partition``, or what the movement of a task does.
+    """
 
     kind: Name
 
 
 class TaskMovementRecord(MovementRecord):
-    """An event of a task's movement: see ``models/decisions/movements.py``. The key is the group."""
+    """An event of a task's movement: see ``models/decisions/movements.py``. The key is the group.
+
+    kind: what the movement does: ``active``, ``cold``, ``swap``, ``warmup``, ``waiting``,
+        ``standby`` or ``stateless``.
+    event: what became of it.
+    group: the application's group.
+    generation: the group's generation from which the event follows.
+    decision_id: of the decision that planned it.
+    at_ms: when the service found it, by its clock.
+    task: the task that moves, such as ``0_3``.
+    to: the process that it moves to.
+    reason: why it has to move, a sentence.
+    from: the process that had it; absent where none had.
+    plan: whose plan it is of: the group's own leader's, or the recommended one.
+    lag: of the copy on ``to``, when it was planned; absent where it isn't known.
+    why: why it was dropped.
+    """
 
     event: Literal["planned", "warming", "promoted", "dropped"]
     group: Group
@@ -48,12 +67,22 @@ class TaskMovementRecord(MovementRecord):
     reason: str
     from_: ProcessUuid | Absent = renamed_absent("from")
     plan: Literal["leader", "recommended"] = "recommended"
-    lag: Offset | Absent = ABSENT
+    lag: Offsets | Absent = ABSENT
     why: str | Absent = ABSENT
 
 
 class PartitionMovementRecord(Record):
-    """An event of a partition's movement: see ``models/reassignments/movements.py``."""
+    """An event of a reassignment: see ``models/reassignments/movements.py``. The key: ``orders-3``.
+
+    event: planned when it is first seen, promoted when it is completed, else dropped.
+    kind: what tells it from an event of a task.
+    topic: the partition's topic.
+    partition: its number.
+    at_ms: when that was observed, by the service's clock.
+    to: the brokers of the replicas that it is to have.
+    from: the brokers of the replicas that it had.
+    why: how it ended, where it was dropped.
+    """
 
     event: Literal["planned", "promoted", "dropped"]
     kind: Literal["partition"]

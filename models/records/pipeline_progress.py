@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from caughtup.models.pipeline_progress import State, StreamProgress
 from caughtup.models.records.decoding import RecordFormat
-from caughtup.models.records.fields import Amount, Count, Record, TimeMs, TriggerSeconds
+from caughtup.models.records.fields import (
+    Count,
+    Offsets,
+    Record,
+    RecordsPerSecond,
+    TimeMs,
+    TriggerSeconds,
+)
 from caughtup.models.records.keys import decode_group
 
 
 class ProgressRecord(Record, omit_defaults=True):
-    """What a stream tells of itself; what isn't known is absent. A tombstone forgets it.
+    """How a stream gets on; absent: not known. A tombstone: the stream is to be forgotten.
 
-    The key is the stream's name; the fields are StreamProgress's.
+    state: whether the stream runs, was stopped, or failed.
+    trigger_seconds: from one batch to the next; absent where it takes what there is and ends.
+    batch: the number of the last batch.
+    batch_seconds: how long that took.
+    rows: the records that it read.
+    rows_per_second: the same in a second.
+    offsets_behind: over all partitions, from the batch's end to the log's.
+    quarantined: records that could not be decoded, since the stream's start.
+    state_rows: the rows that the stream keeps from batch to batch.
+    watermark_ms: up to when it waits for nothing any more.
+    why: why it failed, in a line.
     """
 
     state: State
@@ -19,8 +36,8 @@ class ProgressRecord(Record, omit_defaults=True):
     batch: Count | None = None
     batch_seconds: TriggerSeconds | None = None
     rows: Count | None = None
-    rows_per_second: Amount | None = None
-    offsets_behind: Count | None = None
+    rows_per_second: RecordsPerSecond | None = None
+    offsets_behind: Offsets | None = None
     quarantined: Count | None = None
     state_rows: Count | None = None
     watermark_ms: TimeMs | None = None

@@ -17,16 +17,17 @@ from caughtup.models.records.decoding import (
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
-    Amount,
+    Count,
+    DueTimeMs,
     Generation,
     Group,
-    Long,
     Name,
-    Offset,
+    Offsets,
     OffsetSums,
     Part,
     ProcessUuid,
     Record,
+    Seconds,
     StateTimeMs,
     Task,
     TimeMs,
@@ -38,7 +39,12 @@ from caughtup.models.records.scenarios import ScenarioRecord
 
 
 class RecommendedTasks(Part):
-    """What a process is to have."""
+    """What a process is to have.
+
+    active: its active tasks.
+    standby: its standby tasks, warm-ups included.
+    warmup: those of its standby tasks that warm up.
+    """
 
     active: list[Task]
     standby: list[Task]
@@ -46,46 +52,92 @@ class RecommendedTasks(Part):
 
 
 class RecommendedMovement(Part):
-    """A task that is to move, and why; ``lag`` of the destination in offsets, where it is known."""
+    """A task that is to move, and why.
+
+    task: the task.
+    to: the process that it moves to.
+    kind: ``active``: at once, it is caught up there. ``cold``: it has to restore there first.
+        ``swap``: an active and a standby change places. ``warmup``: the copy is built while the
+        source serves. ``waiting``: the same, once a warm-up is over. ``standby``: a new standby.
+        ``stateless``: without state.
+    reason: a sentence.
+    from: the process that has it; absent where none has.
+    lag: of the copy on ``to``; absent where it isn't known.
+    """
 
     task: Task
     to: ProcessUuid
     kind: Name
     reason: str
     from_: ProcessUuid | Absent = renamed_absent("from")
-    lag: Offset | Absent = ABSENT
+    lag: Offsets | Absent = ABSENT
 
 
 class ProbingRecord(Part):
-    """Whether a probing rebalance is needed, when the next is due, and when it is worthwhile (ms)."""
+    """Whether a probing rebalance is needed, and when.
+
+    needed: whether anything remains to be done after this one.
+    reason: a sentence.
+    due_ms: when the group's leader asked for the next rebalance.
+    worthwhile_at_ms: from when on it would promote something; absent where no copy's pace is known.
+    """
 
     needed: bool
     reason: str
-    due_ms: Long | Absent = ABSENT
-    worthwhile_at_ms: Long | Absent = ABSENT
+    due_ms: DueTimeMs | Absent = ABSENT
+    worthwhile_at_ms: DueTimeMs | Absent = ABSENT
 
 
 class CostRecord(Part):
-    """What a plan costs: see ``plan_cost``."""
+    """What it takes until the group is balanced.
 
-    copies: Offset
-    rebalances: Offset
-    seconds: Amount
+    copies: copies of state to build.
+    rebalances: probing rebalances.
+    seconds: what these take at ``probing.rebalance.interval.ms``.
+    estimated: whether it was estimated from the first decision instead of played round by round.
+    offsets: to be restored for the copies; absent where lags aren't known.
+    """
+
+    copies: Count
+    rebalances: Count
+    seconds: Seconds
     estimated: bool
-    offsets: Offset | Absent = ABSENT
+    offsets: Offsets | Absent = ABSENT
 
 
 class LeaderRecord(Part):
-    """What the group's own leader decided, compared with what it should have."""
+    """What the group's own leader decided, compared with what Kafka's assignor decides.
+
+    assignor: what the leader seems to decide by.
+    identical: ``true`` for a match, ``false`` for a mismatch.
+    result: of the comparison, member by member.
+    why: what differs, or what isn't known; empty for a match.
+    told: what the application's follower said that it did; absent where it said nothing.
+    """
 
     assignor: Name
     identical: bool | Literal["unknown"]
     result: Literal["match", "mismatch", "undetermined"]
     why: str
+    told: str | Absent = ABSENT
 
 
 class InputsRecord(Part):
-    """What the decision was made from: see ``GenerationInputs``."""
+    """What the decision was made from: ``GenerationInputs``.
+
+    scenario: what ``caughtup assign`` decides again.
+    end_offset_sums: by task, the least and the greatest end offset sum of its changelogs when the
+        leader decided; null: not known.
+    changelogs: whether they are from the settings or inferred, and from what.
+    inferred: what was inferred, in words.
+    assumed: what was assumed, in words.
+    unknown: what isn't known, in words.
+    offset_sums: ``reported`` by the members.
+    end_offsets: ``measured``, ``bounded`` or ``unknown``.
+    contradicted: which settings the log contradicts, in words.
+    projected: whether it is for the rebalance that would come next.
+    rates: who measured how fast copies catch up: ``spark``, or the service's ``own``.
+    """
 
     scenario: ScenarioRecord
     end_offset_sums: dict[Task, OffsetSums | None]
@@ -101,10 +153,26 @@ class InputsRecord(Part):
 
 
 class RecommendationRecord(Record):
-    """A recommendation for a generation of a group; a tombstone once the group is gone.
+    """A recommendation for a group's newest generation; a tombstone: the group is gone.
 
-    Whoever follows it ignores it once the generation or the processes are others. ``left_out``
-    names the parts of a large one that are missing.
+    Whoever follows it ignores it once the generation or the processes are others.
+
+    decision_id: a digest of the cluster and the scenario.
+    cluster: the cluster's id.
+    group: the application's group.
+    generation: the generation that it was decided for.
+    as_of_ms: when the group's state changed, by its coordinator's clock; -1: not known.
+    process_ids: the processes of that generation.
+    assignor: what decided.
+    decided_at_ms: when, by the service's clock.
+    assignment: by process, what it is to have.
+    movements: what has to move for it.
+    probing_rebalance: whether another rebalance is needed.
+    cost: what it takes until the group is balanced, if this is followed.
+    kafka_cost: the same, if Kafka's assignor goes on deciding.
+    leader: what the group's own leader decided.
+    inputs: what it was decided from.
+    left_out: the parts that are missing because it would have been too large.
     """
 
     decision_id: Name

@@ -25,7 +25,13 @@ Configs = dict[Name, ConfigValue]
 
 
 class ScenarioTask(Part):
-    """A task: whether it has state, in which stores, and which partitions it reads and keeps."""
+    """A task.
+
+    stateful: whether it has state that is restored from changelogs.
+    stores: the names of its state stores.
+    source_partitions: what it reads: ``["orders", 3]``.
+    changelog_partitions: where its state is logged.
+    """
 
     stateful: bool
     stores: list[Name] | Absent = ABSENT
@@ -34,9 +40,16 @@ class ScenarioTask(Part):
 
 
 class ScenarioClient(Part):
-    """A process: its threads, what it had, and its lags in offsets, -2 running, -3 unknown.
+    """A process.
 
-    They leave out the tasks of which it lags by as much as anybody.
+    capacity: its stream threads.
+    previous_active: the tasks that it had as active.
+    previous_standby: the other tasks of which it has state.
+    lags: by task, how far its copy is from the changelogs' end: -2 runs, -3 is unknown. It leaves
+        out the tasks of which it lags by ``greatest_lags``.
+    tags: its client tags.
+    rack: its rack; null: none.
+    client_ids: the ids of its consumers.
     """
 
     capacity: Int
@@ -49,9 +62,14 @@ class ScenarioClient(Part):
 
 
 class ScenarioRecord(Part):
-    """A whole scenario; ``name`` is the group and its generation.
+    """A whole scenario.
 
-    ``greatest_lags``: the lag of each client that doesn't tell its own of a task.
+    name: the group and its generation.
+    assignor: what decides.
+    config: the assignor's configs, by Kafka's names.
+    tasks: by id.
+    clients: by process.
+    greatest_lags: by task, the lag of each client whose ``lags`` leave it out.
     """
 
     name: str | None

@@ -10,7 +10,7 @@ from caughtup.models.records.fields import (
     Absent,
     Group,
     Name,
-    Offset,
+    Offsets,
     Process,
     Record,
     Task,
@@ -21,24 +21,32 @@ from caughtup.models.records.fields import (
 from caughtup.models.records.keys import decode_copy
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
+Role = Literal["active", "restoring", "standby"]
+
 
 class PositionRecord(Record, omit_defaults=True):
-    """A process's report of one of its copies; a tombstone is of a copy that is no longer there.
+    """A process's report of one of its copies; a tombstone: the copy is no longer there.
 
-    ``lag``: in offsets, over all of the task's changelogs, absent if one isn't known. ``lags``:
-    of each changelog topic, null where it isn't known yet; ``leads``: how far it is from the
-    log's start. ``at_ms``: when it was so, by the application's clock; the broker's timestamp of
-    the record is what counts.
+    group: the application's group, as in the key.
+    process: the process's id, as in the key.
+    client_id: the ``client.id`` of the process or its thread.
+    task: the task's id, as in the key.
+    role: what the process does with the copy; null: not told.
+    lag: over all of the task's changelogs; null or absent: not known of one of them.
+    lags: by changelog topic; null: not known yet.
+    leads: by changelog topic, how far the copy is from the log's start; null: not known yet.
+    at_ms: when that was so, by the application's clock. What counts is the record's timestamp,
+        which is the broker's.
     """
 
     group: Group | Absent = ABSENT
     process: Process | Absent = ABSENT
     client_id: Name | Absent = ABSENT
     task: Task | Absent = ABSENT
-    role: Literal["active", "restoring", "standby"] | None = None
-    lag: Offset | None = None
-    lags: dict[Topic, Offset | None] = no_entries()
-    leads: dict[Topic, Offset | None] = no_entries()
+    role: Role | None = None
+    lag: Offsets | None = None
+    lags: dict[Topic, Offsets | None] = no_entries()
+    leads: dict[Topic, Offsets | None] = no_entries()
     at_ms: TimeMs | Absent = ABSENT
 
     def to_position(self, at_ms: int) -> TaskPosition:

@@ -14,3 +14,8 @@ PIPELINE_PROGRESS = "pipeline-progress"
 
 #: The prefix where nobody says otherwise.
 DEFAULT_PREFIX = "caughtup-"
+
+
+def with_prefix(topic: str, prefix: str = DEFAULT_PREFIX) -> str:
+    """Return a topic's full name."""
+    return prefix + topic

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from caughtup.models.copies.catch_up_rates import CatchUpRates
-from caughtup.models.copies.watch import CopyWatch
+from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.decisions.undecided import UndecidedGeneration, decide_if_due
@@ -16,44 +15,25 @@ from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.faults.refused_records import RefusedRecords
 from caughtup.models.faults.set_aside import SetAsideRecords
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
-from caughtup.models.groups.membership import Member
 from caughtup.models.groups.table import GroupTable
-from caughtup.models.groups.topic_names import TopicNames, TopicReaders
+from caughtup.models.groups.topic_names import TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.histories.group_partitions import GroupPartitions
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
-from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
+from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import StreamProgressTable
+from caughtup.models.reading import ReaderCounts
 from caughtup.models.reassignments.movements import PartitionMovements
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
+from caughtup.models.state.commits import CommittedPartitions
+from caughtup.models.state.wanted_topics import wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.wire.batch import Batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import RecordType
-
-
-@dataclass(slots=True)
-class ReaderCounts:
-    """What the reader of ``__consumer_offsets`` met: records, skips and errors, by key type."""
-
-    records: Counter[int] = field(default_factory=Counter)
-    skipped: Counter[int] = field(default_factory=Counter)
-    errors: Counter[tuple[int | None, str]] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRow:
-    """A group's partition: its commit, its owner, the end offsets and the lag; None = unknown."""
-
-    partition: TopicPartition
-    committed: int | None
-    ends: EndOffsets | None
-    lag: PartitionLag | None
-    member: Member | None
 
 
 class ClusterState:
@@ -69,7 +49,8 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.refused = RefusedRecords()
         self.set_aside = SetAsideRecords()
-        self.commits = GroupPartitions()
+        self._committed = CommittedPartitions(self.ends, self.faults)
+        self.commits = self._committed.histories
         self.positions = TaskPositions()
         self.rates = CatchUpRates()
         self.pipeline = StreamProgressTable()
@@ -77,8 +58,7 @@ class ClusterState:
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
         self.applications = Applications(parameters, self.faults)
         self.assessments = Assessments()
-        self.watches: dict[str, CopyWatch] = {}
-        self._readers = TopicReaders()
+        self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
 
     def apply_batch(
         self, batch: Batch, seen_ms: int, read: Mapping[str, ReadGroup] | None = None
@@ -90,7 +70,8 @@ class ClusterState:
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
-        self._apply_commits(batch.commits, seen_ms)
+        self._committed.apply(batch.commits, seen_ms)
+        self._learn_topic_ids(batch.commits)
         for group, found in (read_classic_groups(batch.groups) if read is None else read).items():
             with self._isolated(group, seen_ms):
                 self._apply_classic(group, found, seen_ms)
@@ -134,16 +115,7 @@ class ClusterState:
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
-    def _apply_commits(self, commits: Mapping[OffsetKey, OffsetCommit | None], now_ms: int) -> None:
-        def forget(key: OffsetKey, error: Exception) -> None:
-            self.faults.note("commits", key.group, error, now_ms)
-            partition = TopicPartition(key.topic, key.partition)
-            if self.commits.apply(key.group, partition, None, self.ends):
-                self._readers.remove(key.topic, key.group)
-
-        for key in self.commits.apply_all(commits, self.ends, forget, now_ms):
-            change = self._readers.remove if commits[key] is None else self._readers.add
-            change(key.topic, key.group)
+    def _learn_topic_ids(self, commits: Mapping[OffsetKey, OffsetCommit | None]) -> None:
         topic_ids = {
             key.topic: commit.topic_id
             for key, commit in commits.items()
@@ -154,7 +126,7 @@ class ClusterState:
                 self.groups.forget_owners()
 
     def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
-        """Give every generation that may be due, each once the one before it is settled.
+        """Yield every generation that may be due, each once the one before it is settled.
 
         Whether it is, ``decide_if_due`` tells, on any thread.
         """
@@ -175,29 +147,18 @@ class ClusterState:
                 yield record
 
     def wanted_topics(self) -> Callable[[str], bool]:
-        """Give a test for the topics whose end offsets matter to any group as of now.
+        """Return a test for the topics whose end offsets matter to any group as of now.
 
         The test holds on to nothing of the state: another thread may call it while events come.
         """
-        topics = self._readers.topics()
-        for group in self.groups.names():
-            if (membership := self.groups.membership(group)) is not None:
-                topics |= membership.topics
-        for group in self.applications:
-            told = self.applications.parameters(group).changelogs or {}
-            topics.update(topic for changelogs in told.values() for topic in changelogs)
-        prefixes = tuple(f"{group}-" for group in self.applications)
-        return lambda topic: topic in topics or topic.startswith(prefixes)
+        return wanted_topics(self._committed.topics(), self.groups, self.applications)
 
     def commits_on(self, partition: TopicPartition) -> Iterator[int]:
-        """Give what each group has committed of a partition, one after the other.
+        """Return what each group has committed of a partition, one after the other.
 
         Many groups may read a topic: the caller may stop, or go on when the state has changed.
         """
-        for group in list(self._readers.groups(partition.topic)):
-            commits = self.commits.of(group).get(partition)
-            if commits is not None:
-                yield commits.committed
+        return self._committed.on(partition)
 
     def unnamed_topics(self) -> set[str]:
         """Name topics of groups on the new protocol whose ids aren't known.
@@ -219,22 +180,8 @@ class ClusterState:
         return None if membership is None else membership.group_type
 
     def partition_rows(self, group: str) -> Iterator[PartitionRow]:
-        """Every partition that a group committed or was assigned, sorted, with its lag.
-
-        A commit on a partition of a topic that no longer exists has no end offsets and no lag.
-        """
-        commits = self.commits.of(group)
-        membership = self.groups.membership(group)
-        owners = {} if membership is None else membership.owners
-        for partition in sorted(commits.keys() | owners.keys()):
-            known = commits.get(partition)
-            ends = self.ends.latest(partition)
-            committed = at_ms = lag = None
-            if known is not None:
-                committed, at_ms = known.committed, known.commit_timestamp_ms
-            if ends is not None:
-                lag = partition_lag(committed, ends, at_ms)
-            yield PartitionRow(partition, committed, ends, lag, owners.get(partition))
+        """Return every partition that a group committed or was assigned, sorted, with its lag."""
+        return partition_rows(self.commits.of(group), self.groups.membership(group), self.ends)
 
     def assess(self, group: str, now_ms: int, read_ms: int | None = None) -> Iterator[object]:
         """Work out anew how a group and its copies fare, a step at a time.
@@ -249,7 +196,7 @@ class ClusterState:
             yield from self.assessments.assess(
                 group, self.commits, membership, self.ends, now_ms, read_ms
             )
-        with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.pop(group, None)):
+        with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.forget(group)):
             yield from self.watch_copies(group, now_ms)
 
     def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
@@ -262,27 +209,15 @@ class ClusterState:
         application = None if brokers else self.applications.get(group)
         decided = None if application is None else application.decided
         if decided is None and not brokers:
-            self.watches.pop(group, None)
+            self.watches.forget(group)
             return iter(())
-        watch = self.watches.get(group)
-        if watch is None:
-            watch = self.watches[group] = CopyWatch(self.applications.parameters(group))
-        watch.set_rates(self.rates.of(group, now_ms))
-        rows, positions = self.task_rows(group), self.positions.of(group)
-        if decided is None:
-            return watch.watch_assignment(rows, positions, now_ms)
-
-        def committed(partition: TopicPartition) -> int | None:
-            known = self.commits.of(group).get(partition)
-            return None if known is None else known.committed
-
-        return watch.watch_generation(decided, rows, positions, self.ends, committed, now_ms)
+        parameters = self.applications.parameters(group)
+        return self.watches.watch(group, decided, self.task_rows(group), parameters, now_ms)
 
     def forget_all_but(self, groups: set[str]) -> None:
         """Forget what was worked out of groups that are gone."""
         self.assessments.keep_only(groups)
-        for group in self.watches.keys() - groups:
-            del self.watches[group]
+        self.watches.keep_only(groups)
 
     def task_rows(self, group: str) -> list[TaskCopy]:
         """Every copy of every task of a Streams application.
@@ -296,13 +231,4 @@ class ClusterState:
         if application is None or application.decided is None:
             return []
         decided = application.decided
-        commits = self.commits.of(group)
-
-        def processed_since(task: TaskId) -> bool:
-            return any(
-                known.commit_timestamp_ms > decided.generation.as_of_ms
-                for partition in decided.generation.sources(task)
-                if (known := commits.get(partition)) is not None
-            )
-
-        return task_table(decided.copies, positions, processed_since)
+        return task_table(decided.copies, decided.generation, positions, self.commits.of(group))

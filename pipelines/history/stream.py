@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.records.topics import DEFAULT_PREFIX, PIPELINE_PROGRESS
+from caughtup.models.records.topics import PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
 from caughtup.pipelines.history.batch import HistoryBatches
@@ -54,7 +54,7 @@ class HistoryOptions:
     topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
     records_per_batch: int = schema.RECORDS_PER_BATCH
-    progress_topic: str = DEFAULT_PREFIX + PIPELINE_PROGRESS
+    progress_topic: str = with_prefix(PIPELINE_PROGRESS)
 
 
 def history(

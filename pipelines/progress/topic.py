@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.keys import encode_group
 from caughtup.pipelines.spark.session import one_line
 from caughtup.pipelines.spark.sources import missing_topics
 
@@ -48,7 +49,7 @@ class ProgressTopic:
                 return self._failed("there is no such topic; `caughtup run` creates it")
             jvm = self._jvm()
             record = jvm.org.apache.kafka.clients.producer.ProducerRecord(
-                self._topic, key.encode(), value
+                self._topic, encode_group(key), value
             )
             producer.send(record).get(_PATIENCE_MS, jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
         except CaughtupError as error:

@@ -15,7 +15,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.reassignments.agent import movement_records
 from caughtup.agents.settings import Settings
 from caughtup.agents.web import page_state
-from caughtup.agents.web.metrics import copies, exposition, partition_series
+from caughtup.agents.web.metrics import exposition, groups
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.ids import TopicPartition
@@ -37,8 +37,7 @@ class BreaksError(Exception):
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> ClusterState:
-    for module in (exposition, partition_series):
-        monkeypatch.setattr(module, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(exposition, "now_ms", lambda: NOW_MS)
     state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
     known_ends(state)
     for group in (BAD, GOOD):
@@ -76,7 +75,7 @@ def lines(state: ClusterState, **options: bool) -> list[str]:
     [
         (GroupLabels, "slices"),
         (ClusterState, "task_rows"),
-        (partition_series, "escaped"),
+        (groups, "escaped"),
     ],
 )
 def test_a_scrape_has_the_lines_of_every_other_group(
@@ -112,26 +111,26 @@ def test_an_application_that_cannot_be_counted_costs_itself_alone(
     assert [line for line in missing if f'"{BAD}"' not in line] == []
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "part"),
-    [
-        (exposition, "movement_families", "reassignments"),
-        (copies, "_plans", "copies"),
-        (exposition, "pipeline_families", "pipeline"),
-    ],
-)
-def test_families_that_break_leave_the_others_be(
-    state: ClusterState, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, part: str
+@pytest.mark.parametrize("name", [family.name for family in exposition.FAMILIES])
+def test_a_family_that_breaks_leaves_the_others_be(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     def breaks(*_: Any) -> Any:
         raise BreaksError
         yield
 
-    monkeypatch.setattr(owner, name, breaks)
-    scraped = text(state)
-    assert "caughtup_group_lag_records{" in scraped
-    assert "caughtup_offsets_reader_ready{" in scraped
-    assert faults(state) == {("metrics", part, "BreaksError")}
+    whole = lines(state)
+    for section, families in vars(exposition).copy().items():
+        if section.endswith(("_FAMILIES", "_TOTALS")):
+            broken = [
+                family._replace(lines=breaks, subjects=None) if family.name == name else family
+                for family in families
+            ]
+            monkeypatch.setattr(exposition, section, broken)
+    missing = set(whole) - set(lines(state))
+    assert {line.partition("{")[0] for line in missing} <= {name}
+    unknown = "caughtup_offsets_last_poll_timestamp_seconds"
+    assert faults(state) == (set() if name == unknown else {("metrics", name, "BreaksError")})
 
 
 def test_a_movement_that_cannot_be_written_costs_itself_alone(

@@ -1,101 +1,19 @@
-"""Polls of ``__consumer_offsets`` are cut so that no generation is skipped, and no more often."""
+"""The offsets agent lets its log tell so much a minute, and searches for garbage as usual."""
 
 from __future__ import annotations
 
 import gc
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from caughtup.agents.kafka.offset_log import SLICE_MESSAGES, few_collections
-from caughtup.agents.offsets import Found, Restraint, split_generations
-from caughtup.models.wire.batch import Record, decode_batch
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    commit,
-    generation,
-    group_tombstone,
-    known_ends,
-)
-
-RECORDS: list[Record] = [
-    generation(1, *WARMING),
-    generation(2, *WARMING),
-    generation(1, *WARMING, group="other"),
-    group_tombstone(),
-    commit(0, 5),
-    commit(0, 6),
-    (None, b"a record without a key"),
-    (b"\x00", b"a key without a type"),
-]
-
-
-def test_a_poll_with_each_group_once_stays_whole() -> None:
-    poll = [RECORDS[0], RECORDS[4], RECORDS[2], RECORDS[5]]
-    assert list(split_generations(poll)) == [poll]
-
-
-def test_a_poll_is_cut_where_a_groups_metadata_comes_again() -> None:
-    first, second, other = RECORDS[:3]
-    one_commit = RECORDS[4]
-    poll = [first, other, one_commit, second, one_commit, first]
-    assert list(split_generations(poll)) == [
-        [first, other, one_commit],
-        [second, one_commit],
-        [first],
-    ]
-
-
-def test_a_tombstone_between_two_generations_is_one_of_them() -> None:
-    first, second, tombstone = RECORDS[0], RECORDS[1], RECORDS[3]
-    assert list(split_generations([first, tombstone, second])) == [[first], [tombstone], [second]]
-
-
-def test_an_empty_poll_has_no_chunks() -> None:
-    assert list(split_generations([])) == []
-
-
-@settings(print_blob=True, deadline=None)
-@given(st.lists(st.sampled_from(RECORDS)))
-def test_nothing_is_lost_reordered_or_twice_in_a_chunk(poll: list[Record]) -> None:
-    chunks = list(split_generations(poll))
-    assert [record for chunk in chunks for record in chunk] == poll
-    group_keys = {record[0] for record in RECORDS[:4]}
-    for before, chunk in zip([[], *chunks], chunks, strict=False):
-        keys = [key for key, _ in chunk if key in group_keys]
-        assert chunk
-        assert len(set(keys)) == len(keys)
-        assert not before or chunk[0][0] in {key for key, _ in before}
-
-
-@settings(print_blob=True, deadline=None)
-@given(st.lists(st.sampled_from([0, 1, 2, 4, 5]), max_size=12))
-def test_every_generation_of_a_poll_is_decided(picked: list[int]) -> None:
-    """Generations are numbered on as they come, as a group does."""
-    poll: list[Record] = []
-    expected: list[int] = []
-    for number, pick in enumerate(picked):
-        if pick in (0, 1):
-            poll.append(generation(number, *WARMING, at_ms=START_MS + number))
-            expected.append(number)
-        else:
-            poll.append(RECORDS[pick])
-    state = cluster_state()
-    known_ends(state)
-    for chunk in split_generations(poll):
-        state.apply_batch(decode_batch(chunk), START_MS + 50)
-    decided = [r["generation"] for r in state.decide(START_MS + 50) if r["group"] == GROUP]
-    assert decided == expected
+from caughtup.agents.offsets import PolledChanges, RateLimit
 
 
 def test_so_many_things_are_let_through_each_minute() -> None:
-    restraint = Restraint(2)
-    assert [restraint.is_too_much(60_000 + at) for at in (0, 1, 2)] == [False, False, True]
-    assert not restraint.is_too_much(120_000)
+    limit = RateLimit(2)
+    assert [limit.is_exceeded(60_000 + at) for at in (0, 1, 2)] == [False, False, True]
+    assert not limit.is_exceeded(120_000)
 
 
 def test_garbage_is_searched_for_as_usual_afterwards() -> None:
@@ -111,14 +29,14 @@ def test_garbage_is_searched_for_as_usual_afterwards() -> None:
 @pytest.mark.parametrize(
     ("found", "stands_still"),
     [
-        (Found([], 0, [], 5, 9_000), True),
-        (Found([], 1, [], 5, 9_000), False),
-        (Found([], 0, [], 0, 9_000), False),
-        (Found([], 0, [], 5, 1_000), False),  # the brokers are to blame
-        (Found([], 0, [], 5, None), False),
+        (PolledChanges([], 0, [], 5, 9_000), True),
+        (PolledChanges([], 1, [], 5, 9_000), False),
+        (PolledChanges([], 0, [], 0, 9_000), False),
+        (PolledChanges([], 0, [], 5, 1_000), False),  # the brokers are to blame
+        (PolledChanges([], 0, [], 5, None), False),
     ],
 )
 def test_a_reader_stands_still_that_gets_nothing_of_brokers_that_answer(
-    found: Found, stands_still: bool
+    found: PolledChanges, stands_still: bool
 ) -> None:
     assert found.stands_still(10_000) == stands_still

@@ -128,6 +128,9 @@ def test_a_variable_that_is_no_setting_is_refused_by_name(monkeypatch: pytest.Mo
         "CAUGHTUP_SERVICE_PORT_HTTP",
         "CAUGHTUP_PORT",
         "CAUGHTUP_PORT_8080_TCP_ADDR",
+        "CAUGHTUP_WEB_SERVICE_HOST",
+        "CAUGHTUP_WEB_PORT_8080_TCP",
+        "CAUGHTUP_UI_SERVICE_PORT_HTTP",
     ],
 )
 def test_variables_of_others_that_look_like_ours_are_left_alone(
@@ -135,6 +138,20 @@ def test_variables_of_others_that_look_like_ours_are_left_alone(
 ) -> None:
     monkeypatch.setenv(name, "x")
     assert load_settings() == Settings()
+
+
+@pytest.mark.parametrize("address", ["tcp://10.96.7.1:8080", "udp://[fd00::1]:53"])
+def test_the_address_of_a_service_named_caughtup_web_is_no_port(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    monkeypatch.setenv("CAUGHTUP_WEB_PORT", address)
+    monkeypatch.setenv("CAUGHTUP_PAGE_PORT", address)
+    assert load_settings().web_port == 8080
+    assert "CAUGHTUP_WEB_PORT is a Service's address" in caplog.text
+    assert load_settings(written("web_port = 9000")).web_port == 9000
+    assert load_settings(web_port=9001).web_port == 9001
+    monkeypatch.setenv("CAUGHTUP_PAGE_PORT", "8080")
+    assert refusal() == "unknown setting CAUGHTUP_PAGE_PORT in the environment; unset it"
 
 
 def test_tables_can_be_given_in_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,22 +12,19 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.leading import Led, keep, lead
+from caughtup.followers.python.follow_ups import Heard
+from caughtup.followers.python.group_snapshot import see
 from caughtup.followers.python.members import Members
-from caughtup.followers.python.seen import see
+from caughtup.followers.python.rebalance import Led, keep, lead
 from caughtup.followers.python.topology import TopicGroup, Topology
-from caughtup.followers.python.waiting import Heard
+from caughtup.models.assignment.compact import CompactScenario, scenario_fields
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.decisions.exact.follower import recompute_follower
 from caughtup.models.decisions.exact.generation import recompute
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
-from caughtup.models.decisions.inputs.application_state import (
-    ApplicationState,
-    find_state,
-    read_application_state,
-)
+from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import (
     FOLLOWERS_PROTOCOL,
@@ -36,6 +33,9 @@ from caughtup.models.groups.generation import (
 )
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.records.application_states import FORMAT, read_state
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.keys import encode_group
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
@@ -85,7 +85,7 @@ def decided(
 def heard_of(led: Led, seed: int, waited: int = 0) -> Heard:
     """Hear what would be recommended in what a leader told."""
     state = told_of(led)
-    record = recommend(random.Random(seed), dict(state.data))
+    record = recommend(random.Random(seed), scenario_fields(state.scenario))
     return Heard(read_followed(record, GROUP), waited=waited)
 
 
@@ -144,21 +144,23 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
     heard = Heard(NONE, waited=waited)
     first = decided(readable, heard)
     told = told_of(first)
-    record = recommend(random.Random(seed), dict(told.data))
+    record = recommend(random.Random(seed), scenario_fields(told.scenario))
     second = decided(readable, Heard(read_followed(record, GROUP), age_ms, waited, repeated))
     for led in (first, second):
         seen = generation(readable, led)
         state = find_state(seen, [told_of(led)])
         assert state is not None
-        inputs = GenerationInputs(state.data, {}, (), (), (), "application")
+        inputs = GenerationInputs(state.scenario, {}, (), (), (), "application")
         exact = recompute_follower(seen, inputs, state, [record])
         assert (exact.result, exact.why) == ("match", "")
 
 
 def told_of(led: Led) -> ApplicationState:
     """What the service reads of it."""
-    value = msgspec.json.encode({**led.record, "group": GROUP, "state_id": "s1"})
-    return read_application_state(msgspec.json.decode(value), NOW_MS)
+    record = msgspec.structs.replace(led.record, group=GROUP, state_id="s1")
+    _, told = read_state(encode_group(GROUP), FORMAT.encode(record), NOW_MS)
+    assert told is not None
+    return told
 
 
 def generation(members: Members, led: Led) -> StreamsGeneration:
@@ -193,13 +195,14 @@ def info(number: int, offset_sums: Mapping[TaskId, int]) -> SubscriptionInfo:
 
 
 RUNNING = info(0, dict.fromkeys(TASKS.sources, -2))
+NO_SCENARIO = CompactScenario(None, "minimal_movement", {}, {}, {})
 
 
 def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, Heard(NONE)))
     assert seen.follows
-    exact = recompute(seen, GenerationInputs({}, {}, (), (), (), "settings"))
+    exact = recompute(seen, GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings"))
     assert exact.result == "undetermined"
     assert exact.why == "its leader is a follower, and did not tell what it decided from"
 
@@ -207,8 +210,7 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, Heard(NONE)))
-    nothing: dict[str, Any] = {"config": {}, "tasks": {}, "clients": {}}
-    inputs = GenerationInputs(nothing, {}, (), (), (), "settings")
+    inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
     waiting = DueGeneration(seen, inputs, untold=True)
     assert decide_generation("cluster", waiting, NOW_MS).premature
     assert not decide_generation("cluster", replace(waiting, untold=False), NOW_MS).premature
@@ -226,14 +228,17 @@ def test_a_new_member_gets_nothing_until_it_is_recommended_or_waited_for() -> No
     assert all(task.subtopology == 2 for task in given_up.assignments["member-1"].active)
     recommended = decided(members, heard_of(kept, 1))
     assert recommended.decision.reason == FOLLOWED
-    assert recommended.record["outcome"]["followed"] == recommended.decision.decision_id
+    assert recommended.record.outcome.followed == recommended.decision.decision_id
 
 
 def test_lags_are_unknown_while_ends_are() -> None:
     members = {"member-0": RUNNING, "member-1": info(1, {TaskId(0, 0): 500})}
     led = decided(members, Heard(NONE), ends={})
     state = told_of(led)
-    assert {lag for one in state.scenario.clients for lag in one.lags.values()} == {-2, -3}
+    assert {lag for one in state.scenario.expanded().clients for lag in one.lags.values()} == {
+        -2,
+        -3,
+    }
     assert led.assignments["member-0"].active
 
 
@@ -241,13 +246,14 @@ def test_a_copy_beyond_the_ends_shows_that_they_are_old() -> None:
     ahead = {TaskId(1, 0): 1_500}
     members = {"member-0": RUNNING, "member-1": info(1, ahead)}
     state = told_of(decided(members, Heard(NONE)))
-    lags = state.scenario.clients[1].lags
+    lags = state.scenario.expanded().clients[1].lags
     assert lags[TaskId(1, 0)] == 0
     assert lags[TaskId(1, 1)] == 1_000
 
 
 def test_the_state_is_what_the_follower_for_kafka_streams_would_tell() -> None:
-    record = decided({"member-0": RUNNING, "member-1": info(1, {})}, Heard(NONE)).record
+    told = decided({"member-0": RUNNING, "member-1": info(1, {})}, Heard(NONE)).record
+    record = builtins_of(told)
     assert record["config"] == {
         "acceptable.recovery.lag": 10,
         "max.warmup.replicas": 2,

@@ -17,7 +17,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
-from caughtup.followers.python.bounded_fetch import bound_batches, bounded_records
+from caughtup.followers.python.kafka.bounded_fetch import bound_batches, bounded_records
 
 MOST = 1 << 20
 GZIP = 1

@@ -14,7 +14,7 @@ from faust.types import TP
 from faust.types.tuples import Message
 
 import caughtup.followers.faust
-from caughtup.followers.python.faust_memory import Store
+from caughtup.followers.python.faust.memory import Store
 
 LOG = "orders-counts-changelog"
 ZERO, ONE = TP(LOG, 0), TP(LOG, 1)

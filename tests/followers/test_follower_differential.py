@@ -17,11 +17,13 @@ from caughtup.models.assignors.following.recommendation import (
     require_bounded,
 )
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.topics import APPLICATION_STATES
 from tests.followers.generated_questions import GROUP, generate_question
 from tests.models.assignors.building import client, described, process
 from tests.models.assignors.following.test_follower import one_runs_all, record
 from tests.support.oracles import Oracle
 from tests.support.sizes import daily
+from tests.support.topics.validation import problems
 
 SEEDS = daily(500, 3_000)
 BLOCK = 500
@@ -71,11 +73,24 @@ def test_both_decide_alike_and_kafka_accepts_it(follower_oracle: Oracle, first: 
             for process in decision.active
         }, f"seed {seed}, {question['kind']}"
         check_what_kafka_is_given(question, answer, f"seed {seed}")
+        if seed % 10 == 0:
+            check_what_is_published(answer["state"], f"seed {seed}")
     # Otherwise the seeds say little.
     assert {"followed", "given_up", "malformed", "no_recommendation"} <= reasons.keys()
     assert {"other_processes", "unknown_task", "missing_task", "other_configs"} <= reasons.keys()
     assert {"moved_since", "not_caught_up", "too_old", "too_many_copies"} <= reasons.keys()
     assert {"too_few_standbys", "loses_standby", "too_many_actives"} <= reasons.keys()
+
+
+def test_it_decides_alike_on_the_oldest_kafka_streams(
+    follower_oracle: Oracle, oldest_oracle: Oracle
+) -> None:
+    for seed in range(100):
+        question = generate_question(seed)
+        answers = [oracle.ask(question) for oracle in (follower_oracle, oldest_oracle)]
+        for answer in answers:
+            del answer["ms"]
+        assert answers[0] == answers[1], f"seed {seed}"
 
 
 def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
@@ -128,6 +143,13 @@ def test_both_refuse_what_would_take_too_much_memory(
     }
     assert follower_oracle.ask(question)["outcome"]["reason"] == reason
     assert expected(question).reason == reason
+
+
+def check_what_is_published(state: dict[str, Any], where: str) -> None:
+    """Hold what the follower in Java writes to the schema, but for what its shell knows."""
+    written = {name: of for name, of in state.items() if name != "follower"}
+    value = json.dumps(written).encode()
+    assert problems(APPLICATION_STATES, GROUP.encode(), value) == [], where
 
 
 def check_what_kafka_is_given(question: dict[str, Any], answer: dict[str, Any], where: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracles import Oracle
@@ -16,6 +17,8 @@ MAX_DEPTH = 64
 MAX_NUMBER = 100
 MALFORMED = object()
 LONG = range(-(1 << 63), 1 << 63)
+#: Of a character in an escape Jackson looks at the lowest byte only, which may be a digit's.
+TAKEN_FOR_AN_ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{0,3}[\x80-\xff]")
 
 BAD = {
     "nothing": b"",
@@ -69,7 +72,6 @@ GOOD = {
     "the greatest long": b"9223372036854775807",
     "the least long": b"-9223372036854775808",
     "one more than a long": b"9223372036854775808",
-    "a number that no double holds": b"1e400",
     "a number of many digits": b"9" * MAX_NUMBER,
     "minus nothing": b"-0",
     "a lone surrogate, escaped": b'"\\ud800"',
@@ -77,6 +79,13 @@ GOOD = {
     "empty things": b'[{}, [], "", {"": null}]',
     "space everywhere": b'\t{ "a" :\r\n[ 1 , -2.5e-3 ] }\n',
 }
+
+
+@pytest.fixture(params=["follower_oracle", "oldest_oracle"])
+def reader(request: pytest.FixtureRequest) -> Oracle:
+    """The newest Jackson that comes with Kafka Streams, and the oldest."""
+    oracle: Oracle = request.getfixturevalue(request.param)
+    return oracle
 
 
 def as_python(data: bytes) -> Any:
@@ -95,8 +104,9 @@ def as_python(data: bytes) -> Any:
             raise ValueError("too long")
         return float(digits)
 
-    def whole(digits: str) -> int | float:
-        return int(digits) if len(digits) <= 20 and int(digits) in LONG else number(digits)
+    def whole(digits: str) -> int:
+        number(digits)
+        return int(digits)
 
     try:
         value = json.loads(
@@ -127,15 +137,27 @@ def as_the_follower(oracle: Oracle, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_not_json_is_refused(follower_oracle: Oracle, name: str) -> None:
-    assert as_the_follower(follower_oracle, BAD[name]) is MALFORMED
+def test_what_is_not_json_is_refused(reader: Oracle, name: str) -> None:
+    assert as_the_follower(reader, BAD[name]) is MALFORMED
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_is_json_is_read(follower_oracle: Oracle, name: str) -> None:
+def test_what_is_json_is_read(reader: Oracle, name: str) -> None:
     expected = as_python(GOOD[name])
     assert expected is not MALFORMED
-    assert as_the_follower(follower_oracle, GOOD[name]) == expected
+    assert as_the_follower(reader, GOOD[name]) == expected
+
+
+def test_a_number_that_no_double_holds_is_infinite(reader: Oracle) -> None:
+    """Python's writer would leave the quotes out, and then it were no JSON."""
+    assert as_the_follower(reader, b"[1e400, -1e400]") == ["Infinity", "-Infinity"]
+
+
+def test_nothing_of_what_is_refused_is_repeated(reader: Oracle) -> None:
+    for data in (b"injected", b'{"injected": 1, "injected": 2}', b'"\\injected"', b"{injected: 1}"):
+        answer = reader.ask({"json": base64.b64encode(data).decode()})
+        assert answer["malformed"].startswith("not JSON: ")
+        assert "injected" not in answer["malformed"]
 
 
 values = st.recursive(
@@ -159,16 +181,16 @@ shared = settings(
 @shared
 @given(value=values, ascii_only=st.booleans())
 def test_any_value_is_read_and_written_as_it_is(
-    follower_oracle: Oracle, value: Any, ascii_only: bool
+    reader: Oracle, value: Any, ascii_only: bool
 ) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only).encode()
-    assert as_the_follower(follower_oracle, data) == value
+    assert as_the_follower(reader, data) == value
 
 
 @shared
 @given(data=st.data(), value=values)
 def test_damaged_json_is_read_as_python_reads_it(
-    follower_oracle: Oracle, data: st.DataObject, value: Any
+    reader: Oracle, data: st.DataObject, value: Any
 ) -> None:
     text = bytearray(json.dumps(value).encode())
     for _ in range(data.draw(st.integers(1, 3))):
@@ -177,4 +199,5 @@ def test_damaged_json_is_read_as_python_reads_it(
             st.binary(max_size=2)
             | st.sampled_from([b'"', b"{", b"[", b",", b":", b"\\", b"e", b"-"])
         )
-    assert as_the_follower(follower_oracle, bytes(text)) == as_python(bytes(text))
+    assume(not TAKEN_FOR_AN_ESCAPE.search(text))
+    assert as_the_follower(reader, bytes(text)) == as_python(bytes(text))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.followers.python.waiting import Waiting
+from caughtup.followers.python.follow_ups import Waiting
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import (
     FollowerDecision,

@@ -12,8 +12,8 @@ import pytest
 from aiokafka import ConsumerRecord
 from aiokafka.errors import TopicAuthorizationFailedError
 
-from caughtup.followers.python import recommendations as module
-from caughtup.followers.python.recommendations import RecommendationReader
+from caughtup.followers.python.kafka import recommendations as module
+from caughtup.followers.python.kafka.recommendations import RecommendationReader
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.security.signing import HEADER, sign

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any, NamedTuple
 
 from caughtup.agents.end_offsets import apply_record as apply_ends
 from caughtup.agents.reassignments.agent import apply_record as apply_look
-from caughtup.agents.reports.application_states import apply_record as apply_state
-from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
-from caughtup.agents.reports.pipeline_progress import apply_record as apply_progress
-from caughtup.agents.reports.task_positions import apply_record as apply_position
-from caughtup.agents.topics.taking_up import take_movement, take_published
+from caughtup.agents.reports import (
+    application_states,
+    catch_up_rates,
+    pipeline_progress,
+    task_positions,
+)
+from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
@@ -35,16 +39,31 @@ class Told(NamedTuple):
     apply: Callable[[ClusterState, bytes | None, bytes | None, int], object]
 
 
+def _apply(
+    topic: AppliedTopic[Any],
+    state: ClusterState,
+    key: bytes | None,
+    value: bytes | None,
+    now_ms: int,
+) -> None:
+    topic.apply_record(state, key, value, now_ms, now_ms)
+
+
 #: What takes a record of a topic: the state, key, value, and the clock (ms).
 APPLY: Mapping[str, Callable[[ClusterState, bytes | None, bytes | None, int], object]] = {
     "end-offsets": lambda state, key, value, now: apply_ends(state, key, value, now),
     "reassignments": lambda state, key, value, now: apply_look(state, key, value, now),
-    "recommended-assignments": lambda s, key, value, now: take_published(s, key, value, now),
-    "movements": lambda state, key, value, now: take_movement(state, key, value, now),
-    "task-positions": lambda s, key, value, now: apply_position(s, key, value, now, now),
-    "application-states": lambda s, key, value, now: apply_state(s, key, value, now, now),
-    "catch-up-rates": lambda s, key, value, now: apply_rates(s, key, value, now, now),
-    "pipeline-progress": lambda s, key, value, now: apply_progress(s, key, value, now, now),
+    **{
+        applied.topic: partial(_apply, applied)
+        for applied in (
+            recommendations,
+            movements,
+            task_positions,
+            application_states,
+            catch_up_rates,
+            pipeline_progress,
+        )
+    },
 }
 #: What takes longest to make is made least.
 _WEIGHTS = {"recommended-assignments": 1, "application-states": 2, "end-offsets": 6}

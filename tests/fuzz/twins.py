@@ -9,15 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from prometheus_client.exposition import generate_latest
 
-from caughtup.agents.offsets import split_generations
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.faults.isolation import Fault
+from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
@@ -98,9 +97,7 @@ class Cluster:
             self.published.setdefault(group, []).append(value)
 
     def _scraped(self) -> dict[str, list[bytes]]:
-        pieces = exposition(
-            self.state, self._health, generate_latest, self._labels, compatible=True
-        )
+        pieces = exposition(self.state, self._health, self._labels, compatible=True)
         lines = b"".join(pieces).split(b"\n")
         return {
             f"series of {group}": [

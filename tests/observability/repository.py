@@ -10,12 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from caughtup.agents.process.health import Health
-from caughtup.agents.web.metrics.exposition import StateCollector
-from caughtup.agents.web.metrics.partition_series import LABELS
-from caughtup.agents.web.metrics.reassignments import LABELS as MOVEMENT_LABELS
-from caughtup.agents.web.metrics.task_series import LABELS as TASK_LABELS
-from caughtup.models.state.cluster import ClusterState
+from caughtup.agents.web.metrics.exposition import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "prometheus" / "caughtup.rules.yml"
@@ -32,16 +27,7 @@ def read_yaml(path: Path) -> Any:
 
 def exposed_metrics() -> dict[str, tuple[str, ...]]:
     """Give the labels of every metric of /metrics, by the name that a query uses."""
-    collector = StateCollector(ClusterState("c", {}), Health(ready=True, reader_lag=0, polled_ms=0))
-    return (
-        LABELS
-        | MOVEMENT_LABELS
-        | TASK_LABELS
-        | {
-            family.name + ("_total" if family.type == "counter" else ""): tuple(family._labelnames)
-            for family in collector.collect()
-        }
-    )
+    return {family.name: family.labels for family in FAMILIES}
 
 
 def metrics_named_in(expression: str) -> set[str]:

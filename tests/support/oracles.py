@@ -35,18 +35,20 @@ class Oracle:
         return answer
 
 
-def compile_java(sources: Sequence[Path], classes: Path, *jars: Path) -> None:
-    """Compile sources against Kafka's jars and others."""
-    java, kafka = str(find_java().program), classpath()
-    path = os.pathsep.join((kafka, *map(str, jars)))
-    compiling = [java, "-cp", kafka, _COMPILER, "-17", "-cp", path, "-d", str(classes)]
+def compile_java(
+    sources: Sequence[Path], classes: Path, *jars: Path, kafka: str | None = None
+) -> None:
+    """Compile sources against other jars and Kafka's (``kafka`` is their class path)."""
+    path = os.pathsep.join((kafka or classpath(), *map(str, jars)))
+    compiling = [str(find_java().program), "-cp", classpath(), _COMPILER, "-17", "-nowarn"]
+    compiling += ["-cp", path, "-d", str(classes)]
     subprocess.run([*compiling, *map(str, sources)], check=True)
 
 
 @contextmanager
-def running_oracle(name: str, *path: Path) -> Iterator[Oracle]:
+def running_oracle(name: str, *path: Path, kafka: str | None = None) -> Iterator[Oracle]:
     """Run a class with Kafka's jars and others on its class path, until the block is left."""
-    whole = os.pathsep.join((classpath(), *map(str, path)))
+    whole = os.pathsep.join((kafka or classpath(), *map(str, path)))
     command = [str(find_java().program), _QUIET, "-cp", whole, name]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"

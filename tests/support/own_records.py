@@ -8,15 +8,20 @@ from typing import Any, NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.records import topics
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.catch_up_rates import read_rates
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord, read_cluster_look
+from caughtup.models.records.cluster_observations import (
+    CLUSTER_KEY,
+    ClusterRecord,
+    read_cluster_observation,
+)
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.movements import read_movement
-from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
 from caughtup.models.records.pipeline_progress import read_progress
+from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
 from tests.support.movements import CLUSTER, a_look
@@ -82,40 +87,40 @@ def own_records() -> list[OwnRecord]:
     window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
     return [
         OwnRecord(
-            "end offsets", "end-offsets", b"orders-in-3", builtins_of(ends), read_end_offsets
+            "end offsets", topics.END_OFFSETS, b"orders-in-3", builtins_of(ends), read_end_offsets
         ),
         OwnRecord(
             "partition look",
-            "reassignments",
+            topics.REASSIGNMENTS,
             b"events-0",
             builtins_of(ReassignmentRecord.from_look(look, 10_000, (1, 2, 3))),
-            read_partition_look,
+            read_reassignment,
         ),
         OwnRecord(
             "cluster look",
-            "reassignments",
+            topics.REASSIGNMENTS,
             CLUSTER_KEY,
             builtins_of(ClusterRecord.from_look(CLUSTER)),
-            lambda _, value: None if value is None else read_cluster_look(value),
+            lambda _, value: None if value is None else read_cluster_observation(value),
         ),
         OwnRecord(
             "recommendation",
-            "recommended-assignments",
+            topics.RECOMMENDATIONS,
             GROUP.encode(),
             recommendation,
             lambda key, value: read_recommendation_record(key, value, WRITTEN_MS),
         ),
-        OwnRecord("task movement", "movements", GROUP.encode(), events[0], read_movement),
+        OwnRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),
         OwnRecord(
             "partition movement",
-            "movements",
+            topics.MOVEMENTS,
             b"t-3",
             {**moved, "from": [1], "to": [2], "at_ms": 5},
             read_movement,
         ),
         OwnRecord(
             "task position",
-            "task-positions",
+            topics.TASK_POSITIONS,
             copy,
             {
                 "schema": 1,
@@ -131,14 +136,14 @@ def own_records() -> list[OwnRecord]:
         ),
         OwnRecord(
             "application state",
-            "application-states",
+            topics.APPLICATION_STATES,
             GROUP.encode(),
             told,
             lambda key, value: read_state(key, value, WRITTEN_MS),
         ),
         OwnRecord(
             "catch-up rates",
-            "catch-up-rates",
+            topics.CATCH_UP_RATES,
             copy,
             {
                 "schema": 1,
@@ -151,7 +156,7 @@ def own_records() -> list[OwnRecord]:
         ),
         OwnRecord(
             "pipeline progress",
-            "pipeline-progress",
+            topics.PIPELINE_PROGRESS,
             b"history",
             {"schema": 1, "state": "running", "batch": 3, "rows": 20, "trigger_seconds": 10.0},
             read_progress,

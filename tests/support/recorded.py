@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from caughtup.models.assignment.compact import scenario_fields
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.replay.recorded import RecordedGeneration
@@ -15,7 +16,7 @@ def recorded_generation(
         group=generation.group,
         generation=generation.generation,
         as_of_ms=generation.as_of_ms,
-        scenario=inputs.scenario,
+        scenario=scenario_fields(inputs.scenario),
         assigned={
             "probing_rebalance_needed": generation.next_rebalance() is not None,
             "clients": {

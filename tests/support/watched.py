@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from pathlib import Path
@@ -20,6 +19,8 @@ from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
+from tests.support.end_offsets import end_offsets_record
+from tests.support.service import wait_for
 
 Row = dict[str, Any]
 
@@ -66,6 +67,8 @@ class Watched:
         else:
             producer.commit_transaction(30)
         consumer.close()
+        # A transaction has ended for its producer before its markers are in the logs.
+        wait_for("the transaction's markers", lambda: self._is_decided(partition))
 
     def publish_end_offsets(self) -> None:
         """Ask the cluster for the end offsets and publish them as the service does."""
@@ -81,17 +84,7 @@ class Watched:
             )
             ends = EndOffsets(start, stable, end, time.time_ns() // 1_000_000)
             self.ends[partition] = ends
-            value = {
-                "schema": 1,
-                "topic": self.topic,
-                "partition": partition,
-                "start_offset": ends.start_offset,
-                "last_stable_offset": ends.last_stable_offset,
-                "end_offset": ends.end_offset,
-                "as_of_ms": ends.as_of_ms,
-            }
-            key = f"{self.topic}-{partition}".encode()
-            records.append((self.end_offsets, 0, key, json.dumps(value).encode()))
+            records.append((self.end_offsets, 0, *end_offsets_record(self.topic, partition, ends)))
         self._send(records)
 
     def publish_garbage(self) -> None:
@@ -139,6 +132,18 @@ class Watched:
                 found.extend(item for item in changes.items() if item[0].group == self.group)
         consumer.close()
         return found
+
+    def _is_decided(self, partition: int) -> bool:
+        """Say whether no transaction is open on a partition, nor on any of the offsets topic."""
+        admin = AdminClient(self.client)
+        numbers = admin.list_topics(CONSUMER_OFFSETS, 30).topics[CONSUMER_OFFSETS].partitions
+        asked = {Position(CONSUMER_OFFSETS, number): OffsetSpec.latest() for number in numbers}
+        asked[Position(self.topic, partition)] = OffsetSpec.latest()
+        stable, ends = (
+            [one.result(30).offset for one in admin.list_offsets(asked, isolation_level=i).values()]
+            for i in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+        )
+        return stable == ends
 
     def _offset(self, partition: int, spec: OffsetSpec, isolation: IsolationLevel) -> int:
         asked = Position(self.topic, partition)

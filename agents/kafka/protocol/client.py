@@ -19,9 +19,9 @@ from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, Shapes
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import choose_version, decode, decode_now
+from caughtup.agents.kafka.protocol.partitions import ask_shapes, ask_topic_names
 from caughtup.agents.kafka.protocol.releases import zookeeper_decides
 from caughtup.agents.kafka.protocol.requests import Call, Key, ResourceType
-from caughtup.agents.kafka.protocol.shapes import ask_shapes, ask_topic_names
 from caughtup.models.ids import TopicPartition
 
 TIMEOUT_SECONDS = 10.0

@@ -2,94 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-
-from caughtup.agents.web.metrics.partition_series import PART
+from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.copies.catch_up_rates import SOURCES
-from caughtup.models.state.cluster import ClusterState
+from caughtup.models.copies.probing import Probing
 
 _GROUP = ("cluster", "group")
+#: The parts of a recommendation that say what a plan costs, by the plan's name.
+_PLANS = {"caughtup": "cost", "kafka": "kafka_cost"}
 
 
-def copy_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
-    """Give the families at a moment (ms), with what was last worked out; else they are empty."""
-    yield from _rates(state, now_ms)
-    yield from _probing(state, now_ms)
-    yield from _plans(state, now_ms)
+def _watched(scrape: Scrape) -> list[str]:
+    return sorted(scrape.state.watches)
 
 
-def _rates(state: ClusterState, now_ms: int) -> Iterator[Metric]:
-    copies = GaugeMetricFamily(
+def _applications(scrape: Scrape) -> list[str]:
+    return sorted(scrape.state.applications)
+
+
+def _rates(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    counts = scrape.state.watches[group].rate_sources()
+    for source in SOURCES:
+        yield family.line((scrape.state.cluster, group, source), counts[source])
+
+
+def _rates_age(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    newest_ms = scrape.state.rates.newest_ms
+    if newest_ms is not None:
+        age = max(0, scrape.now_ms - newest_ms) / 1000
+        yield family.line((scrape.state.cluster,), age)
+
+
+def _probing(
+    figure: Callable[[Probing], float], family: Family, scrape: Scrape, group: str
+) -> Iterator[bytes]:
+    probing = scrape.state.watches[group].probing
+    if probing is not None:
+        yield family.line((scrape.state.cluster, group), figure(probing))
+
+
+def _plan_costs(figure: str, family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    decided = scrape.state.applications[group].decided
+    record = decided.record if decided else None
+    if record is not None:
+        for plan, field in _PLANS.items():
+            if figure in record[field]:
+                yield family.line((scrape.state.cluster, group, plan), record[field][figure])
+
+
+COPY_FAMILIES = (
+    Family(
         "caughtup_catch_up_rates_copies",
         "Copies whose pace is known, by who measured it",
-        labels=(*_GROUP, "source"),
-    )
-    age = GaugeMetricFamily(
+        (*_GROUP, "source"),
+        _rates,
+        _watched,
+    ),
+    Family(
         "caughtup_catch_up_rates_age_seconds",
         "Time since Spark's newest catch-up rate was written",
-        labels=("cluster",),
-    )
-
-    def add(group: str) -> None:
-        counts = state.watches[group].rate_sources()
-        for source in SOURCES:
-            copies.add_metric([state.cluster, group, source], counts[source])
-
-    state.faults.for_each(PART, sorted(state.watches), add, str, now_ms)
-    if state.rates.newest_ms is not None:
-        age.add_metric([state.cluster], max(0, now_ms - state.rates.newest_ms) / 1000)
-    yield from (copies, age)
-
-
-def _probing(state: ClusterState, now_ms: int) -> Iterator[Metric]:
-    worthwhile = GaugeMetricFamily(
+        ("cluster",),
+        _rates_age,
+    ),
+    Family(
         "caughtup_probing_rebalance_worthwhile",
         "Whether a probing rebalance now would promote a warm-up",
-        labels=_GROUP,
-    )
-    fired = CounterMetricFamily(
-        "caughtup_probing_rebalances", "Probing rebalances seen", labels=_GROUP
-    )
-    needless = CounterMetricFamily(
-        "caughtup_probing_rebalances_needless",
+        _GROUP,
+        partial(_probing, lambda probing: probing.worthwhile_now),
+        _watched,
+    ),
+    Family(
+        "caughtup_probing_rebalances_total",
+        "Probing rebalances seen",
+        _GROUP,
+        partial(_probing, lambda probing: probing.fired),
+        _watched,
+        "counter",
+    ),
+    Family(
+        "caughtup_probing_rebalances_needless_total",
         "Probing rebalances that found nothing newly caught up",
-        labels=_GROUP,
-    )
-
-    def add(group: str) -> None:
-        probing, labels = state.watches[group].probing, [state.cluster, group]
-        if probing is not None:
-            worthwhile.add_metric(labels, probing.worthwhile_now)
-            fired.add_metric(labels, probing.fired)
-            needless.add_metric(labels, probing.needless)
-
-    state.faults.for_each(PART, sorted(state.watches), add, str, now_ms)
-    yield from (worthwhile, fired, needless)
-
-
-def _plans(state: ClusterState, now_ms: int) -> Iterator[Metric]:
-    copies = GaugeMetricFamily(
-        "caughtup_plan_copies", "Copies of state to build until balanced", labels=(*_GROUP, "plan")
-    )
-    seconds = GaugeMetricFamily(
+        _GROUP,
+        partial(_probing, lambda probing: probing.needless),
+        _watched,
+        "counter",
+    ),
+    Family(
+        "caughtup_plan_copies",
+        "Copies of state to build until balanced",
+        (*_GROUP, "plan"),
+        partial(_plan_costs, "copies"),
+        _applications,
+    ),
+    Family(
         "caughtup_plan_seconds",
         "Time until balanced at the probing interval",
-        labels=(*_GROUP, "plan"),
-    )
-
-    def add(group: str) -> None:
-        decided = state.applications[group].decided
-        record = decided.record if decided else None
-        if record is None:
-            return
-        for plan, field in (("caughtup", "cost"), ("kafka", "kafka_cost")):
-            labels = [state.cluster, group, plan]
-            if "copies" in record[field]:
-                copies.add_metric(labels, record[field]["copies"])
-            if "seconds" in record[field]:
-                seconds.add_metric(labels, record[field]["seconds"])
-
-    state.faults.for_each(PART, sorted(state.applications), add, str, now_ms)
-    yield from (copies, seconds)
+        (*_GROUP, "plan"),
+        partial(_plan_costs, "seconds"),
+        _applications,
+    ),
+)

@@ -1,30 +1,45 @@
-"""The gauges of groups' partitions, and the figure that each of them has of a partition."""
+"""Metrics of groups: of each of their partitions, of which there may be millions, and of the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from caughtup.agents.web.metrics.group_labels import Slice
+from caughtup.agents.web.metrics.families import Family, Scrape
+from caughtup.agents.web.metrics.group_labels import Slice, escaped, filled
 from caughtup.models.lag.assessment import Assessed
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.lag.rates import retention_used
+from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.state.cluster import ClusterState
 
-#: Gives the figures of a slice of a group's partitions. None is unknown, and so are all of none.
+#: Returns the figures of a slice of a group's partitions. None is unknown, and so are all of none.
 Figures = Callable[[ClusterState, Slice], Sequence[float | None]]
 
 #: How figures are written. Nine digits are more than any figure that isn't a count is good for.
-_COUNT, _MOMENT, MEASURE = b"%d", b"%.3f", b"%.9g"
+_COUNT, _MOMENT, _MEASURE = b"%d", b"%.3f", b"%.9g"
+_PARTITION = ("cluster", "group", "topic", "partition")
 
 
-class GroupMetric(NamedTuple):
-    """A gauge of group-partitions."""
+def figures_by_partition(
+    figures: Figures,
+    family: Family,
+    scrape: Scrape,
+    group: str,
+    *,
+    form: bytes = _COUNT,
+    before_group: str | None = None,
+) -> Iterator[bytes]:
+    """Write the lines of a group's partitions, a slice at a time.
 
-    name: str
-    documentation: str
-    figures: Figures
-    form: bytes = _COUNT
+    ``form`` is how a figure is written, and ``before_group`` stands before the label ``group``:
+    None for the cluster's.
+    """
+    before = f"{scrape.cluster_label}," if before_group is None else before_group
+    start = f"{family.name}{{{before}".encode()
+    for part in scrape.group_labels.slices(scrape.state, group):
+        text = filled(part.lines, start, form, figures(scrape.state, part))
+        yield text.replace(b" inf\n", b" +Inf\n") if form is _MEASURE else text
 
 
 def _partition_lags(state: ClusterState, part: Slice) -> list[PartitionLag | None]:
@@ -43,11 +58,12 @@ def _lag(state: ClusterState, part: Slice) -> list[int | None]:
 
 
 def log_end_lag(state: ClusterState, part: Slice) -> list[int | None]:
-    """Give the lags up to the log's end, in a transaction or not: kafka_exporter's."""
+    """Return the lags up to the log's end, in a transaction or not: kafka_exporter's."""
     return [None if lag is None else lag.lag_committed_view for lag in _partition_lags(state, part)]
 
 
-def _committed(_: ClusterState, part: Slice) -> list[int | None]:
+def committed(_: ClusterState, part: Slice) -> list[int | None]:
+    """Return the committed offsets."""
     return [None if commits is None else commits.committed for commits in part.commits]
 
 
@@ -71,7 +87,7 @@ def _retention_used(state: ClusterState, part: Slice) -> list[float | None]:
 
 
 def _assessed(figure: str) -> Figures:
-    """Give what was last worked out: nothing before, nor of topics that are gone."""
+    """Return what reads what was last worked out: nothing before, nor of topics that are gone."""
     at = Assessed._fields.index(figure)
 
     def figures(state: ClusterState, part: Slice) -> list[float | None]:
@@ -84,37 +100,71 @@ def _assessed(figure: str) -> Figures:
     return figures
 
 
-GROUP_METRICS = (
-    GroupMetric("group_lag_records", "Records a read_committed reader has yet to read", _lag),
-    GroupMetric("group_committed_offset", "Committed offset", _committed),
-    GroupMetric("group_has_commit", "Whether the group ever committed here", _has_commit),
-    GroupMetric(
-        "group_last_commit_timestamp_seconds", "When it last committed", _last_commit, _MOMENT
-    ),
-    GroupMetric(
-        "group_retention_used_ratio",
+def _members(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    membership = scrape.state.groups.membership(group)
+    if membership is not None:
+        labels = f'group="{escaped(group)}",group_type="{membership.group_type}"'
+        yield family.line_of(f"{scrape.cluster_label},{labels}", len(membership.members))
+
+
+def _statuses(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    found = scrape.state.assessments.verdicts.get(group)
+    if found is not None:
+        before = f'{scrape.cluster_label},group="{escaped(group)}",status='
+        yield b"".join(
+            family.line_of(f'{before}"{status}"', int(found.verdict == status))
+            for status in SEVERITY
+        )
+
+
+def _groups(scrape: Scrape) -> list[str]:
+    return scrape.groups
+
+
+def _by_partition(name: str, documentation: str, figures: Figures, form: bytes = _COUNT) -> Family:
+    """Declare a gauge of group-partitions."""
+    lines = partial(figures_by_partition, figures, form=form)
+    return Family(f"caughtup_group_{name}", documentation, _PARTITION, lines, _groups)
+
+
+GROUP_FAMILIES = (
+    _by_partition("lag_records", "Records a read_committed reader has yet to read", _lag),
+    _by_partition("committed_offset", "Committed offset", committed),
+    _by_partition("has_commit", "Whether the group ever committed here", _has_commit),
+    _by_partition("last_commit_timestamp_seconds", "When it last committed", _last_commit, _MOMENT),
+    _by_partition(
+        "retention_used_ratio",
         "How near the log's start is to the commit; above 1 records were lost",
         _retention_used,
-        MEASURE,
+        _MEASURE,
     ),
-    GroupMetric(
-        "group_lag_seconds", "Age of the oldest unread record", _assessed("lag_seconds"), MEASURE
+    _by_partition(
+        "lag_seconds", "Age of the oldest unread record", _assessed("lag_seconds"), _MEASURE
     ),
-    GroupMetric(
-        "group_lag_velocity",
-        "Records a second by which the lag grows",
-        _assessed("velocity"),
-        MEASURE,
+    _by_partition(
+        "lag_velocity", "Records a second by which the lag grows", _assessed("velocity"), _MEASURE
     ),
-    GroupMetric(
-        "group_catchup_eta_seconds",
+    _by_partition(
+        "catchup_eta_seconds",
         "Until it is caught up; +Inf is never",
         _assessed("eta_seconds"),
-        MEASURE,
+        _MEASURE,
     ),
 )
-#: The same under kafka_exporter's names, and with its labels.
-COMPATIBLE = (
-    GroupMetric("kafka_consumergroup_lag", "Offsets up to the log's end", log_end_lag),
-    GroupMetric("kafka_consumergroup_current_offset", "Committed offset", _committed),
+#: Of the group as a whole.
+GROUP_TOTALS = (
+    Family(
+        "caughtup_group_members",
+        "Members of the group",
+        ("cluster", "group", "group_type"),
+        _members,
+        _groups,
+    ),
+    Family(
+        "caughtup_group_status",
+        "How the group fares",
+        ("cluster", "group", "status"),
+        _statuses,
+        _groups,
+    ),
 )

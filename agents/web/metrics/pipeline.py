@@ -1,44 +1,95 @@
-"""Metrics of the streams on Spark."""
+"""Metrics of the streams on Spark: what each said last, and how it fares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import attrgetter
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-
-from caughtup.models.pipeline_progress import STATUSES, StreamProgressTable
+from caughtup.agents.web.metrics.families import Family, Scrape
+from caughtup.models.pipeline_progress import STATUSES, StreamProgress
 
 _STREAM = ("cluster", "stream")
-#: Gauges by the field of StreamProgress that they tell.
-_FIGURES = {
-    "batch_seconds": "How long the last batch took",
-    "rows_per_second": "Records that the last batch read in a second",
-    "offsets_behind": "Offsets between the end of the last batch and the ends of the logs",
-    "state_rows": "Rows that the stream keeps from batch to batch",
-}
 
 
-def pipeline_families(cluster: str, progress: StreamProgressTable, now_ms: int) -> Iterator[Metric]:
-    """Give what each stream told last, and how it fares at a moment (ms)."""
-    status = _gauge("status", "How a stream fares", (*_STREAM, "status"))
-    age = _gauge("progress_age_seconds", "Since the stream was last heard", _STREAM)
-    figures = {field: _gauge(field, said, _STREAM) for field, said in _FIGURES.items()}
-    quarantined = CounterMetricFamily(
-        "caughtup_pipeline_quarantined", "Records that could not be decoded", labels=_STREAM
-    )
-    for stream, told in progress.streams():
-        labels = [cluster, stream]
-        now = told.status(now_ms)
-        for name in STATUSES:
-            status.add_metric([*labels, name], name == now)
-        age.add_metric(labels, max(0, now_ms - told.heard_ms) / 1000)
-        for field, gauge in figures.items():
-            if (value := getattr(told, field)) is not None:
-                gauge.add_metric(labels, value)
-        if told.quarantined is not None:
-            quarantined.add_metric(labels, told.quarantined)
-    yield from (status, age, *figures.values(), quarantined)
+def _streams(scrape: Scrape) -> list[str]:
+    return [stream for stream, _ in scrape.state.pipeline.streams()]
 
 
-def _gauge(name: str, documentation: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"caughtup_pipeline_{name}", documentation, labels=labels)
+def _progress(scrape: Scrape, stream: str) -> StreamProgress:
+    return dict(scrape.state.pipeline.streams())[stream]
+
+
+def _status(family: Family, scrape: Scrape, stream: str) -> Iterator[bytes]:
+    now = _progress(scrape, stream).status(scrape.now_ms)
+    for status in STATUSES:
+        yield family.line((scrape.state.cluster, stream, status), status == now)
+
+
+def _age(family: Family, scrape: Scrape, stream: str) -> Iterator[bytes]:
+    age = max(0, scrape.now_ms - _progress(scrape, stream).heard_ms) / 1000
+    yield family.line((scrape.state.cluster, stream), age)
+
+
+def _figure(
+    figure: Callable[[StreamProgress], float | None],
+    family: Family,
+    scrape: Scrape,
+    stream: str,
+) -> Iterator[bytes]:
+    if (value := figure(_progress(scrape, stream))) is not None:
+        yield family.line((scrape.state.cluster, stream), value)
+
+
+PIPELINE_FAMILIES = (
+    Family(
+        "caughtup_pipeline_status",
+        "How a stream fares",
+        (*_STREAM, "status"),
+        _status,
+        _streams,
+    ),
+    Family(
+        "caughtup_pipeline_progress_age_seconds",
+        "Since the stream was last heard",
+        _STREAM,
+        _age,
+        _streams,
+    ),
+    Family(
+        "caughtup_pipeline_batch_seconds",
+        "How long the last batch took",
+        _STREAM,
+        partial(_figure, attrgetter("batch_seconds")),
+        _streams,
+    ),
+    Family(
+        "caughtup_pipeline_rows_per_second",
+        "Records that the last batch read in a second",
+        _STREAM,
+        partial(_figure, attrgetter("rows_per_second")),
+        _streams,
+    ),
+    Family(
+        "caughtup_pipeline_offsets_behind",
+        "Offsets between the end of the last batch and the ends of the logs",
+        _STREAM,
+        partial(_figure, attrgetter("offsets_behind")),
+        _streams,
+    ),
+    Family(
+        "caughtup_pipeline_state_rows",
+        "Rows that the stream keeps from batch to batch",
+        _STREAM,
+        partial(_figure, attrgetter("state_rows")),
+        _streams,
+    ),
+    Family(
+        "caughtup_pipeline_quarantined_total",
+        "Records that could not be decoded",
+        _STREAM,
+        partial(_figure, attrgetter("quarantined")),
+        _streams,
+        "counter",
+    ),
+)

@@ -1,168 +1,187 @@
-"""Metrics of partitions in movement. What was not worked out yet, or isn't known, is absent."""
+"""Metrics of partitions that are reassigned. What was not worked out yet, or isn't known, is absent."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from operator import attrgetter
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-
+from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import escaped
-from caughtup.agents.web.metrics.partition_series import of_each
 from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.eta import MovementFigures
 from caughtup.models.reassignments.tracking.tracker import OUTCOMES, TrackedMovement
 from caughtup.models.reassignments.verdict import VERDICTS, MovementVerdict
 from caughtup.models.reassignments.watch import AssessedMovement
-from caughtup.models.state.cluster import ClusterState
 
 PHASES = ("U", "A", "B", "completing", "propagating")
 _CLUSTER = ("cluster",)
 _PARTITION = ("cluster", "topic", "partition")
-_STATUS, _CAUSE = "caughtup_reassignment_status", "caughtup_reassignment_cause"
 
 
-class _Moving(NamedTuple):
-    """A partition in movement at the moment of a scrape (ms)."""
-
-    tracked: TrackedMovement
-    assessed: AssessedMovement | None
-    now_ms: int
+def _partitions(scrape: Scrape) -> list[TopicPartition]:
+    return sorted(scrape.state.reassignments.moving)
 
 
-def _bytes_remaining(moving: _Moving) -> float | None:
-    return None if moving.assessed is None else moving.assessed.figures.bytes_remaining
+def _labels(scrape: Scrape, partition: TopicPartition) -> str:
+    topic, number = partition
+    return f'{scrape.cluster_label},topic="{escaped(topic)}",partition="{number}"'
 
 
-def _offsets_remaining(moving: _Moving) -> float | None:
-    return None if moving.assessed is None else moving.assessed.figures.offsets_remaining
-
-
-def _rate_bytes(moving: _Moving) -> float | None:
-    return None if moving.assessed is None else moving.assessed.figures.rate_bytes
-
-
-def _eta(moving: _Moving) -> float | None:
-    eta = None if moving.assessed is None else moving.assessed.figures.eta
-    return None if eta is None else eta.seconds
-
-
-def _age(moving: _Moving) -> float:
-    return max(0, moving.now_ms - moving.tracked.since_ms) / 1000
-
-
-def _idle(moving: _Moving) -> float:
-    return max(0, moving.now_ms - moving.tracked.progressed_ms) / 1000
-
-
-_FIGURES = {
-    "offsets_remaining": ("Offsets yet to copy", _offsets_remaining),
-    "bytes_remaining": ("Bytes yet to copy", _bytes_remaining),
-    "rate_bytes_per_second": ("Bytes copied a second", _rate_bytes),
-    "eta_seconds": ("Time until it is copied", _eta),
-    "age_seconds": ("Time since it was first seen", _age),
-    "idle_seconds": ("Time since a replica gained or joined the ISR", _idle),
-}
-#: The labels of those metrics of which each partition in movement has series, by name.
-LABELS = {f"caughtup_reassignment_{name}": _PARTITION for name in _FIGURES}
-LABELS[_STATUS] = (*_PARTITION, "status")
-LABELS[_CAUSE] = (*_PARTITION, "cause")
-
-
-def movement_series(state: ClusterState, now_ms: int) -> Iterator[bytes]:
-    """Give the text of the gauges of each partition in movement, in small pieces.
-
-    In both of Prometheus' formats gauges look the same. The state may change between two pieces:
-    a movement that comes or ends meanwhile has a line or none, and so has one that fails.
-    """
-    cluster = f'cluster="{escaped(state.cluster)}"'
-    for name, (documentation, figure) in _FIGURES.items():
-        yield _head(f"caughtup_reassignment_{name}", documentation)
-        lines = partial(_figure, state, f"caughtup_reassignment_{name}{{{cluster}", figure, now_ms)
-        yield from of_each(state, sorted(state.reassignments.moving), lines)
-    yield _head(_STATUS, "How a partition in movement fares")
-    lines = partial(_status, state, f"{_STATUS}{{{cluster}")
-    yield from of_each(state, sorted(state.reassignments.moving), lines)
-    yield _head(_CAUSE, "Why a partition in movement fares as it does")
-    lines = partial(_cause, state, f"{_CAUSE}{{{cluster}")
-    yield from of_each(state, sorted(state.reassignments.moving), lines)
+def _assessed(scrape: Scrape, partition: TopicPartition) -> AssessedMovement | None:
+    tracked = scrape.state.reassignments.moving.get(partition)
+    if tracked is None:
+        return None
+    return scrape.state.reassignment_watch.find(partition, tracked)
 
 
 def _figure(
-    state: ClusterState,
-    before: str,
-    figure: Callable[[_Moving], float | None],
-    now_ms: int,
+    figure: Callable[[MovementFigures], float | None],
+    family: Family,
+    scrape: Scrape,
     partition: TopicPartition,
 ) -> Iterator[bytes]:
-    tracked = state.reassignments.moving.get(partition)
+    assessed = _assessed(scrape, partition)
+    value = None if assessed is None else figure(assessed.figures)
+    if value is not None:
+        yield family.line_of(_labels(scrape, partition), value)
+
+
+def _eta(figures: MovementFigures) -> float | None:
+    return None if figures.eta is None else figures.eta.seconds
+
+
+def _since(
+    since_ms: Callable[[TrackedMovement], int],
+    family: Family,
+    scrape: Scrape,
+    partition: TopicPartition,
+) -> Iterator[bytes]:
+    tracked = scrape.state.reassignments.moving.get(partition)
     if tracked is not None:
-        assessed = state.reassignment_watch.find(partition, tracked)
-        value = figure(_Moving(tracked, assessed, now_ms))
-        if value is not None:
-            yield f"{before},{_labels(partition)}}} {_number(value)}\n".encode()
+        seconds = max(0, scrape.now_ms - since_ms(tracked)) / 1000
+        yield family.line_of(_labels(scrape, partition), seconds)
 
 
-def _verdict(state: ClusterState, partition: TopicPartition) -> MovementVerdict | None:
-    tracked = state.reassignments.moving.get(partition)
-    assessed = tracked and state.reassignment_watch.find(partition, tracked)
+def _verdict(scrape: Scrape, partition: TopicPartition) -> MovementVerdict | None:
+    assessed = _assessed(scrape, partition)
     return assessed.verdict if assessed else None
 
 
-def _status(state: ClusterState, before: str, partition: TopicPartition) -> Iterator[bytes]:
-    if (said := _verdict(state, partition)) is not None:
-        labels = f'{before},{_labels(partition)},status="'
-        yield "".join([f'{labels}{v}"}} {int(v == said.verdict)}\n' for v in VERDICTS]).encode()
+def _status(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
+    if (found := _verdict(scrape, partition)) is not None:
+        labels = _labels(scrape, partition)
+        yield b"".join(
+            family.line_of(f'{labels},status="{verdict}"', int(verdict == found.verdict))
+            for verdict in VERDICTS
+        )
 
 
-def _cause(state: ClusterState, before: str, partition: TopicPartition) -> Iterator[bytes]:
-    if (said := _verdict(state, partition)) is not None and said.cause is not None:
-        yield f'{before},{_labels(partition)},cause="{escaped(said.cause)}"}} 1\n'.encode()
+def _cause(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
+    if (found := _verdict(scrape, partition)) is not None and found.cause is not None:
+        labels = _labels(scrape, partition)
+        yield family.line_of(f'{labels},cause="{escaped(found.cause)}"', 1)
 
 
-def movement_families(state: ClusterState, now_ms: int) -> Iterator[Metric]:
-    """Give what is counted over all partitions in movement, and over those that ended."""
-    tracker, cluster = state.reassignments, state.cluster
-    partitions = _gauge("reassignment_partitions", "Partitions in movement", (*_CLUSTER, "phase"))
-    phases = dict.fromkeys(PHASES, 0)
-    joins = CounterMetricFamily(
-        "caughtup_reassignment_isr_joins", "Replicas that joined the ISR", labels=_PARTITION
-    )
-    for partition, tracked in sorted(tracker.moving.items()):
-        phases[tracked.phase(tracker.cluster)] += 1
-        labels = [cluster, partition.topic, str(partition.partition)]
-        joins.add_metric(labels, len(tracked.isr_joins))
-    for phase, count in phases.items():
-        partitions.add_metric([cluster, phase], count)
-    ended = CounterMetricFamily(
-        "caughtup_reassignments_ended",
-        "Movements that ended, by how",
-        labels=(*_CLUSTER, "outcome"),
-    )
+def _phases(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    tracker = scrape.state.reassignments
+    counts = Counter(tracked.phase(tracker.cluster) for tracked in tracker.moving.values())
+    for phase in PHASES:
+        yield family.line((scrape.state.cluster, phase), counts[phase])
+
+
+def _isr_joins(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
+    tracked = scrape.state.reassignments.moving.get(partition)
+    if tracked is not None:
+        values = (scrape.state.cluster, partition.topic, str(partition.partition))
+        yield family.line(values, len(tracked.isr_joins))
+
+
+def _ended(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     for outcome in OUTCOMES:
-        ended.add_metric([cluster, outcome], tracker.ended_counts[outcome])
-    orphaned = _gauge(
-        "throttle_orphaned", "Throttles that no movement needs", (*_CLUSTER, "kind", "name")
-    )
-    for throttle in state.reassignment_watch.orphaned(now_ms):
-        orphaned.add_metric([cluster, throttle.kind, throttle.name], 1)
-    partial = _gauge("reassignments_partial", "Whether the last look lacked something", _CLUSTER)
-    if tracker.cluster is not None:
-        partial.add_metric([cluster], bool(tracker.cluster.missing))
-    yield from (partitions, joins, ended, orphaned, partial)
+        count = scrape.state.reassignments.ended_counts[outcome]
+        yield family.line((scrape.state.cluster, outcome), count)
 
 
-def _labels(partition: TopicPartition) -> str:
-    return f'topic="{escaped(partition.topic)}",partition="{partition.partition}"'
+def _orphaned(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for throttle in scrape.state.reassignment_watch.orphaned(scrape.now_ms):
+        yield family.line((scrape.state.cluster, throttle.kind, throttle.name), 1)
 
 
-def _number(value: float) -> str:
-    return "+Inf" if value == float("inf") else str(value)
+def _partial(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    observed = scrape.state.reassignments.cluster
+    if observed is not None:
+        yield family.line((scrape.state.cluster,), bool(observed.missing))
 
 
-def _head(name: str, documentation: str) -> bytes:
-    return f"# HELP {name} {documentation}\n# TYPE {name} gauge\n".encode()
+def _family(
+    name: str,
+    documentation: str,
+    lines: Callable[[Family, Scrape, TopicPartition], Iterator[bytes]],
+    *more_labels: str,
+) -> Family:
+    """Declare a gauge of each partition that is reassigned."""
+    labels = (*_PARTITION, *more_labels)
+    return Family(f"caughtup_reassignment_{name}", documentation, labels, lines, _partitions)
 
 
-def _gauge(name: str, documentation: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"caughtup_{name}", documentation, labels=labels)
+#: Of each partition, of which there may be thousands.
+REASSIGNMENT_FAMILIES = (
+    _family(
+        "offsets_remaining",
+        "Offsets yet to copy",
+        partial(_figure, attrgetter("offsets_remaining")),
+    ),
+    _family(
+        "bytes_remaining", "Bytes yet to copy", partial(_figure, attrgetter("bytes_remaining"))
+    ),
+    _family(
+        "rate_bytes_per_second", "Bytes copied a second", partial(_figure, attrgetter("rate_bytes"))
+    ),
+    _family("eta_seconds", "Time until it is copied", partial(_figure, _eta)),
+    _family("age_seconds", "Time since it was first seen", partial(_since, attrgetter("since_ms"))),
+    _family(
+        "idle_seconds",
+        "Time since a replica gained or joined the ISR",
+        partial(_since, attrgetter("progressed_ms")),
+    ),
+    _family("status", "How a partition in movement fares", _status, "status"),
+    _family("cause", "Why a partition in movement fares as it does", _cause, "cause"),
+)
+#: Over all of them, and over those that ended.
+REASSIGNMENT_TOTALS = (
+    Family(
+        "caughtup_reassignment_partitions",
+        "Partitions in movement",
+        (*_CLUSTER, "phase"),
+        _phases,
+    ),
+    Family(
+        "caughtup_reassignment_isr_joins_total",
+        "Replicas that joined the ISR",
+        _PARTITION,
+        _isr_joins,
+        _partitions,
+        "counter",
+    ),
+    Family(
+        "caughtup_reassignments_ended_total",
+        "Movements that ended, by how",
+        (*_CLUSTER, "outcome"),
+        _ended,
+        type="counter",
+    ),
+    Family(
+        "caughtup_throttle_orphaned",
+        "Throttles that no movement needs",
+        (*_CLUSTER, "kind", "name"),
+        _orphaned,
+    ),
+    Family(
+        "caughtup_reassignments_partial",
+        "Whether the last look lacked something",
+        _CLUSTER,
+        _partial,
+    ),
+)

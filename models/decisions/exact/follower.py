@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.follower import GIVEN_UP, Patience, follow
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed
@@ -56,7 +57,7 @@ def _compare(
     told: ApplicationState,
     published: Sequence[Mapping[str, Any]],
 ) -> ExactResult:
-    outcome, scenario = told.outcome, told.scenario
+    outcome = told.outcome
     warm_ups: Mapping[str, frozenset[str]] = {}
     if outcome.followed is not None:
         record = _find(published, outcome.followed)
@@ -67,14 +68,15 @@ def _compare(
             process: frozenset(given["warmup"]) for process, given in record["assignment"].items()
         }
     decision = _decision(outcome, warm_ups)
-    differs = _differs_from_rules(told, _newest(generation.group, told, published))
+    scenario = told.scenario.expanded()
+    differs = _differs_from_rules(told, scenario, _newest(generation.group, told, published))
     if differs:
         return _result("mismatch", differs, decision)
     try:
         differences = compare_members(
             generation,
             scenario,
-            inputs.scenario["tasks"],
+            inputs.scenario.tasks,
             decision,
             inputs.ends,
             from_hash_map=True,
@@ -111,7 +113,9 @@ def _newest(
     return Objection(told.outcome.reason, told.outcome.message)
 
 
-def _differs_from_rules(told: ApplicationState, newest: FollowedRecommendation | Objection) -> str:
+def _differs_from_rules(
+    told: ApplicationState, scenario: Scenario, newest: FollowedRecommendation | Objection
+) -> str:
     """Say where the follower's decision isn't what its rules give, "" where it is.
 
     One that doesn't tell how long it had waited is taken at its word that it had waited enough.
@@ -119,10 +123,10 @@ def _differs_from_rules(told: ApplicationState, newest: FollowedRecommendation |
     outcome, basis = told.outcome, told.basis
     if basis is None:
         waited = Patience().follow_ups if outcome.reason == GIVEN_UP else 0
-        ruled = follow(told.scenario, newest, waited=waited)
+        ruled = follow(scenario, newest, waited=waited)
     else:
         ruled = follow(
-            told.scenario,
+            scenario,
             newest,
             age_ms=basis.age_ms,
             waited=basis.waited,

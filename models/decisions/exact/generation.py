@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.members import compare_members
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
@@ -59,7 +58,7 @@ def recompute(generation: StreamsGeneration, inputs: GenerationInputs) -> ExactR
         why = "its leader is a follower, and did not tell what it decided from"
         return ExactResult("undetermined", why, None, FOLLOWER)
     try:
-        scenario = replace(parse_scenario(inputs.scenario), assignor=KAFKAS)
+        scenario = replace(inputs.scenario.expanded(), assignor=KAFKAS)
         decision = decide(scenario)
     except ScenarioError as error:
         return ExactResult("undetermined", error.message, None)
@@ -69,7 +68,7 @@ def recompute(generation: StreamsGeneration, inputs: GenerationInputs) -> ExactR
         return ExactResult("undetermined", why, decision)
     try:
         differences = compare_members(
-            generation, scenario, inputs.scenario["tasks"], decision, inputs.ends
+            generation, scenario, inputs.scenario.tasks, decision, inputs.ends
         )
     except ScenarioError as error:
         return ExactResult("undetermined", error.message, decision)

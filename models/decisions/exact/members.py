@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
+from caughtup.models.assignment.compact import ScenarioTask
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.offset_sums import EndOffsetSum
-from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.group_assignment import assign_group
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
@@ -37,7 +37,7 @@ class Difference:
 def compare_members(
     generation: StreamsGeneration,
     scenario: Scenario,
-    tasks: Mapping[str, Any],
+    tasks: Mapping[TaskId, ScenarioTask],
     decision: Decision,
     ends: Mapping[TaskId, EndOffsetSum | None],
     *,
@@ -45,7 +45,7 @@ def compare_members(
 ) -> list[Difference]:
     """List where members were given something else than the decision means for them.
 
-    ``tasks`` are the scenario's as JSON has them, and ``ends`` the end offset sums that its lags
+    ``tasks`` are the scenario's with their partitions, and ``ends`` the end offset sums that its lags
     were made of. ``from_hash_map`` as for ``assign_group``: a public assignor decided. Raises
     ScenarioError where the sources of the members' tasks aren't known.
     Source: StreamsPartitionAssignor.computeNewAssignment.
@@ -74,16 +74,10 @@ def compare_members(
     return differences
 
 
-def _task_partitions(tasks: Mapping[str, Any]) -> TaskPartitions:
-    """Read the partitions of a scenario's tasks, as JSON has them."""
-
-    def of(kind: str, task: Mapping[str, Any]) -> tuple[TopicPartition, ...]:
-        return tuple(TopicPartition(*pair) for pair in task[f"{kind}_partitions"])
-
-    parsed = sorted((TaskId.parse(text), task) for text, task in tasks.items())
+def _task_partitions(tasks: Mapping[TaskId, ScenarioTask]) -> TaskPartitions:
     return TaskPartitions(
-        sources={task_id: of("source", task) for task_id, task in parsed},
-        changelogs={task_id: of("changelog", task) for task_id, task in parsed if task["stateful"]},
+        sources={task: one.sources for task, one in tasks.items()},
+        changelogs={task: one.changelogs for task, one in tasks.items() if one.stateful},
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.models.assignment import fields
-from caughtup.models.assignment.scenario import Scenario, parse_scenario
+from caughtup.models.assignment.compact import CompactScenario, read_compact
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, RECOMMENDED
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
@@ -55,16 +55,15 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationState:
-    """One rebalance as its leader saw it. ``data`` is in the format of ``caughtup assign``.
+    """One rebalance as its leader saw it.
 
-    ``at_ms`` is when the broker wrote it down. ``basis`` is None where it isn't told. ``left_out`` names what the leader may have
-    decided by and didn't tell.
+    ``at_ms`` is when the broker wrote it down. ``basis`` is None where it isn't told. ``left_out``
+    names what the leader may have decided by and didn't tell.
     """
 
     state_id: str
     at_ms: int
-    data: Mapping[str, Any]
-    scenario: Scenario
+    scenario: CompactScenario
     outcome: Outcome
     basis: Basis | None
     left_out: tuple[str, ...]
@@ -74,7 +73,7 @@ class ApplicationState:
 
         The processes are the same, and so is what each of them ran before.
         """
-        clients = {client.process_id: client for client in self.scenario.clients}
+        clients = self.scenario.clients
         return clients.keys() == generation.clients.keys() and all(
             clients[process].capacity == client.capacity
             and clients[process].previous_active == generation.previous_active(client)
@@ -121,11 +120,12 @@ def read_application_state(record: Mapping[str, Any], at_ms: int) -> Application
         "greatest_lags": greatest,
         "clients": clients,
     }
+    scenario = read_compact(data)
+    scenario.expanded()  # raises where a lag is missing
     return ApplicationState(
         state_id=fields.required_string(root, "state_id", ""),
         at_ms=at_ms,
-        data=data,
-        scenario=parse_scenario(data),
+        scenario=scenario,
         outcome=_outcome(fields.mapping(root.get("outcome", {}), "outcome")),
         basis=_basis(fields.mapping(root["follower"], "follower")) if "follower" in root else None,
         left_out=left_out,

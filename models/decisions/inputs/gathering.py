@@ -1,15 +1,16 @@
 """What an assignor decides from, gathered from one generation on the wire.
 
-The result is a scenario in the format of ``caughtup assign``, so that any decision can be made
-again from its record, together with what about it was inferred, assumed or could not be known.
+The result is a scenario, from whose record any decision can be made again, together with what
+about it was inferred, assumed or could not be known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -36,8 +37,8 @@ CLOCK_ALLOWANCE_MS = 1_000
 class GenerationInputs:
     """A scenario, and what is not certain about it.
 
-    ``scenario`` is a mapping as ``caughtup assign`` reads it, of what is recommended, with each
-    task's lag of who has nothing of it as the greatest. ``unknown`` says why the leader may have
+    ``scenario`` names the assignor that recommends, and has each task's lag of who has nothing of
+    it as the greatest. ``unknown`` says why the leader may have
     decided from something else; empty when every input that matters is known. ``inferred``
     and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
     stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
@@ -46,7 +47,7 @@ class GenerationInputs:
     which configs the settings give otherwise than the application, whose word counts.
     """
 
-    scenario: Mapping[str, Any]
+    scenario: CompactScenario
     ends: Mapping[TaskId, EndOffsetSum | None]
     unknown: tuple[str, ...]
     inferred: tuple[str, ...]
@@ -115,38 +116,40 @@ def gather_inputs(
         process: generation.previous_active(client)
         for process, client in generation.clients.items()
     }
-    scenario = {
-        "name": f"{generation.group}/{generation.generation}",
-        "assignor": RECOMMENDED,
-        "config": {name: parameters.value(name) for name in sorted(DEFAULTS)}
-        | ({TAGS: list(parameters.tags)} if parameters.tags else {}),
-        "tasks": {
-            str(task): {
-                "stateful": task in bounds,
-                "source_partitions": _pairs(generation.sources(task)),
-                "changelog_partitions": _pairs(changelog_partitions(task, changelogs, counts)),
-            }
+    scenario = CompactScenario(
+        name=f"{generation.group}/{generation.generation}",
+        assignor=RECOMMENDED,
+        config={
+            **{name: parameters.value(name) for name in sorted(DEFAULTS)},
+            **({TAGS: list(parameters.tags)} if parameters.tags else {}),
+        },
+        tasks={
+            task: ScenarioTask(
+                task in bounds,
+                tuple(generation.sources(task)),
+                tuple(changelog_partitions(task, changelogs, counts)),
+            )
             for task in tasks
         },
-        "greatest_lags": {str(task): lag for task, lag in nothing.items()},
-        "clients": {
-            str(process): {
-                "capacity": client.capacity,
-                "tags": dict(sorted(clients[process].tags.items())),
-                "previous_active": _names(previous[process]),
-                "previous_standby": _names(
-                    {t for t, s in sums[process].items() if s != LATEST_OFFSET} - previous[process]
-                ),
-                "lags": {
-                    str(task): lag
+        clients={
+            process: Client(
+                process,
+                client.capacity,
+                frozenset(previous[process]),
+                frozenset(t for t, s in sums[process].items() if s != LATEST_OFFSET)
+                - previous[process],
+                {
+                    task: lag
                     for task, offset_sum in sorted(sums[process].items())
                     if task in nothing
                     and (lag := task_lag(offset_sum, nothing[task])) != nothing[task]
                 },
-            }
+                dict(sorted(clients[process].tags.items())),
+            )
             for process, client in generation.clients.items()
         },
-    }
+        greatest_lags=nothing,
+    )
     return GenerationInputs(
         scenario=scenario,
         ends=bounds,
@@ -162,7 +165,7 @@ def gather_inputs(
 
 
 def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
-    """Give the members as the leader read them, in the order in which it was told of them."""
+    """Return the members as the leader read them, in the order in which it was told of them."""
     by_id = {member.member_id: member for member in generation.members()}
     return tuple(
         Member(
@@ -180,9 +183,10 @@ def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
 def _settled(reported: Iterable[int], clients: int, bound: EndOffsetSum, limit: int) -> bool:
     """Tell whether any end offset sum within the bound leads to the same decision.
 
-    ``reported`` are the offset sums of those of so many ``clients`` that have any. Between clients only the order of their sums matters, and that doesn't depend on the end. The
-    end decides who is caught up; where all clients stand alike, it decides nothing. A sum beyond
-    the end, of a recreated changelog, counts as nothing restored.
+    ``reported`` are the offset sums of those of so many ``clients`` that have any. Between clients
+    only the order of their sums matters, and that doesn't depend on the end. The end decides who is
+    caught up; where all clients stand alike, it decides nothing. A sum beyond the end, of a
+    recreated changelog, counts as nothing restored.
     """
     offset_sums = [*reported]
     if len(offset_sums) < clients:
@@ -203,11 +207,3 @@ def _without_state(
     reported = {t for c in generation.clients.values() for t in c.offset_sums}
     missing = sorted((reported & generation.all_tasks()) - bounds.keys())
     return [f"task {task}: it has state, but no changelog is known" for task in missing]
-
-
-def _pairs(partitions: list[TopicPartition]) -> list[list[str | int]]:
-    return [[p.topic, p.partition] for p in partitions]
-
-
-def _names(tasks: set[TaskId]) -> list[str]:
-    return [str(task) for task in sorted(tasks)]

@@ -1,4 +1,4 @@
-"""What a generation was decided from, where its leader told it (models/decisions/inputs/application_state.py)."""
+"""What a generation was decided from, where its leader told it (``application_state``)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def told_inputs(
     skipped = [doubt for doubt in gathered.unknown if doubt.startswith("member left out")]
     ends = {
         task: _end_offset_sum(generation, told, task) or gathered.ends.get(task)
-        for task in told.scenario.stateful
+        for task, one in told.scenario.tasks.items()
+        if one.stateful
     }
     return replace(
         gathered,
-        scenario={**told.data, "name": name},
+        scenario=replace(told.scenario, name=name),
         ends=ends,
         unknown=(*skipped, *told.left_out),
         inferred=(),
@@ -43,8 +44,8 @@ def told_inputs(
 
 def _contradicted(told: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:
     """Name the configs that the settings give, and the application runs otherwise."""
-    runs = told.data["config"]
-    for name, value in sorted(gathered.scenario["config"].items()):
+    runs = told.scenario.config
+    for name, value in sorted(gathered.scenario.config.items()):
         if name not in gathered.assumed and name in runs and runs[name] != value:
             yield f"{name}: {value} in the settings, {runs[name]} in the application"
 
@@ -58,10 +59,10 @@ def _end_offset_sum(
     that lies beyond the end.
     """
     found: int | None = None
-    for client in told.scenario.clients:
-        lag = client.lags[task]
-        offset_sum = generation.clients[client.process_id].offset_sums.get(task, 0)
-        if lag < 0 or offset_sum < 0:
+    for process in told.scenario.clients:
+        lag = told.scenario.lag_of(process, task)
+        offset_sum = generation.clients[process].offset_sums.get(task, 0)
+        if lag is None or lag < 0 or offset_sum < 0:
             continue
         if offset_sum == 0:
             return EndOffsetSum(lag, lag)

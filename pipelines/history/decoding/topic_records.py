@@ -11,13 +11,13 @@ from typing import Any
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.records import recommendations
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, read_cluster_look
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, read_cluster_observation
 from caughtup.models.records.decoding import RefusedError, require_agreement
 from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.records.fields import Absent
 from caughtup.models.records.keys import decode_group
 from caughtup.models.records.movements import PartitionMovementRecord, read_movement
-from caughtup.models.records.partition_looks import ReassignmentRecord, read_partition_look
+from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from caughtup.pipelines.schema import LATEST_MS
@@ -106,8 +106,8 @@ def _reassignment(record: Record) -> Row:
     if record.key == CLUSTER_KEY:
         if record.value is None:
             return record.timestamp_ms, None, None, False
-        return read_cluster_look(record.value).as_of_ms, None, None, True
-    partition, seen = read_partition_look(record.key, record.value)
+        return read_cluster_observation(record.value).as_of_ms, None, None, True
+    partition, seen = read_reassignment(record.key, record.value)
     if seen is None:
         return record.timestamp_ms, *partition, False
     look = seen.to_look()

@@ -47,7 +47,7 @@ def _columns(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in placed.items()])
 
 
-#: Looks at the ends of a partition's log; no offsets where the partition is gone.
+#: The ends of a partition's log; no offsets where the partition is gone.
 END_OFFSETS = Kind(
     "end_offsets",
     _columns(
@@ -130,9 +130,9 @@ DECISIONS = Kind(
     ("group",),
 )
 
-#: Looks at partitions in movement, lists of broker ids in Kafka's order. Of a round's look at the
-#: cluster ``topic`` is None. ``offsets_left`` is what the furthest added replica has yet to copy,
-#: ``bytes_left`` the sum of what all of them have; None where one wasn't told.
+#: Observations of reassignments, lists of broker ids in Kafka's order. Of a round's observation of
+#: the cluster ``topic`` is None. ``offsets_left`` is what the furthest added replica has yet to
+#: copy, ``bytes_left`` the sum of what all of them have; None where one wasn't told.
 REASSIGNMENTS = Kind(
     "reassignments",
     _columns(

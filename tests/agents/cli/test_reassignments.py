@@ -16,8 +16,8 @@ from caughtup.agents.cli.reassignment_snapshot import ReassignmentView
 from caughtup.agents.cli.reassignments import rendered
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.partition_looks import ReassignmentRecord
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.reassigning import (
     APART_MS,
     DEAD,

@@ -19,8 +19,8 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionLook,
     offsets_remaining,
 )
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.partition_looks import ReassignmentRecord
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.streams import cluster_state
 
 PARTITION = TopicPartition("orders", 0)

@@ -18,10 +18,11 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.process.health import Health
 from caughtup.agents.recommendations import recommender
-from caughtup.agents.recommendations.agent import Wakeup, recommend
+from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.recommender import Recommender, summary
 from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
+from caughtup.agents.wakeups import Wakeup
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (

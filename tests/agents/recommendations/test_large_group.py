@@ -15,7 +15,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from prometheus_client.exposition import generate_latest
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.clock import now_ms
@@ -25,7 +24,7 @@ from caughtup.agents.recommendations import recommender
 from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.streaming import done_in_turns, in_turns
-from caughtup.agents.topics.taking_up import take_movement, take_published
+from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.page_state import page_steps
 from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeGroup
@@ -119,7 +118,7 @@ class Service:
         with self._calls.counted("assessing"):
             await Assessor(self.state, self._health)._round()
         with self._calls.counted("a scrape"):
-            async for _ in in_turns(exposition(self.state, self._health, generate_latest)):
+            async for _ in in_turns(exposition(self.state, self._health)):
                 pass
         with self._calls.counted("the page"):
             await done_in_turns(page_steps(self.state, self._health, now_ms()))
@@ -128,9 +127,9 @@ class Service:
         """Read back what was published, and take the newest generation up."""
         again = Service(self._group, self._calls)
         for key, value in self.recommendations.log:
-            take_published(again.state, key, value)
+            recommendations.apply_record(again.state, key, value)
         for key, value in self.movements.log:
-            take_movement(again.state, key, value)
+            movements.apply_record(again.state, key, value)
         await again.take(generation)
         return again
 

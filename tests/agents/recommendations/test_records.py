@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.recommendations.records import MAX_BYTES, encode
-from caughtup.followers.python import recommendations as follower
+from caughtup.followers.python.kafka import recommendations as follower
 from caughtup.models.errors import CaughtupError
 from tests.support.streams import START_MS, WARMING, cluster_state, generation, known_ends, read
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
-from caughtup.agents.reports.catch_up_rates import apply_record
+from caughtup.agents.reports import catch_up_rates
 from caughtup.agents.views.copies import rates_view
 from caughtup.agents.views.lag_lines import task_lines
-from caughtup.agents.web.metrics.copies import copy_families
+from caughtup.agents.web.metrics.copies import COPY_FAMILIES
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.ids import TaskId, TopicPartition
@@ -18,6 +19,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
+from tests.support.observability.scraping import samples_of
 from tests.support.streams import (
     ENDS,
     GROUP,
@@ -63,19 +65,16 @@ def warming() -> ClusterState:
 def watch(state: ClusterState, now_ms: int) -> dict[str, Any]:
     """Have the copies judged, and give the warm-up's line of the lag table."""
     list(state.watch_copies(GROUP, now_ms))
-    lines = [line for line in task_lines(state, GROUP) if line["process"] == COPY.process]
-    (found,) = (line for line in lines if line["task"] == str(COPY.task))
-    return found
+    lines = [line for line in task_lines(state, GROUP) if line.process == COPY.process]
+    (found,) = (line for line in lines if line.task == str(COPY.task))
+    return msgspec.to_builtins(found)
 
 
 def metrics(state: ClusterState, now_ms: int) -> dict[tuple[str, ...], float]:
     return {
-        (sample.name, *([sample.labels["source"]] if "source" in sample.labels else [])): (
-            sample.value
-        )
-        for family in copy_families(state, now_ms)
-        if family.name.startswith("caughtup_catch_up_rates")
-        for sample in family.samples
+        (name, *([labels["source"]] if "source" in labels else [])): value
+        for name, labels, value in samples_of(COPY_FAMILIES, state, now_ms)
+        if name.startswith("caughtup_catch_up_rates")
     }
 
 
@@ -86,7 +85,7 @@ def test_the_rate_of_the_job_on_spark_is_used_and_told_until_the_job_is_silent()
     assert rates_view(state, state.watches[GROUP], now_ms) == {"own": 1}
     assert ("caughtup_catch_up_rates_age_seconds",) not in metrics(state, now_ms)
 
-    apply_record(state, KEY, written(2_000, now_ms), now_ms)
+    catch_up_rates.apply_record(state, KEY, written(2_000, now_ms), now_ms)
     line = watch(state, now_ms)
     assert line["rates"] == "spark"
     assert "as Spark measured it" in line["why"]
@@ -108,9 +107,9 @@ def test_the_rate_of_the_job_on_spark_is_used_and_told_until_the_job_is_silent()
     assert view == {"own": 1, "silent_since_ms": now_ms}
     assert metrics(state, silent_ms)["caughtup_catch_up_rates_copies", "own"] == 1
 
-    apply_record(state, KEY, written(2_000, silent_ms), silent_ms)
+    catch_up_rates.apply_record(state, KEY, written(2_000, silent_ms), silent_ms)
     assert watch(state, silent_ms)["rates"] == "spark"
-    apply_record(state, KEY, None, silent_ms)
+    catch_up_rates.apply_record(state, KEY, None, silent_ms)
     assert watch(state, silent_ms)["rates"] == "own"
 
 
@@ -119,7 +118,7 @@ def test_a_recommendation_says_whose_rates_it_counts_on(source: str) -> None:
     state = warming()
     now_ms = START_MS + 12_000
     if source == "spark":
-        apply_record(state, KEY, written(2_000, now_ms), now_ms)
+        catch_up_rates.apply_record(state, KEY, written(2_000, now_ms), now_ms)
     watch(state, now_ms)
     list_ends(state, ENDS, at_ms=now_ms)
     read(state, generation(2, *WARMING, at_ms=now_ms), seen_ms=now_ms)
@@ -135,7 +134,7 @@ def test_a_rate_counts_for_copies_that_are_judged_for_the_first_time() -> None:
     list(state.decide(START_MS + 1_000))
     now_ms = START_MS + 40_000
     list_ends(state, ENDS, at_ms=now_ms)
-    apply_record(state, KEY, written(2_000, now_ms))
+    catch_up_rates.apply_record(state, KEY, written(2_000, now_ms))
     assert watch(state, now_ms)["rates"] == "spark"
 
 
@@ -151,14 +150,14 @@ def test_a_record_of_a_changelog_only_shows_that_the_job_is_up() -> None:
     state = cluster_state()
     changelog = TopicPartition("orders-counts-changelog", 1)
     value = written(topic=changelog.topic, partition=changelog.partition)
-    apply_record(state, partition_key(changelog), value, START_MS + 5)
+    catch_up_rates.apply_record(state, partition_key(changelog), value, START_MS + 5)
     assert state.rates.newest_ms == START_MS + 5
     assert state.rates.of(GROUP, START_MS + 5) == {}
 
 
 def test_a_rate_of_the_future_is_of_when_it_was_written() -> None:
     state = cluster_state()
-    apply_record(state, KEY, written(5.0, START_MS + 10**9), START_MS)
+    catch_up_rates.apply_record(state, KEY, written(5.0, START_MS + 10**9), START_MS)
     (rate,) = state.rates.of(GROUP, START_MS).values()
     assert rate == CatchUpRate(5.0, 20.0, 60_000, START_MS)
 
@@ -195,8 +194,8 @@ def test_a_malformed_record_is_refused_with_its_reason_and_leaves_the_last_one(
     reason: str, key: bytes | None, value: bytes
 ) -> None:
     state = cluster_state()
-    apply_record(state, KEY, written(7.0), START_MS)
-    apply_record(state, key, value, START_MS + 1)
+    catch_up_rates.apply_record(state, KEY, written(7.0), START_MS)
+    catch_up_rates.apply_record(state, key, value, START_MS + 1)
     assert state.refused.counts == {("catch-up-rates", reason): 1}
     assert state.faults.newest() == []
     assert state.rates.newest_ms == START_MS

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.reports.pipeline_progress import apply_record, progress_rows
-from caughtup.agents.web.metrics.pipeline import pipeline_families
+from caughtup.agents.reports import pipeline_progress
+from caughtup.agents.views.pipeline import progress_rows
+from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
+from tests.support.observability.scraping import samples_of
 from tests.support.streams import cluster_state
 
 AT_MS = 9_000
@@ -32,25 +34,24 @@ def told(**changes: Any) -> bytes:
 
 
 def samples(progress: StreamProgressTable, now_ms: int) -> dict[tuple[str, ...], float]:
-    """Give every sample by its name and labels, but for the cluster's."""
-    families = pipeline_families("c", progress, now_ms)
+    """Give every sample by its name, its stream and its status if it has one."""
+    state = cluster_state()
+    state.pipeline = progress
     return {
-        (sample.name.removeprefix("caughtup_pipeline_"), *list(sample.labels.values())[1:]): (
-            sample.value
-        )
-        for family in families
-        for sample in family.samples
+        (name.removeprefix("caughtup_pipeline_"), labels["stream"])
+        + ((labels["status"],) if "status" in labels else ()): value
+        for name, labels, value in samples_of(PIPELINE_FAMILIES, state, now_ms)
     }
 
 
 def test_what_a_stream_told_is_of_the_time_at_which_the_broker_got_it() -> None:
     state = cluster_state()
     progress = state.pipeline
-    apply_record(state, b"history", told(later_field="ignored"), AT_MS)
+    pipeline_progress.apply_record(state, b"history", told(later_field="ignored"), AT_MS)
     ((name, one),) = progress.streams()
     assert (name, one.heard_ms) == ("history", AT_MS)
     assert one == StreamProgress("running", AT_MS, 10.0, 3, 0.5, 20, 40.0, 6, 1, 4)
-    apply_record(state, b"history", None, AT_MS)
+    pipeline_progress.apply_record(state, b"history", None, AT_MS)
     assert list(progress.streams()) == []
 
 
@@ -75,8 +76,8 @@ def test_a_malformed_record_is_refused_with_its_reason(
     reason: str, key: bytes | None, value: bytes
 ) -> None:
     state = cluster_state()
-    apply_record(state, b"rates", told(), AT_MS)
-    apply_record(state, key, value, AT_MS)
+    pipeline_progress.apply_record(state, b"rates", told(), AT_MS)
+    pipeline_progress.apply_record(state, key, value, AT_MS)
     assert [name for name, _ in state.pipeline.streams()] == ["rates"]
     assert state.refused.counts == {("pipeline-progress", reason): 1}
     assert state.faults.newest() == []
@@ -85,8 +86,10 @@ def test_a_malformed_record_is_refused_with_its_reason(
 def test_the_page_and_the_metrics_say_what_was_told_and_when() -> None:
     state = cluster_state()
     progress = state.pipeline
-    apply_record(state, b"rates", told(), AT_MS)
-    apply_record(state, b"history", b'{"schema": 1, "state": "failed", "why": "no space"}', AT_MS)
+    pipeline_progress.apply_record(state, b"rates", told(), AT_MS)
+    pipeline_progress.apply_record(
+        state, b"history", b'{"schema": 1, "state": "failed", "why": "no space"}', AT_MS
+    )
     now_ms = AT_MS + 2_500
     shown = {k: v for k, v in TOLD.items() if k not in ("schema", "state", "trigger_seconds")}
     assert progress_rows(progress, now_ms) == [
@@ -115,7 +118,7 @@ def test_the_page_and_the_metrics_say_what_was_told_and_when() -> None:
 def test_a_stream_that_is_no_longer_heard_is_late() -> None:
     state = cluster_state()
     progress = state.pipeline
-    apply_record(state, b"rates", told(), AT_MS)
+    pipeline_progress.apply_record(state, b"rates", told(), AT_MS)
     late_ms = AT_MS + 60_001
     assert progress_rows(progress, late_ms)[0]["status"] == "late"
     assert samples(progress, late_ms)["status", "rates", "late"] == 1

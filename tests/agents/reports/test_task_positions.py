@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.reports.task_positions import apply_record
+from caughtup.agents.reports import task_positions
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 from tests.support.streams import GROUP, cluster_state
@@ -34,28 +34,28 @@ def encoded(**changes: Any) -> bytes:
 
 def test_a_report_is_of_the_time_at_which_the_broker_got_it() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(), 9_000)
+    task_positions.apply_record(state, KEY, encoded(), 9_000)
     lags = {"orders-counts-changelog": 40}
     assert state.positions.of(GROUP) == {COPY: TaskPosition("standby", 40, lags, 9_000)}
 
 
 def test_a_running_active_needs_no_lag() -> None:
     state = cluster_state()
-    apply_record(state, KEY, b'{"schema": 1, "role": "active"}', 9_000)
+    task_positions.apply_record(state, KEY, b'{"schema": 1, "role": "active"}', 9_000)
     assert state.positions.of(GROUP)[COPY] == TaskPosition("active", None, {}, 9_000)
 
 
 def test_a_changelog_whose_lag_is_not_known_yet_is_left_out() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(lag=None, lags={"a": 3, "b": None}), 9_000)
+    task_positions.apply_record(state, KEY, encoded(lag=None, lags={"a": 3, "b": None}), 9_000)
     assert state.positions.of(GROUP)[COPY] == TaskPosition("standby", None, {"a": 3}, 9_000)
 
 
 def test_a_tombstone_withdraws_the_report() -> None:
     state = cluster_state()
-    apply_record(state, KEY, None, 9_000)
-    apply_record(state, KEY, encoded(), 9_000)
-    apply_record(state, KEY, None, 9_001)
+    task_positions.apply_record(state, KEY, None, 9_000)
+    task_positions.apply_record(state, KEY, encoded(), 9_000)
+    task_positions.apply_record(state, KEY, None, 9_001)
     assert state.positions.of(GROUP) == {}
 
 
@@ -82,8 +82,8 @@ def test_a_malformed_record_is_refused_with_its_reason_and_leaves_the_last_one(
     reason: str, key: bytes | None, value: bytes
 ) -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(), 1_000)
-    apply_record(state, key, value, 2_000)
+    task_positions.apply_record(state, KEY, encoded(), 1_000)
+    task_positions.apply_record(state, key, value, 2_000)
     assert state.refused.counts == {("task-positions", reason): 1}
     assert state.faults.newest() == []
     assert state.positions.of(GROUP)[COPY].at_ms == 1_000
@@ -91,7 +91,7 @@ def test_a_malformed_record_is_refused_with_its_reason_and_leaves_the_last_one(
 
 def test_a_report_whose_timestamp_somebody_chose_is_not_from_the_future() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(), 400_000, 1_000)
+    task_positions.apply_record(state, KEY, encoded(), 400_000, 1_000)
     assert state.refused.counts == {("task-positions", "from_the_future"): 1}
-    apply_record(state, KEY, encoded(), 400_000, 400_000)  # as the broker stamped it
+    task_positions.apply_record(state, KEY, encoded(), 400_000, 400_000)  # as the broker stamped it
     assert state.positions.of(GROUP)[COPY].at_ms == 400_000

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.partition_series import partition_series
 from caughtup.models.decisions.inputs.application_state import read_application_state
 from caughtup.models.groups.consumer import ConsumerGroup
 from caughtup.models.ids import TopicPartition
@@ -112,7 +113,7 @@ class Cluster:
                 pass
         self.state.forget_all_but(set(groups))
         self.forgetting.forget(self.now_ms)
-        for _ in partition_series(self.state, self.labels, compatible=True):
+        for _ in exposition(self.state, Health(ready=True), self.labels, compatible=True):
             pass
 
     def sizes(self) -> dict[str, int]:

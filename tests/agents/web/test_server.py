@@ -159,3 +159,16 @@ async def test_ready_says_what_is_wrong_beside_it_and_standing_by_is_not_ready(s
         assert (await response.text()).startswith("standby: host:1 is active\n")
     async with site.get("/healthz") as response:
         assert response.status == 200
+
+
+async def test_it_listens_on_an_address_of_ipv6(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "caughtup")
+    server = WebServer(Settings(web_host="::1", web_port=0), cluster_state(), Health(ready=True))
+    await server.start()
+    try:
+        url = f"http://[::1]:{server.port}/"
+        async with aiohttp.ClientSession() as client, client.get(f"{url}ready") as response:
+            assert (response.status, await response.text()) == (200, "ready\n")
+    finally:
+        await server.stop()
+    assert f"the page: {url}" in caplog.text

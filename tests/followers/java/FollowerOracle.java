@@ -46,8 +46,8 @@ public final class FollowerOracle {
         final ObjectNode answer = JACKSON.createObjectNode();
         try {
             final byte[] text = Base64.getDecoder().decode(question.get("json").asText());
-            final Object value = Json.read(text);
-            return answer.put("written", JsonWriter.write(value));
+            final JsonNode value = Json.read(text);
+            return answer.put("written", Json.write(value));
         } catch (final Json.Malformed malformed) {
             return answer.put("malformed", malformed.getMessage());
         }
@@ -117,8 +117,8 @@ public final class FollowerOracle {
             question.get("waited").asInt(), question.get("repeated").asInt());
         final double milliseconds = (System.nanoTime() - start) / 1e6;
         final ObjectNode answer = JACKSON.createObjectNode().put("ms", milliseconds);
-        answer.set("outcome", JACKSON.readTree(JsonWriter.write(outcome.toJson())));
-        answer.set("state", JACKSON.readTree(JsonWriter.write(
+        answer.set("outcome", JACKSON.readTree(Json.write(outcome.toJson())));
+        answer.set("state", JACKSON.readTree(Json.write(
             ApplicationStateRecord.of(
                 application, outcome, Map.of(), "orders", "state-1", 7))));
         final Instant now = Instant.ofEpochMilli(1_000);

@@ -16,6 +16,7 @@ from caughtup.models.assignors.following.follower import FOLLOWED, Patience, fol
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.ids import TaskId
+from caughtup.models.records.topics import APPLICATION_STATES, TASK_POSITIONS
 from tests.support.followers.bad_recommendations import BAD, spoiled
 from tests.support.followers.streams_application import (
     FOLLOW_UP_MS,
@@ -29,6 +30,7 @@ from tests.support.followers.streams_application import (
 )
 from tests.support.kafka.topics import whole_topic
 from tests.support.service import wait_for
+from tests.support.topics.published import require_valid
 
 HOUR_MS = 3_600_000
 
@@ -238,3 +240,11 @@ def test_copies_are_reported_while_they_are_restored_and_taken_back_after(
         assert list(standby[-1]["lags"]) == [changelog]
         assert standby[-1]["leads"][changelog] > 0
         assert standby[-1]["client_id"] == "three"
+
+
+def test_every_record_that_it_publishes_is_as_its_topic_s_schema_says(
+    following: Following, cluster: EmbeddedCluster
+) -> None:
+    topics = (APPLICATION_STATES, TASK_POSITIONS)
+    kinds = require_valid(cluster, topics, following.prefix)
+    assert kinds == {"ApplicationStateRecord", "PositionRecord"}

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from caughtup.agents.topics.definitions import OWN_TOPICS
 from caughtup.demo.apps.restore_listener import RestoredCopy
+from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.growing import FIRST, FOLLOWING, LAST, Growing, now_ms
 from caughtup.demo.story.growth import measure_growth
+from tests.support.topics.published import require_valid
 
 pytestmark = pytest.mark.thorough
 
@@ -26,6 +29,7 @@ SECONDS = 200
 class Grown(NamedTuple):
     """What was measured, and by instance what its listeners tell of the time since it grew."""
 
+    cluster: EmbeddedCluster
     figures: dict[str, Any]
     restored: dict[str, tuple[RestoredCopy, ...]]
 
@@ -44,7 +48,7 @@ def grown(jar: Path) -> Iterator[Grown]:
             )
             for name in stage.application.instances
         }
-        yield Grown(figures, restored)
+        yield Grown(stage.cluster, figures, restored)
 
 
 @pytest.mark.timeout(600)
@@ -87,3 +91,9 @@ def test_exact_mode_accounts_for_every_generation(grown: Grown) -> None:
     # What it can't account for it says the reason of.
     assert bool(exact["undetermined"]) == bool(grown.figures["undetermined_because"])
     assert all(grown.figures["undetermined_because"])
+
+
+@pytest.mark.timeout(600)
+def test_every_record_is_as_its_topic_s_schema_says(grown: Grown) -> None:
+    kinds = require_valid(grown.cluster, [own.name for own in OWN_TOPICS])
+    assert {"ApplicationStateRecord", "PositionRecord", "RecommendationRecord"} <= kinds

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.followers.python.recommendations import RecommendationReader
+from caughtup.followers.python.kafka.recommendations import RecommendationReader
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.tables import ChangelogTables
 from caughtup.followers.python.topology import TopicGroup, Topology

@@ -17,10 +17,15 @@ from pyspark.sql import SparkSession
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.keys import encode_copy
+from caughtup.models.records.task_positions import FORMAT, PositionRecord
+from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS
 from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
-from tests.support.kafka.topics import whole_topic
+from tests.support.end_offsets import end_offsets_record
+from tests.support.topics import published
+from tests.support.topics.validation import problems
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
@@ -55,16 +60,16 @@ class Job:
         self._producer = Producer(cluster.client_config())
 
     def ended(self, at_ms: int, end: int) -> None:
-        value = {"schema": 1, "topic": CHANGELOG, "partition": 1, "start_offset": 0}
-        value |= {"last_stable_offset": end, "end_offset": end, "as_of_ms": at_ms}
-        self.write(self.options.end_offsets_topic, f"{CHANGELOG}-1".encode(), value, at_ms)
+        record = end_offsets_record(CHANGELOG, 1, end, at_ms)
+        self.write(self.options.end_offsets_topic, *record, at_ms)
 
     def reported(self, at_ms: int, lag: int) -> None:
-        value = {"schema": 1, "role": "restoring", "lag": lag, "lags": {CHANGELOG: lag}}
-        self.write(self.options.positions_topic, json.dumps(COPY).encode(), value, at_ms)
+        report = PositionRecord(FORMAT.schema, role="restoring", lag=lag, lags={CHANGELOG: lag})
+        key = encode_copy(*COPY)
+        self.write(self.options.positions_topic, key, FORMAT.encode(report), at_ms)
 
-    def write(self, topic: str, key: bytes, value: Any, at_ms: int) -> None:
-        self._producer.produce(topic, json.dumps(value), key, timestamp=at_ms)
+    def write(self, topic: str, key: bytes, value: bytes, at_ms: int) -> None:
+        self._producer.produce(topic, value, key, timestamp=at_ms)
 
     def run(self) -> None:
         """Process what there is."""
@@ -72,9 +77,18 @@ class Job:
         catch_up_rates(self.spark, self.options, lambda: False)
 
     def written(self, topic: str) -> dict[str, Any]:
-        """Return the newest value of each key."""
-        found = whole_topic(self._cluster, topic)
-        return {m.key().decode(): json.loads(m.value()) for m in found if m.value()}
+        """Return the newest value of each key; every record is as its topic's schema says."""
+        known = {
+            self.options.rates_topic: CATCH_UP_RATES,
+            self.options.progress_topic: PIPELINE_PROGRESS,
+        }
+        newest: dict[str, Any] = {}
+        for key, value in published.read_records(self._cluster, topic):
+            assert problems(known[topic], key, value) == []
+            assert key is not None
+            if value is not None:
+                newest[key.decode()] = json.loads(value)
+        return newest
 
 
 @pytest.fixture
@@ -90,7 +104,7 @@ def test_a_job_that_is_started_again_counts_what_it_saw_before(job: Job) -> None
     key = json.dumps(COPY, separators=(",", ":"))
     for second in range(0, 60, 5):
         if second == 30:
-            job.write(job.options.positions_topic, b"{not a key", {}, begin_ms)
+            job.write(job.options.positions_topic, b"{not a key", b"{}", begin_ms)
             job.run()
             before = job.written(job.options.rates_topic)[key]
             assert before["windows"][0]["samples"] == 6

@@ -33,6 +33,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.pipelines.schema import OWN_TOPICS
 from tests.integration.conftest import MakeCluster
+from tests.support.end_offsets import end_offsets_record
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -110,10 +111,9 @@ def test_a_user_with_few_rights_writes_history_until_told_to_stop(
         done.result(30)
     consumer = Consumer({**client, "group.id": "billing"})
     consumer.commit(offsets=[Position("orders", 0, 4)], asynchronous=False)
-    ends = {"schema": 1, "topic": "orders", "partition": 0, "start_offset": 0}
-    ends |= {"last_stable_offset": 9, "end_offset": 9, "as_of_ms": time.time_ns() // 1_000_000}
+    key, value = end_offsets_record("orders", 0, 9, time.time_ns() // 1_000_000)
     producer = Producer(client)
-    producer.produce("caughtup-end-offsets", json.dumps(ends).encode(), b"orders-0")
+    producer.produce("caughtup-end-offsets", value, key)
     assert producer.flush(30) == 0
 
     settings = tmp_path / "caughtup.toml"

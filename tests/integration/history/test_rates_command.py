@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.story.stage import caughtup_command
 from tests.integration.conftest import MakeCluster
+from tests.support.end_offsets import end_offsets_record
 from tests.support.kafka.topics import read_topic
 from tests.support.service import settings_file, wait_for
 
@@ -56,10 +56,9 @@ def test_a_user_with_few_rights_measures_until_told_to_stop(
     ]
     for done in admin.create_acls(rights).values():
         done.result(30)
-    ends = {"schema": 1, "topic": "a-changelog", "partition": 0, "start_offset": 0}
-    ends |= {"last_stable_offset": 9, "end_offset": 9, "as_of_ms": time.time_ns() // 1_000_000}
+    key, value = end_offsets_record("a-changelog", 0, 9, time.time_ns() // 1_000_000)
     producer = Producer(client)
-    producer.produce("caughtup-end-offsets", json.dumps(ends).encode(), b"a-changelog-0")
+    producer.produce("caughtup-end-offsets", value, key)
     assert producer.flush(30) == 0
 
     settings = settings_file(

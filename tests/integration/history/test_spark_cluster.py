@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history, write_histories
 from tests.integration.conftest import MakeCluster
+from tests.support.end_offsets import end_offsets_record
 from tests.support.pipelines.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKERS, SparkCluster
 from tests.support.service import commit
 
@@ -117,10 +117,9 @@ def test_executors_write_history_with_nothing_of_caughtup_but_the_wheel(
         done.result(30)
     for number, group in enumerate(GROUPS):
         commit(kafka, group, "invoices", number)
-    ends = {"schema": 1, "topic": "invoices", "partition": 0, "start_offset": 0}
-    ends |= {"last_stable_offset": 9, "end_offset": 9, "as_of_ms": time.time_ns() // 1_000_000}
+    key, value = end_offsets_record("invoices", 0, 9, time.time_ns() // 1_000_000)
     producer = Producer(kafka.client_config())
-    producer.produce("caughtup-end-offsets", json.dumps(ends).encode(), b"invoices-0")
+    producer.produce("caughtup-end-offsets", value, key)
     assert producer.flush(30) == 0
 
     before = len(spark_cluster.executors())

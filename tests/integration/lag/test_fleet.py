@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.main import main
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.end_offsets import END_OFFSETS_TOPIC, write_looks
+from caughtup.demo.fleet.end_offsets import write_end_offsets
 from caughtup.demo.fleet.offset_commits import RawRecord, make_offsets_topic, write_records
 from caughtup.demo.fleet.protocol import play_fleet
 from caughtup.demo.fleet.raw_records import read_back
@@ -27,6 +27,7 @@ from caughtup.demo.fleet.records import fleet_records
 from caughtup.demo.fleet.timeline import FleetSettings, fleet_events, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records.topics import END_OFFSETS, with_prefix
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.batch import decode_batch
@@ -126,9 +127,9 @@ def test_end_offsets_are_what_the_service_reads(
     make_cluster: MakeCluster,
 ) -> None:
     cluster = make_cluster()
-    write_looks(cluster, SETTINGS, 600_000)
+    write_end_offsets(cluster, SETTINGS, 600_000)
     state = ClusterState("generated", {})
-    records = list(chain.from_iterable(read_back(cluster, END_OFFSETS_TOPIC)))
+    records = list(chain.from_iterable(read_back(cluster, with_prefix(END_OFFSETS))))
     assert len(records) == SETTINGS.partitions * 3
     for record in records:
         apply_record(state, record.key, record.value)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.decisions.lighter_recommendation import lighter_recommendations
 from caughtup.models.decisions.recommendation import read_recommendation
@@ -73,7 +72,7 @@ def test_after_a_restart_the_generation_is_not_decided_again(
     inputs, exact = read_recommendation(lighter)
     assert (exact.result, exact.decision) == ("match", None)
     with pytest.raises(ScenarioError, match="is missing"):
-        parse_scenario(inputs.scenario)
+        inputs.scenario.expanded()
     state = cluster_state()
     state.applications.apply_published(GROUP, lighter)
     read(state, generation(7, *WARMING))

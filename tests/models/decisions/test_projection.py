@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from caughtup.models.assignment.scenario_lags import lag_of
+from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.decisions.projection import project
 from caughtup.models.ids import TaskId
@@ -26,6 +25,7 @@ from tests.support.streams import (
 )
 
 A, B = str(process(1)), str(process(2))
+ZERO, ONE = TaskId(0, 0), TaskId(0, 1)
 LATER_MS = START_MS + 5_000
 
 
@@ -37,7 +37,7 @@ def decided(*members: Member) -> ClusterState:
     return state
 
 
-def projected(state: ClusterState) -> dict[str, Any] | None:
+def projected(state: ClusterState) -> CompactScenario | None:
     known = state.applications[GROUP].decided
     assert known is not None
     return project(known.generation, known.inputs.scenario, state.positions.of(GROUP))
@@ -58,9 +58,9 @@ def report(
 def test_everybody_comes_back_with_what_the_generation_gave_and_the_lags_of_then() -> None:
     scenario = projected(decided(*WARMING))
     assert scenario is not None
-    assert scenario["clients"][A]["previous_active"] == ["0_0", "0_1"]
-    assert scenario["clients"][B]["previous_standby"] == ["0_1"]
-    assert [lag_of(scenario, B, task) for task in ("0_0", "0_1")] == [50_000, 50_000]
+    assert scenario.clients[process(1)].previous_active == {ZERO, ONE}
+    assert scenario.clients[process(2)].previous_standby == {ONE}
+    assert [scenario.lag_of(process(2), task) for task in (ZERO, ONE)] == [50_000, 50_000]
     assert caught_up_copies(scenario) == CaughtUpCopies()
 
 
@@ -69,8 +69,8 @@ def test_what_was_reported_since_takes_the_place_of_the_lag_of_then() -> None:
     report(state, B, 70)
     scenario = projected(state)
     assert scenario is not None
-    assert scenario["clients"][B]["lags"]["0_1"] == 70
-    assert caught_up_copies(scenario).copies == {(B, "0_1")}
+    assert scenario.clients[process(2)].lags[ONE] == 70
+    assert caught_up_copies(scenario).copies == {CopyKey(B, ONE)}
 
 
 def test_a_report_from_before_the_generation_counts_no_more() -> None:
@@ -78,7 +78,7 @@ def test_a_report_from_before_the_generation_counts_no_more() -> None:
     report(state, B, 70, at_ms=START_MS - 1)
     scenario = projected(state)
     assert scenario is not None
-    assert lag_of(scenario, B, "0_1") == 50_000
+    assert scenario.lag_of(process(2), ONE) == 50_000
 
 
 def test_an_active_runs_unless_it_says_that_it_restores() -> None:
@@ -86,11 +86,11 @@ def test_an_active_runs_unless_it_says_that_it_restores() -> None:
     report(state, A, 9_000, role="restoring")
     scenario = projected(state)
     assert scenario is not None
-    assert scenario["clients"][A]["lags"] == {"0_0": -2, "0_1": 9_000}
+    assert scenario.clients[process(1)].lags == {ZERO: -2, ONE: 9_000}
     report(state, A, None, role="active")
     again = projected(state)
     assert again is not None
-    assert again["clients"][A]["lags"]["0_1"] == -2
+    assert again.clients[process(1)].lags[ONE] == -2
 
 
 def test_while_a_task_is_held_back_nobody_can_tell() -> None:
@@ -128,5 +128,6 @@ def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
 
 @pytest.mark.parametrize("lag", [-2, -3])
 def test_neither_a_running_copy_nor_one_of_unknown_lag_is_caught_up_and_waiting(lag: int) -> None:
-    scenario = {"config": {}, "clients": {A: {"lags": {"0_0": lag}}}}
+    client = Client(process(1), 1, frozenset(), frozenset(), {ZERO: lag})
+    scenario = CompactScenario(None, "x", {}, {ZERO: ScenarioTask(True)}, {process(1): client})
     assert caught_up_copies(scenario) == CaughtUpCopies()

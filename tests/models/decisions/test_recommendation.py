@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from caughtup.agents.recommendations.records import encode
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.recommendation import decision_id, read_recommendation
@@ -198,6 +199,26 @@ def test_an_id_does_not_change_between_versions_of_the_service() -> None:
     """A digest of the inputs as JSON with sorted keys and no spaces."""
     text = b'["c",{"a":"\\u00e9","b":1}]'
     assert decision_id("c", {"b": 1, "a": "é"}) == hashlib.sha256(text).hexdigest()[:32]
+
+
+@pytest.mark.parametrize(
+    ("members", "ends", "digest"),
+    [
+        (WARMING, True, "dc8de292c4b2330f"),
+        (WARMING, False, "612d560409188ae4"),
+        (HANDING_OVER, True, "a4938043e75be72b"),
+        (HANDING_OVER, False, "ae3ee3ba979f7262"),
+        (HANDED_OVER, True, "6763546573ae1c65"),
+        (HANDED_OVER, False, "65f37d1c79e52ce2"),
+    ],
+)
+def test_what_is_published_stays_what_it_is_byte_for_byte(
+    members: tuple[Member, ...], ends: bool, digest: str
+) -> None:
+    """What changes a digest on purpose changes the record, and says so in the changelog."""
+    parameters = TOLD if ends else ApplicationParameters(tags=("zone",))
+    record = record_of(*members, parameters=parameters, ends=ends)
+    assert hashlib.sha256(encode(record)).hexdigest()[:16] == digest
 
 
 def test_a_record_without_what_we_write_is_refused_in_one_line() -> None:

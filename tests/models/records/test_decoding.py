@@ -14,11 +14,11 @@ from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.records import (
     application_states,
     catch_up_rates,
-    cluster_looks,
+    cluster_observations,
     end_offsets,
     movements,
-    partition_looks,
     pipeline_progress,
+    reassignments,
     recommendations,
     task_positions,
 )
@@ -30,12 +30,12 @@ from caughtup.models.records.decoding import (
     require_past,
 )
 from tests.models.wire.strategies import thorough
-from tests.support.own_records import OWN_RECORDS, PROCESS, OwnRecord
+from tests.support.own_records import OWN_RECORDS, PROCESS, WRITTEN_MS, OwnRecord
 
 FORMATS: dict[str, RecordFormat[Any]] = {
     "end offsets": end_offsets.FORMAT,
-    "partition look": partition_looks.FORMAT,
-    "cluster look": cluster_looks.FORMAT,
+    "partition look": reassignments.FORMAT,
+    "cluster look": cluster_observations.FORMAT,
     "recommendation": recommendations.FORMAT,
     "task movement": movements.TASKS,
     "partition movement": movements.PARTITIONS,
@@ -216,6 +216,21 @@ def test_a_recommendation_of_the_future_is_refused() -> None:
     (own,) = (own for own in OWN_RECORDS if own.name == "recommendation")
     for name in ("as_of_ms", "decided_at_ms"):
         assert refused(own, own.changed(**{name: 4_102_444_800_000})).code == "from_the_future"
+
+
+def test_a_value_is_written_by_its_fields_names_in_json_and_by_no_others() -> None:
+    (own,) = (own for own in OWN_RECORDS if own.name == "task movement")
+    assert json.loads(movements.TASKS.encode_fields(own.value)) == own.value
+    with pytest.raises(KeyError, match="later"):
+        movements.TASKS.encode_fields({**own.value, "later": 1})
+
+
+def test_what_a_follower_said_that_it_did_is_read_back() -> None:
+    (own,) = (own for own in OWN_RECORDS if own.name == "recommendation")
+    value = own.changed(leader={**own.value["leader"], "told": "followed d1"})
+    _, read = recommendations.read_recommendation_record(own.key, value, WRITTEN_MS)
+    assert read is not None
+    assert read["leader"]["told"] == "followed d1"
 
 
 LACKING = object()

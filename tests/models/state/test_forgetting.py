@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.reports.catch_up_rates import apply_record as apply_rates
-from caughtup.agents.reports.task_positions import apply_record as apply_position
+from caughtup.agents.reports import catch_up_rates, task_positions
 from caughtup.models.ids import TaskId
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.state.cluster import ClusterState
@@ -41,7 +40,7 @@ def told_of(group: str = GROUP) -> ClusterState:
     state.applications.apply_published(group, {**record, "group": group})
     state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
-    apply_rates(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
+    catch_up_rates.apply_record(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
     tell(state, told_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
     state.set_aside.add("caughtup-movements", group.encode(), "too_large", "", START_MS)
     assert names(state) == {GROUP, group}
@@ -101,8 +100,10 @@ def test_a_hundred_thousand_positions_of_groups_that_there_are_not_are_forgotten
     read(state, generation(7, *WARMING))
     value = b'{"schema":1,"role":"standby","lag":4,"lags":{"a-changelog":4}}'
     for number in range(100_000):
-        apply_position(state, encode_copy(f"forged-{number}", "p", "0_1"), value, START_MS)
-    apply_position(state, encode_copy(GROUP, "p", "0_1"), value, START_MS)
+        task_positions.apply_record(
+            state, encode_copy(f"forged-{number}", "p", "0_1"), value, START_MS
+        )
+    task_positions.apply_record(state, encode_copy(GROUP, "p", "0_1"), value, START_MS)
     assert len(state.positions.groups()) == 100_001
     forgetting = Forgetting(state)
     forgetting.forget(START_MS)

@@ -44,6 +44,7 @@ from caughtup.pipelines.generations.rows import (
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, bucket
 from tests.support import streams
+from tests.support.end_offsets import end_offsets_record
 from tests.support.recorded import recorded_generation
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -159,19 +160,6 @@ def test_the_rows_have_the_tables_columns() -> None:
     assert names | {"date"} == set(GROUP_GENERATIONS.names)
 
 
-def end_offset_record(partition: int, end: int, at_ms: int) -> Record:
-    value = {
-        "schema": 1,
-        "topic": streams.CHANGELOG,
-        "partition": partition,
-        "start_offset": 0,
-        "last_stable_offset": end,
-        "end_offset": end,
-        "as_of_ms": at_ms,
-    }
-    return f"{streams.CHANGELOG}-{partition}".encode(), json.dumps(value).encode()
-
-
 def log_rows(topic: str, log: list[Record]) -> list[tuple[Any, ...]]:
     return [
         (topic, 0, offset, streams.START_MS + offset, key, value)
@@ -184,7 +172,7 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
 ) -> None:
     output = str(tmp_path / "generations")
     listed = [
-        end_offset_record(partition, end, streams.START_MS + minute * 60_000)
+        end_offsets_record(streams.CHANGELOG, partition, end, streams.START_MS + minute * 60_000)
         for minute in range(-1, 5)
         for partition, end in streams.ENDS.items()
     ]

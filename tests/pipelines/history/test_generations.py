@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from caughtup.pipelines.history.table_writer import TableWriter
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
 from tests.support import streams
+from tests.support.end_offsets import end_offsets_record
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
@@ -43,12 +43,9 @@ def end_offsets(*minutes: int) -> list[Row]:
     for minute in minutes:
         at_ms = streams.START_MS + minute * MINUTE
         for partition, end in streams.ENDS.items():
-            value = {"schema": 1, "topic": streams.CHANGELOG, "partition": partition}
-            value |= {"start_offset": 0, "last_stable_offset": end, "end_offset": end}
-            encoded = json.dumps({**value, "as_of_ms": at_ms}).encode()
             offset = 10 * (minute + 1) + partition
-            key = f"{streams.CHANGELOG}-{partition}".encode()
-            rows.append((END_OFFSETS_TOPIC, 0, offset, at_ms, key, encoded))
+            record = end_offsets_record(streams.CHANGELOG, partition, end, at_ms)
+            rows.append((END_OFFSETS_TOPIC, 0, offset, at_ms, *record))
     return rows
 
 

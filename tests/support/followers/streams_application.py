@@ -18,9 +18,15 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
+from caughtup.models.records.topics import (
+    APPLICATION_STATES,
+    RECOMMENDATIONS,
+    TASK_POSITIONS,
+    with_prefix,
+)
 from tests.support.kafka.topics import read_topic
 
-TOPICS = ("recommended-assignments", "application-states", "task-positions")
+TOPICS = (RECOMMENDATIONS, APPLICATION_STATES, TASK_POSITIONS)
 SECONDS = 150.0
 #: What every application keeps, in records.
 RECORDS = 6_000
@@ -58,7 +64,7 @@ class Following(ClosedOnExit):
         self._cluster = cluster
         config = {"cleanup.policy": "compact", **(topic_config or {})}
         admin = AdminClient(cluster.client_config())
-        wanted = [NewTopic(self.prefix + topic, 1, config=config) for topic in topics]
+        wanted = [NewTopic(with_prefix(topic, self.prefix), 1, config=config) for topic in topics]
         for created in admin.create_topics(wanted).values() if wanted else ():
             created.result(30)
         self.application = StreamsApplication(
@@ -84,7 +90,7 @@ class Following(ClosedOnExit):
         """Write a recommendation: a record, bytes as they are, or None for a tombstone."""
         value = record if record is None or isinstance(record, bytes) else json.dumps(record)
         self._producer.produce(
-            self.prefix + "recommended-assignments",
+            with_prefix(RECOMMENDATIONS, self.prefix),
             value,
             key or self.group,
             timestamp=timestamp_ms,
@@ -94,12 +100,12 @@ class Following(ClosedOnExit):
 
     def publish_bomb(self, size: int) -> None:
         """Write a few KB for the group that are this large once they are decompressed."""
-        write_bomb(self._cluster, self.prefix + "recommended-assignments", self.group, size)
+        write_bomb(self._cluster, with_prefix(RECOMMENDATIONS, self.prefix), self.group, size)
 
     def states(self) -> list[dict[str, Any]]:
         """Return every state that the application published so far."""
         if self._consumer is None:
-            self._consumer = read_topic(self._cluster, self.prefix + "application-states")
+            self._consumer = read_topic(self._cluster, with_prefix(APPLICATION_STATES, self.prefix))
         while messages := self._consumer.consume(100, timeout=0.05):
             self._states += [json.loads(m.value()) for m in messages if m.error() is None]
         return self._states

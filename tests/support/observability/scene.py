@@ -21,6 +21,8 @@ from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.demo.story.stage import APPLICATION, PARTITIONS, Stage
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records.keys import encode_group
+from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from caughtup.pipelines.progress.records import encode_progress
 from caughtup.pipelines.rates.records import partition_key, rates_value
@@ -171,7 +173,7 @@ class Scene(ClosedOnExit):
         rates = Rates(round(time.time() * 1000), windows)
         producer = Producer(self.stage.cluster.client_config())
         value = rates_value({"topic": partition.topic, "partition": 0}, rates, trigger_seconds=10)
-        producer.produce("caughtup-catch-up-rates", value, partition_key(partition))
+        producer.produce(with_prefix(CATCH_UP_RATES), value, partition_key(partition))
         assert producer.flush(30) == 0
 
     def _stream(self) -> None:
@@ -180,7 +182,7 @@ class Scene(ClosedOnExit):
         known = {"offsets_behind": 70, "quarantined": 1, "state_rows": 12}
         record = encode_progress("running", {"trigger_seconds": 600.0, **batch, **known})
         producer = Producer(self.stage.cluster.client_config())
-        producer.produce("caughtup-pipeline-progress", record, STREAM.encode())
+        producer.produce(with_prefix(PIPELINE_PROGRESS), record, encode_group(STREAM))
         assert producer.flush(30) == 0
         self._wait("the stream to be shown", lambda: self.stage.page()["streams"])
 

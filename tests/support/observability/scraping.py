@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
-from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.families import Family, Scrape
+from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.models.state.cluster import ClusterState
 
 Labels = tuple[str, ...]
@@ -20,10 +20,9 @@ ORDER = ("group", "topic", "partition", "process", "client_id", "task")
 def text(
     state: ClusterState,
     health: Health | None = None,
-    encode: Callable[[Any], bytes] = generate_latest,
     **options: bool,
 ) -> str:
-    chunks = exposition(state, health or Health(ready=True, reader_lag=0), encode, **options)
+    chunks = exposition(state, health or Health(ready=True, reader_lag=0), **options)
     return b"".join(chunks).decode()
 
 
@@ -40,3 +39,18 @@ def scrape(state: ClusterState, health: Health | None = None) -> dict[str, dict[
             assert labels not in series, f"{sample.name} {labels} comes twice"
             series[labels] = sample.value
     return found
+
+
+def samples_of(
+    families: Sequence[Family], state: ClusterState, now_ms: int
+) -> list[tuple[str, dict[str, str], float]]:
+    """List the series of some families at a moment (ms): name, labels, value."""
+    made = Scrape(state, Health(ready=True, reader_lag=0), GroupLabels(), now_ms)
+    written = b"".join(
+        piece for family in families for piece in family.text(made, openmetrics=False)
+    )
+    return [
+        (sample.name, sample.labels, sample.value)
+        for family in text_string_to_metric_families(written.decode())
+        for sample in family.samples
+    ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
@@ -16,6 +15,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from tests.support.end_offsets import end_offsets_record
 
 GROUPS = 5
 _PAUSE_SECONDS = 0.01
@@ -69,11 +69,9 @@ class Committing:
             consumer.close()
 
     def _write_ends(self, producer: Producer) -> Producer:
-        end = self.rounds * 2
-        record: dict[str, Any] = {"schema": 1, "topic": self._topic, "partition": 0}
-        record |= {"start_offset": 0, "last_stable_offset": end, "end_offset": end}
-        value = json.dumps(record | {"as_of_ms": time.time_ns() // 1_000_000}).encode()
-        producer.produce(self._end_offsets, value, f"{self._topic}-0".encode())
+        at_ms = time.time_ns() // 1_000_000
+        key, value = end_offsets_record(self._topic, 0, self.rounds * 2, at_ms)
+        producer.produce(self._end_offsets, value, key)
         return producer
 
     def committed(self) -> list[tuple[int, int]]:

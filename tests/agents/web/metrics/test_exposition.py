@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics import exposition as metrics
+from caughtup.agents.web.metrics import groups
+from caughtup.agents.web.metrics.kafka_exporter import KAFKA_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
+from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
+from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.lag.verdict import SEVERITY
 from tests.support.observability.scraping import Labels, scrape, text
+from tests.support.reassigning import reassigning
 from tests.support.states import (
     GAINING,
     HOSTILE,
@@ -190,7 +198,7 @@ def test_every_name_has_our_prefix_a_base_unit_and_total_on_counters_only() -> N
     families = [
         family
         for state in (everything(), judged())
-        for family in parse_openmetrics(text(state, encode=openmetrics))
+        for family in parse_openmetrics(text(state, openmetrics=True))
     ]
     assert families
     for family in families:
@@ -216,3 +224,50 @@ def test_records_that_were_set_aside_are_counted_by_topic_and_reason() -> None:
         state.set_aside.add("caughtup-movements", group, "too_large", "9 bytes", NOW_MS)
     counted = scrape(state)["caughtup_records_set_aside_total"]
     assert counted == {("caughtup-movements", "too_large"): 2}
+
+
+def sections(written: str) -> dict[str, str]:
+    """The text of each family, by its name."""
+    parts = written.removesuffix("# EOF\n").split("# HELP ")[1:]
+    return {part.split(" ", 1)[0]: f"# HELP {part}" for part in parts}
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetrics: bool) -> None:
+    """So scrapers and people's scripts see no difference in who wrote a line."""
+    parse, encode = (
+        (parse_openmetrics, generate_openmetrics)
+        if openmetrics
+        else (text_string_to_metric_families, generate_latest)
+    )
+    many = (*groups.GROUP_FAMILIES, *groups.GROUP_TOTALS, *PARTITION_FAMILIES)
+    many += (*TASK_FAMILIES, *REASSIGNMENT_FAMILIES)
+    health = Health(ready=True, reader_lag=12_345_678, polled_ms=NOW_MS)
+    health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
+    for state in (everything(), judged(), reassigning()):
+        state.faults.note("metrics", HOSTILE, RecursionError(), NOW_MS)
+        state.refused.refuse("lag", b"key", "bad_json", "none", NOW_MS)
+        written = sections(text(state, health, openmetrics=openmetrics))
+        assert len(written) == len(metrics.FAMILIES)
+        again: dict[str, str] = {}
+        for family in parse(text(state, health, openmetrics=openmetrics)):
+            registry = CollectorRegistry()
+            registry.register(Metrics([family]))
+            again |= sections(encode(registry).decode())
+        for name in written.keys() - {family.name for family in many}:
+            assert written[name] == again[name]
+
+
+class Metrics:
+    """What the library encodes: families that are there already."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return self._families
+
+
+def test_help_needs_no_escaping() -> None:
+    for family in (*metrics.FAMILIES, *KAFKA_EXPORTER_FAMILIES):
+        assert not set(family.documentation) & set('\\"\n')

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from caughtup.agents.process.health import Health
@@ -126,7 +125,7 @@ def test_names_are_escaped_and_openmetrics_is_valid() -> None:
     state.reassignments.apply(moving_look(TopicPartition(HOSTILE, 0), 2, SEEN_MS, 5))
     assess(state, SEEN_MS)
     assert (HOSTILE, "0") in scrape(state)["caughtup_reassignment_age_seconds"]
-    families = parse_openmetrics(text(state, Health(ready=True, reader_lag=0), openmetrics))
+    families = parse_openmetrics(text(state, Health(ready=True, reader_lag=0), openmetrics=True))
     assert "caughtup_reassignment_status" in {family.name for family in families}
 
 

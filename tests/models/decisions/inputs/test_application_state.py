@@ -58,7 +58,7 @@ def service() -> ClusterState:
 
 def test_a_client_lags_as_much_as_anybody_where_it_does_not_say() -> None:
     told = read_application_state(told_record(*JOINING, given=IN_PLACE), 7)
-    lags = {str(c.process_id): dict(c.lags) for c in told.scenario.clients}
+    lags = {str(c.process_id): dict(c.lags) for c in told.scenario.expanded().clients}
     assert lags[B] == {TaskId(0, 0): END, TaskId(0, 1): END}
     assert lags[A] == {TaskId(0, 0): RUNNING, TaskId(0, 1): RUNNING}
     assert (told.at_ms, told.state_id, told.left_out) == (7, "s1", ())
@@ -68,7 +68,7 @@ def test_racks_that_are_not_told_are_left_out_and_named() -> None:
     record = told_record(*JOINING, given=IN_PLACE)
     record["config"]["rack.aware.assignment.strategy"] = "min_traffic"
     told = read_application_state(record, 0)
-    assert told.scenario.configs.rack_aware_assignment_strategy == "none"
+    assert told.scenario.expanded().configs.rack_aware_assignment_strategy == "none"
     assert told.left_out == (
         "rack.aware.assignment.strategy is 'min_traffic', and replicas' racks aren't told",
     )
@@ -127,7 +127,7 @@ def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_c
     known = decided(state, 1, *JOINING, at_ms=START_MS)
     said = (f"max.warmup.replicas: 7 in the settings, {runs} in the application",)
     assert known.inputs.contradicted == said
-    assert known.inputs.scenario["config"]["max.warmup.replicas"] == runs
+    assert known.inputs.scenario.config["max.warmup.replicas"] == runs
     assert known.exact.result == "match"
     assert known.record is not None
     assert read_recommendation(known.record)[0].contradicted == said
@@ -211,7 +211,7 @@ def test_of_states_that_look_alike_the_first_since_the_members_joined_counts() -
         tell(state, told_record(OWNER, again, given=WARM), at_ms)
     member = replace(FOLLOWING[1], sums={"0_0": END - 30_000})
     known = decided(state, 2, OWNER, member, at_ms=START_MS + 5_000)
-    assert known.inputs.scenario["clients"][B]["lags"]["0_0"] == 30_000
+    assert known.inputs.scenario.lag_of(process(2), TaskId(0, 0)) == 30_000
 
 
 def basis(**changes: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignment.scenario import parse_scenario
+from caughtup.models.assignment.compact import scenario_fields
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.inputs.gathering import (
     CLOCK_ALLOWANCE_MS,
@@ -75,7 +75,7 @@ def test_the_scenario_says_what_the_wire_says() -> None:
     inputs = gather(state, *HANDING_OVER)
     assert (inputs.unknown, inputs.inferred, inputs.assumed) == ((), (), ())
     assert inputs.changelogs_from == "settings"
-    scenario = inputs.scenario
+    scenario = scenario_fields(inputs.scenario)
     assert scenario["name"] == "orders/7"
     assert scenario["config"] == DEFAULTS
     assert scenario["tasks"]["0_1"] == {
@@ -102,7 +102,7 @@ def test_threads_of_one_process_are_one_client() -> None:
         Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",), tags={"zone": "x"}),
         Member("a", 1, ("0_1",), {"0_1": 7}, ("0_1",), thread=2, tags={"zone": "x"}),
     )
-    (client,) = inputs.scenario["clients"].values()
+    (client,) = scenario_fields(inputs.scenario)["clients"].values()
     assert client["capacity"] == 2
     assert client["tags"] == {"zone": "x"}
     assert client["previous_active"] == ["0_0", "0_1"]
@@ -115,7 +115,7 @@ def test_of_threads_that_report_the_same_task_the_one_counts_that_the_leader_rea
     known_ends(state)
     first = Member("a", 1, sums={"0_0": 7}, active=("0_0",))
     inputs = gather(state, first, Member("a", 1, sums={"0_0": 9}, thread=2))
-    (client,) = inputs.scenario["clients"].values()
+    (client,) = scenario_fields(inputs.scenario)["clients"].values()
     assert client["lags"] == {"0_0": 49_993}
 
 
@@ -123,7 +123,7 @@ def test_a_restoring_active_was_no_standby() -> None:
     state = cluster_state()
     known_ends(state)
     inputs = gather(state, Member("a", 1, ("0_1",), {"0_0": 5, "0_1": 7}, ("0_1",)))
-    (client,) = inputs.scenario["clients"].values()
+    (client,) = scenario_fields(inputs.scenario)["clients"].values()
     assert (client["previous_active"], client["previous_standby"]) == (["0_1"], ["0_0"])
 
 
@@ -138,7 +138,7 @@ def test_a_source_that_serves_as_changelog_ends_where_the_application_has_commit
         parameters=replace(TOLD, changelogs={0: (SOURCE,)}),
     )
     assert list(inputs.ends.values()) == [EndOffsetSum(700, 700), EndOffsetSum(30, 40)]
-    (client,) = inputs.scenario["clients"].values()
+    (client,) = scenario_fields(inputs.scenario)["clients"].values()
     assert client["lags"] == {"0_0": RUNNING, "0_1": 10}
     assert inputs.unknown == ()
 
@@ -208,7 +208,7 @@ def test_a_settled_end_leads_to_one_decision_wherever_it_lay(
     bound = next(iter(inputs.ends.values()))
     assert bound is not None
     for end in range(bound.low, bound.high + 1):
-        decided = decide(parse_scenario(between(end, end, reported, owner=owner).scenario))
+        decided = decide(between(end, end, reported, owner=owner).scenario.expanded())
         decisions.append(decided.to_dict())
     assert decisions[1:] == decisions[:-1]
 
@@ -237,7 +237,7 @@ def test_state_without_a_known_changelog_is_in_doubt() -> None:
     assert inputs.unknown == tuple(
         f"task {task}: it has state, but no changelog is known" for task in ("0_0", "0_1")
     )
-    assert all(not task["stateful"] for task in inputs.scenario["tasks"].values())
+    assert all(not task.stateful for task in inputs.scenario.tasks.values())
 
 
 def test_a_changelog_that_fits_nowhere_is_in_doubt() -> None:
@@ -255,4 +255,4 @@ def test_a_member_that_cannot_be_read_is_in_doubt() -> None:
     inputs = gather(state, WARMING[0], Member("b", 2, user_data=b"\x00\x00\x00\x63"))
     (doubt,) = inputs.unknown
     assert doubt.startswith("member left out: b-StreamThread-1-consumer: unknown_version")
-    assert list(inputs.scenario["clients"]) == [str(process(1))]
+    assert list(inputs.scenario.clients) == [process(1)]

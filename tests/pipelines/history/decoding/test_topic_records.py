@@ -15,9 +15,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from caughtup.models.reassignments.movements import PartitionMovements
 from caughtup.models.reassignments.tracking.controllers import target
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.records.cluster_looks import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.end_offsets import EndOffsetsRecord
-from caughtup.models.records.partition_looks import ReassignmentRecord
+from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS

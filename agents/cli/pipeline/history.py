@@ -1,0 +1,96 @@
+"""``caughtup pipeline history``: what happens on the cluster, into Parquet tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from caughtup.agents.cli.options import connection_options, settings_of
+from caughtup.agents.cli.pipeline.generations import kafka_properties
+from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
+from caughtup.agents.cli.run import set_up_logging
+from caughtup.agents.errors import UserError
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.definitions import topic_name
+from caughtup.models.errors import CaughtupError
+from caughtup.models.records.topics import PIPELINE_PROGRESS
+from caughtup.models.security.kafka import Client
+from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
+
+
+@click.command(short_help="Write what happens on the cluster to Parquet tables.")
+@connection_options
+@click.option("--output", required=True, metavar="URI", help="The tables' directory.")
+@click.option(
+    "--checkpoint", required=True, metavar="URI", help="Where the job keeps how far it is."
+)
+@click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")
+@click.option(
+    "--trigger-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600,
+    show_default=True,
+    help="How often to write: each time makes at most four files a table and day.",
+)
+@click.option(
+    "--records-per-batch",
+    type=click.IntRange(min=1),
+    default=RECORDS_PER_BATCH,
+    show_default=True,
+    help="How many records to take at once, at most.",
+)
+@click.option("--once", is_flag=True, help="Write what there is, and exit.")
+def history(
+    output: str,
+    checkpoint: str,
+    master: str | None,
+    trigger_seconds: float,
+    records_per_batch: int,
+    once: bool,
+    **connection: Any,
+) -> None:
+    """Write what happens on the cluster to Parquet tables, until told to stop.
+
+    Every commit, look at end offsets, change of lag, generation of a Kafka Streams group,
+    movement, decision and look at a reassignment; what can't be decoded is in the table
+    quarantine. Started again with the same checkpoint it goes on where it was.
+    """
+    settings = settings_of(connection, (Client.SPARK,))
+    set_up_logging(settings.log_level)
+    trigger = None if once else trigger_seconds
+    try:
+        _history(settings, output, checkpoint, master, trigger, records_per_batch)
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+
+
+def _history(
+    settings: Settings,
+    output: str,
+    checkpoint: str,
+    master: str | None,
+    trigger: float | None,
+    records_per_batch: int,
+) -> None:
+    try:
+        from caughtup.pipelines.history.stream import HistoryOptions
+        from caughtup.pipelines.history.stream import history as write_history
+    except ImportError as error:
+        raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
+    options = HistoryOptions(
+        settings.bootstrap_servers,
+        output,
+        checkpoint,
+        trigger,
+        kafka_properties(settings),
+        {table: topic_name(settings, name) for table, name in TABLE_TOPICS.items()},
+        settings.parameters(),
+        records_per_batch,
+        topic_name(settings, PIPELINE_PROGRESS),
+    )
+    spark = start_spark("caughtup history", master)
+    try:
+        write_history(spark, options, stop_on_signals().is_set)
+    finally:
+        spark.stop()

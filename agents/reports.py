@@ -1,0 +1,121 @@
+"""What applications and jobs on Spark report on topics of ours, and how it is applied."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.models.copies.catch_up_rates import choose_rate
+from caughtup.models.copies.figures import CatchUpRate
+from caughtup.models.decisions.inputs.application_state import ApplicationState
+from caughtup.models.ids import TopicPartition
+from caughtup.models.pipeline_progress import StreamProgress
+from caughtup.models.records.application_states import read_state
+from caughtup.models.records.catch_up_rates import read_rates
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.pipeline_progress import read_progress
+from caughtup.models.records.task_positions import read_position
+from caughtup.models.records.topics import (
+    APPLICATION_STATES,
+    CATCH_UP_RATES,
+    PIPELINE_PROGRESS,
+    TASK_POSITIONS,
+)
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.tasks.positions import CopyKey, TaskPosition
+
+
+class _Rates(NamedTuple):
+    """A record of catch-up rates: when it was written, and what the stream's trigger is (ms).
+
+    Both are None of a tombstone, and so is the rate.
+    """
+
+    copy: tuple[str, CopyKey] | TopicPartition
+    rate: CatchUpRate | None
+    written_ms: int | None
+    trigger_ms: int | None
+    clock_ms: int
+
+
+def _decode_state(
+    key: bytes | None, value: bytes | None, at_ms: int | None, clock_ms: int
+) -> tuple[str, ApplicationState | None]:
+    written_ms = _required_past(at_ms, clock_ms)
+    return read_state(key, value, written_ms)
+
+
+def _apply_state(state: ClusterState, decoded: tuple[str, ApplicationState | None]) -> bool:
+    group, reported = decoded
+    return reported is None or state.applications.apply_state(group, reported)
+
+
+def _decode_position(
+    key: bytes | None, value: bytes | None, at_ms: int | None, clock_ms: int
+) -> tuple[str, CopyKey, TaskPosition | None]:
+    written_ms = _required_past(at_ms, clock_ms)
+    group, copy, record = read_position(key, value)
+    return group, copy, None if record is None else record.to_position(written_ms)
+
+
+def _decode_rates(
+    key: bytes | None, value: bytes | None, at_ms: int | None, clock_ms: int
+) -> _Rates:
+    """Choose the rate of a record's windows.
+
+    Where its timestamp isn't known it is taken to have been written when its windows ended.
+    """
+    copy, record = read_rates(key, value)
+    if record is None:
+        return _Rates(copy, None, None, None, clock_ms)
+    written_ms = _required_past(record.as_of_ms if at_ms is None else at_ms, clock_ms)
+    windows = [window.to_window() for window in record.windows]
+    rate = choose_rate(min(record.as_of_ms, written_ms), windows)
+    return _Rates(copy, rate, written_ms, round(record.trigger_seconds * 1000), clock_ms)
+
+
+def _apply_rates(state: ClusterState, decoded: _Rates) -> bool:
+    """Apply a copy's rate. Those of changelog partitions only show that the stream is up."""
+    if decoded.written_ms is not None and decoded.trigger_ms is not None:
+        state.rates.heard(decoded.written_ms, decoded.trigger_ms, decoded.clock_ms)
+    copy = decoded.copy
+    return isinstance(copy, TopicPartition) or state.rates.apply(*copy, decoded.rate)
+
+
+def _decode_progress(
+    key: bytes | None, value: bytes | None, at_ms: int | None, clock_ms: int
+) -> tuple[str, StreamProgress | None]:
+    written_ms = _required_past(at_ms, clock_ms)
+    stream, record = read_progress(key, value)
+    return stream, None if record is None else record.to_progress(written_ms)
+
+
+def _required_past(at_ms: int | None, clock_ms: int) -> int:
+    """Return a timestamp, the clock's if it isn't known. Raises RefusedError if it is to come."""
+    written_ms = clock_ms if at_ms is None else at_ms
+    require_past(written_ms, clock_ms)
+    return written_ms
+
+
+#: What an application's leader saw and did at a rebalance.
+application_states = AppliedTopic(
+    APPLICATION_STATES, _decode_state, _apply_state, "states of too many applications are kept"
+)
+#: How far copies are between rebalances, as their applications say.
+task_positions = AppliedTopic(
+    TASK_POSITIONS,
+    _decode_position,
+    lambda state, decoded: state.positions.apply(*decoded),
+    "positions of too many copies are kept",
+)
+#: How fast copies restore, as the job on Spark measures it.
+catch_up_rates = AppliedTopic(
+    CATCH_UP_RATES, _decode_rates, _apply_rates, "rates of too many copies are kept"
+)
+#: How the streams on Spark get on, as they say: the newest of each stream is kept.
+pipeline_progress = AppliedTopic(
+    PIPELINE_PROGRESS,
+    _decode_progress,
+    lambda state, decoded: state.pipeline.apply(*decoded),
+    "too many streams tell of themselves",
+)

@@ -1,0 +1,124 @@
+"""Own topics whose records are applied to the state: each isolated, what is refused counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import faust
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.topics.log import OwnRecord
+from caughtup.agents.topics.records import Slice
+from caughtup.models.records.decoding import TOO_MANY, RefusedError
+from caughtup.models.state.cluster import ClusterState
+
+#: Bytes of a key that name it where something fails.
+_SHOWN_BYTES = 200
+#: What is smaller takes a few milliseconds to decode.
+_LARGE_BYTES = 1 << 16
+
+Decoded = TypeVar("Decoded")
+
+
+@dataclass(frozen=True)
+class AppliedTopic(Generic[Decoded]):
+    """How the records of a topic, named without prefix, become part of the state.
+
+    ``decode`` gets key, value, the record's timestamp (ms; None: not known), and the clock (ms) to
+    hold its times against; it raises RefusedError, and may run on another thread. ``apply``
+    returns False where there is no room for what was decoded: it is refused as ``full``.
+    """
+
+    topic: str
+    decode: Callable[[bytes | None, bytes | None, int | None, int], Decoded]
+    apply: Callable[[ClusterState, Decoded], bool]
+    full: str = ""
+
+    def apply_record(
+        self,
+        state: ClusterState,
+        key: bytes | None,
+        value: bytes | None,
+        at_ms: int | None = None,
+        clock_ms: int | None = None,
+    ) -> None:
+        """Apply a record, unless it is refused. ``clock_ms``: None for ours."""
+        with isolated_record(state, self.topic, key, clock_ms) as clock:
+            self._apply(state, self.decode(key, value, at_ms, clock))
+
+    async def apply_in_turn(
+        self,
+        state: ClusterState,
+        key: bytes | None,
+        value: bytes | None,
+        at_ms: int | None = None,
+        clock_ms: int | None = None,
+    ) -> None:
+        """Apply a record as ``apply_record`` does; a thread decodes it if it is large."""
+        if len(value or b"") < _LARGE_BYTES:
+            self.apply_record(state, key, value, at_ms, clock_ms)
+            return
+        with isolated_record(state, self.topic, key, clock_ms) as clock:
+            decoded = await asyncio.to_thread(self.decode, key, value, at_ms, clock)
+            self._apply(state, decoded)
+
+    def _apply(self, state: ClusterState, decoded: Decoded) -> None:
+        if not self.apply(state, decoded):
+            raise RefusedError(TOO_MANY, self.full)
+
+
+def apply_topic(
+    app: faust.App,
+    channel: faust.ChannelT,
+    state: ClusterState,
+    topic: AppliedTopic[Decoded],
+    applied: Callable[[], Awaitable[object]] | None = None,
+) -> None:
+    """Register the agent of a topic, named after it: records from the channel to the state.
+
+    ``applied`` is awaited after each slice of records.
+    """
+
+    @app.agent(channel, name=topic.topic.replace("-", "_"))
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                await topic.apply_in_turn(state, record.key, record.value, *times_of(record))
+            if applied is not None:
+                await applied()
+
+
+@contextmanager
+def isolated_record(
+    state: ClusterState, topic: str, key: bytes | None, clock_ms: int | None = None
+) -> Iterator[int]:
+    """Keep a failure within to this record: count what is refused, and else a fault of ours.
+
+    ``topic`` is the topic's name without prefix. Yields the clock (ms) to hold the record's times
+    against: ``clock_ms``, or ours.
+    """
+    clock = now_ms() if clock_ms is None else clock_ms
+    subject = (key or b"")[:_SHOWN_BYTES].decode(errors="replace")
+    with state.faults.isolated(f"reading {topic}", subject, clock):
+        try:
+            yield clock
+        except RefusedError as error:
+            state.refused.refuse(topic, key, error.code, error.message, clock)
+
+
+def clock_against(at_ms: int, *, by_broker: bool) -> int:
+    """Return the clock to hold a record's timestamp and other times of it against (ms).
+
+    That is the broker's where it stamps records, as our topics are made; where whoever wrote the
+    record chose its timestamp, it is ours.
+    """
+    return max(at_ms, now_ms()) if by_broker else now_ms()
+
+
+def times_of(record: OwnRecord) -> tuple[int, int]:
+    """Return when a record was written (ms), and the clock to hold that against."""
+    return record.at_ms, clock_against(record.at_ms, by_broker=record.by_broker)

@@ -1,0 +1,98 @@
+"""What was published so far, restored from its topics before an instance counts as active."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.retained import read_own
+from caughtup.models.records.decoding import require_past
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import (
+    PartitionMovementRecord,
+    TaskMovementRecord,
+    read_movement,
+)
+from caughtup.models.records.recommendations import read_recommendation_record
+from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
+from caughtup.models.state.cluster import ClusterState
+
+#: Recommendations of a group that count: a follower may have followed one before the last.
+_KEPT = 4
+_TURN_SECONDS = 0.01
+
+_Record = tuple[bytes | None, bytes | None]
+
+
+def _decode_recommendation(
+    key: bytes | None, value: bytes | None, _: int | None, clock_ms: int
+) -> tuple[str, Mapping[str, Any] | None]:
+    return read_recommendation_record(key, value, clock_ms)
+
+
+def _decode_movement(
+    key: bytes | None, value: bytes | None, _: int | None, clock_ms: int
+) -> PartitionMovementRecord | TaskMovementRecord:
+    record = read_movement(key, value)
+    require_past(record.at_ms, clock_ms)
+    return record
+
+
+def _apply_movement(
+    state: ClusterState, record: PartitionMovementRecord | TaskMovementRecord
+) -> bool:
+    if isinstance(record, PartitionMovementRecord):
+        state.partition_movements.restore(builtins_of(record))
+    else:
+        state.applications.movements.restore(builtins_of(record))
+    return True
+
+
+#: The newest recommendations of each group.
+recommendations = AppliedTopic(
+    RECOMMENDATIONS,
+    _decode_recommendation,
+    lambda state, decoded: state.applications.apply_published(*decoded),
+    "recommendations for too many groups are kept",
+)
+#: The events of movements.
+movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement)
+
+
+async def restore_published(settings: Settings, state: ClusterState) -> None:
+    """Restore what was published so far, by whichever instance: none of it is published again.
+
+    Raises UserError when it can't be read.
+    """
+    published, events = await asyncio.gather(
+        asyncio.to_thread(_last_of_each, settings, state, RECOMMENDATIONS),
+        asyncio.to_thread(_all, settings, state, MOVEMENTS),
+    )
+    turn = time.monotonic()
+    for topic, records in ((recommendations, published), (movements, events)):
+        for key, value in records:
+            await topic.apply_in_turn(state, key, value)
+            if time.monotonic() - turn > _TURN_SECONDS:
+                await asyncio.sleep(0)
+                turn = time.monotonic()
+    state.applications.take_up_published()
+    state.applications.leave_the_past()
+    # What ended while another instance counted is counted.
+    state.reassignments.ended_counts.clear()
+
+
+def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
+    return list(read_own(settings, state, name, Progress()))
+
+
+def _last_of_each(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
+    last: dict[bytes | None, deque[bytes | None]] = {}
+    for key, value in read_own(settings, state, name, Progress()):
+        last.setdefault(key, deque(maxlen=_KEPT)).append(value)
+    return [(key, value) for key, values in last.items() for value in values]

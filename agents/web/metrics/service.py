@@ -1,0 +1,180 @@
+"""Metrics of the service itself: what it read, and what failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from caughtup.agents.process.health import PROBES
+from caughtup.agents.web.metrics.families import Family, Scrape
+from caughtup.models.wire.record_keys import RecordType
+
+_CLUSTER = ("cluster",)
+_KEY_TYPES = frozenset(RecordType)
+
+
+def _ready(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.has_read)
+
+
+def _active(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.standby is None)
+
+
+def _topic_problems(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for topic, problem in sorted(scrape.health.topic_problems):
+        yield family.line((scrape.state.cluster, topic, problem), 1)
+
+
+def _reader_lag(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    if scrape.health.reader_lag is not None:
+        yield family.line((scrape.state.cluster,), scrape.health.reader_lag)
+
+
+def _last_poll(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    if scrape.health.polled_ms is not None:
+        yield family.line((scrape.state.cluster,), scrape.health.polled_ms / 1000)
+
+
+def _refused(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for (topic, reason), count in sorted(scrape.state.refused.counts.items()):
+        yield family.line((scrape.state.cluster, topic, reason), count)
+
+
+def _set_aside(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for (topic, reason), count in sorted(scrape.state.set_aside.counts.items()):
+        yield family.line((scrape.state.cluster, topic, reason), count)
+
+
+def _faults(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for (part, cause), count in sorted(scrape.state.faults.totals.items()):
+        yield family.line((scrape.state.cluster, part, cause), count)
+
+
+def _recent_faults(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for fault in sorted(scrape.state.faults.newest()):
+        values = (scrape.state.cluster, fault.subject, fault.part, fault.cause)
+        yield family.line(values, fault.times)
+
+
+def _records(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    return _by_key_type(family, scrape, scrape.state.counts.records)
+
+
+def _skipped(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    return _by_key_type(family, scrape, scrape.state.counts.skipped)
+
+
+def _by_key_type(family: Family, scrape: Scrape, counts: Counter[int]) -> Iterator[bytes]:
+    """Write the counts of each type that is known, and of all others together."""
+    known = {key_type: count for key_type, count in counts.items() if key_type in _KEY_TYPES}
+    for key_type, count in sorted(known.items()):
+        yield family.line((scrape.state.cluster, str(key_type)), count)
+    if others := counts.total() - sum(known.values()):
+        yield family.line((scrape.state.cluster, "other"), others)
+
+
+def _decode_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for (key_type, code), count in scrape.state.counts.errors.items():
+        name = "unknown" if key_type is None else str(key_type)
+        yield family.line((scrape.state.cluster, name, code), count)
+
+
+def _snapshot_age(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for probe, seen_ms in sorted(scrape.health.probed_ms.items()):
+        age = max(0, scrape.now_ms - seen_ms) / 1000
+        yield family.line((scrape.state.cluster, probe), age)
+
+
+def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for probe in PROBES:
+        yield family.line((scrape.state.cluster, probe), scrape.health.probe_errors[probe])
+
+
+SERVICE_FAMILIES = (
+    Family(
+        "caughtup_offsets_reader_ready", "Whether the log was read to its end", _CLUSTER, _ready
+    ),
+    Family("caughtup_active", "Whether this instance is the active one", _CLUSTER, _active),
+    Family(
+        "caughtup_topic_problems",
+        "What is wrong with own topics",
+        ("cluster", "topic", "problem"),
+        _topic_problems,
+    ),
+    Family(
+        "caughtup_offsets_reader_lag_records",
+        "Records yet to be read",
+        _CLUSTER,
+        _reader_lag,
+        known=lambda scrape: scrape.health.reader_lag is not None,
+    ),
+    Family(
+        "caughtup_offsets_last_poll_timestamp_seconds",
+        "When the brokers last answered the reader",
+        _CLUSTER,
+        _last_poll,
+        known=lambda scrape: scrape.health.polled_ms is not None,
+    ),
+    Family(
+        "caughtup_records_refused_total",
+        "Records of own topics refused",
+        ("cluster", "topic", "reason"),
+        _refused,
+        type="counter",
+    ),
+    Family(
+        "caughtup_records_set_aside_total",
+        "Records that were not written, since no broker takes them",
+        ("cluster", "topic", "reason"),
+        _set_aside,
+        type="counter",
+    ),
+    Family(
+        "caughtup_faults_total",
+        "Failures that cost their subject a turn",
+        ("cluster", "part", "cause"),
+        _faults,
+        type="counter",
+    ),
+    Family(
+        "caughtup_recent_faults",
+        "Failures of the groups, topics or partitions that failed last",
+        ("cluster", "subject", "part", "cause"),
+        _recent_faults,
+    ),
+    Family(
+        "caughtup_offsets_records_total",
+        "Records read",
+        ("cluster", "key_type"),
+        _records,
+        type="counter",
+    ),
+    Family(
+        "caughtup_offsets_records_skipped_total",
+        "Records of types not read yet",
+        ("cluster", "key_type"),
+        _skipped,
+        type="counter",
+    ),
+    Family(
+        "caughtup_decode_errors_total",
+        "Records that could not be read",
+        ("cluster", "key_type", "code"),
+        _decode_errors,
+        type="counter",
+    ),
+    Family(
+        "caughtup_snapshot_age_seconds",
+        "Age of what a probe last saw",
+        ("cluster", "source"),
+        _snapshot_age,
+    ),
+    Family(
+        "caughtup_probe_errors_total",
+        "Probes that failed",
+        ("cluster", "probe"),
+        _probe_errors,
+        type="counter",
+    ),
+)

@@ -1,0 +1,94 @@
+"""Writes what a follower tells to caughtup's topics, without anybody waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from caughtup.followers.python.kafka.connection import Complaint, Connection, partition_counts
+
+_MOST_BYTES = 64 << 20
+_RETRY_SECONDS = 10.0
+_WRITE_SECONDS = 10.0
+
+
+class Publisher:
+    """Of each key only the newest value waits to be written, if several do.
+
+    A topic that isn't there is looked for again after a while, and never created; what can't be
+    written is dropped with a warning.
+    """
+
+    def __init__(self, connection: Connection, topics: tuple[str, ...]) -> None:
+        self._connection = connection
+        self._topics = topics
+        self._there: frozenset[str] = frozenset()
+        self._look_again = 0.0
+        self._waiting: dict[tuple[str, bytes], bytes | None] = {}
+        self._woken = asyncio.Event()
+        self._complaint = Complaint()
+        self._producer: AIOKafkaProducer | None = None
+
+    def publish(self, topic: str, key: bytes, value: bytes | None) -> None:
+        """Have a record written soon; None is a tombstone."""
+        self._waiting[topic, key] = value
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits, or drop it."""
+        waiting, self._waiting = self._waiting, {}
+        try:
+            async with asyncio.timeout(_WRITE_SECONDS):
+                await self._write(waiting)
+        except (KafkaError, OSError, TimeoutError) as error:
+            self._complaint.say(f"cannot write to {', '.join(self._topics)}: {error!r}")
+
+    async def close(self) -> None:
+        """Write what waits, then let go of the connection."""
+        try:
+            if self._waiting:
+                await self.flush()
+        finally:
+            if self._producer is not None:
+                await self._producer.stop()
+
+    async def _write(self, waiting: dict[tuple[str, bytes], bytes | None]) -> None:
+        if self._there != set(self._topics) and time.monotonic() >= self._look_again:
+            self._look_again = time.monotonic() + _RETRY_SECONDS
+            self._there = frozenset(await partition_counts(self._connection, self._topics))
+        if self._producer is None:
+            producer = AIOKafkaProducer(
+                **self._connection,
+                client_id="caughtup-follower",
+                acks="all",
+                # Idempotence would ask for more rights than writing.
+                enable_idempotence=False,
+                compression_type="gzip",
+                max_request_size=_MOST_BYTES,
+            )
+            await producer.start()
+            self._producer = producer
+        sent = [
+            await self._producer.send(topic, value, key)
+            for (topic, key), value in waiting.items()
+            if topic in self._there
+        ]
+        results = await asyncio.gather(*sent, return_exceptions=True)
+        failed = [one for one in results if isinstance(one, BaseException)]
+        missing = sorted({topic for topic, _ in waiting} - self._there)
+        if failed:
+            self._complaint.say(f"cannot write to {', '.join(self._topics)}: {failed[0]!r}")
+        elif missing:
+            self._complaint.say(f"there is no topic {missing[0]}")
+        else:
+            self._complaint.over()

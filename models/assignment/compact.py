@@ -1,0 +1,194 @@
+"""A scenario as records have it, each task's greatest lag standing but once.
+
+A client with no state of a task lags by all there is, and so do nearly all clients of a large
+group; ``greatest_lags`` says that once for each task, and a client's ``lags`` say what differs.
+That is how a scenario is kept and written. An assignor decides from ``expanded``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from caughtup.models.assignment import fields
+from caughtup.models.assignment.configs import Configs, read_configs
+from caughtup.models.assignment.placement import Placement, read_partitions
+from caughtup.models.assignment.racks import find_racks
+from caughtup.models.assignment.scenario import (
+    Client,
+    Scenario,
+    read_clients,
+    read_ids,
+    read_kinds,
+    with_all_lags,
+)
+from caughtup.models.errors import ScenarioError
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+
+#: What a config may be, as decoded from JSON; ``read_configs`` knows the bounds.
+ConfigValue = int | str | list[str] | None
+
+_DEFAULT_LAG = Configs().acceptable_recovery_lag
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioTask:
+    """A task: whether it has state, and its partitions.
+
+    ``stores`` are the names of its state stores; None where nobody told them.
+    """
+
+    stateful: bool
+    sources: tuple[TopicPartition, ...] = ()
+    changelogs: tuple[TopicPartition, ...] = ()
+    stores: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactScenario:
+    """A scenario whose clients have only the lags, in offsets, that aren't the task's greatest.
+
+    ``config``: by Kafka's names, those given only. ``tasks`` are in TaskId order and ``clients``
+    in ProcessId order. ``client_ids``: those of a process's consumers, where somebody told them.
+    """
+
+    name: str | None
+    assignor: str
+    config: Mapping[str, ConfigValue]
+    tasks: Mapping[TaskId, ScenarioTask]
+    clients: Mapping[ProcessId, Client]
+    greatest_lags: Mapping[TaskId, int] = field(default_factory=dict)
+    client_ids: Mapping[ProcessId, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def acceptable_recovery_lag(self) -> int:
+        """The lag up to which a copy counts as caught up, in offsets."""
+        lag = self.config.get("acceptable.recovery.lag", _DEFAULT_LAG)
+        return lag if isinstance(lag, int) else _DEFAULT_LAG
+
+    def lag_of(self, process: ProcessId, task: TaskId) -> int | None:
+        """Return a client's lag of a task in offsets or Kafka's sentinels; None without state."""
+        lag = self.clients[process].lags.get(task)
+        return self.greatest_lags.get(task) if lag is None else lag
+
+    def expanded(self) -> Scenario:
+        """Return what an assignor decides from, in which every client has all its lags.
+
+        No replicas are known. Raises ScenarioError as ``parse_scenario`` does where a client or a
+        lag is missing, or a config isn't one.
+        """
+        if not self.clients:
+            raise ScenarioError("no_clients", "clients: there must be at least one")
+        configs = read_configs(self.config)
+        stateful = tuple(task for task, one in self.tasks.items() if one.stateful)
+        clients = with_all_lags(self.clients.values(), self.greatest_lags, stateful)
+        placement = self._placement(configs)
+        return Scenario(
+            name=self.name,
+            assignor=self.assignor,
+            configs=configs,
+            stateful=stateful,
+            stateless=tuple(task for task, one in self.tasks.items() if not one.stateful),
+            clients=clients,
+            placement=placement,
+            racks=find_racks(placement, configs, [one.rack for one in clients]),
+        )
+
+    def _placement(self, configs: Configs) -> Placement | None:
+        if configs.rack_aware_assignment_strategy == "none":
+            return None
+        return Placement(
+            {task: tuple(sorted(one.sources)) for task, one in self.tasks.items()},
+            {task: tuple(sorted(one.changelogs)) for task, one in self.tasks.items()},
+            {},
+        )
+
+
+def read_compact(data: Mapping[str, Any]) -> CompactScenario:
+    """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
+
+    Raises ScenarioError as ``parse_scenario`` does, but not for lags that are missing: of a record
+    that left them out, the rest counts. Racks of replicas are passed over.
+    """
+    root = fields.mapping(data, "the scenario")
+    config = fields.mapping(root.get("config", {}), "config")
+    read_configs(config)
+    tasks = read_ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
+    stateful, stateless = read_kinds(tasks)
+    known = {str(task): task for task in (*stateful, *stateless)}
+    greatest, clients = read_clients(root, known)
+    return CompactScenario(
+        name=fields.optional_string(root.get("name"), "name"),
+        assignor=fields.required_string(root, "assignor", ""),
+        config=config,
+        tasks={task: _read_task(task, value) for task, value in sorted(tasks.items())},
+        clients={client.process_id: client for client in clients},
+        greatest_lags=greatest,
+        client_ids=_read_client_ids(root["clients"]),
+    )
+
+
+def _read_task(task: TaskId, value: Mapping[str, Any]) -> ScenarioTask:
+    return ScenarioTask(
+        value["stateful"],
+        read_partitions(task, value, "source"),
+        read_partitions(task, value, "changelog"),
+        _strings(value, "stores", f"tasks.{task}") if "stores" in value else None,
+    )
+
+
+def _read_client_ids(clients: Mapping[str, Any]) -> dict[ProcessId, tuple[str, ...]]:
+    return {
+        ProcessId.parse(text): _strings(client, "client_ids", f"clients.{text:.80}")
+        for text, client in clients.items()
+        if "client_ids" in client
+    }
+
+
+def _strings(owner: Mapping[str, Any], name: str, place: str) -> tuple[str, ...]:
+    place = f"{place}.{name}"
+    return tuple(fields.string(one, place) for one in fields.array(owner[name], place))
+
+
+def scenario_fields(scenario: CompactScenario) -> dict[str, Any]:
+    """Write a scenario in the format of ``caughtup assign``, as JSON's own values."""
+    names = {task: str(task) for task in scenario.tasks}
+    return {
+        "name": scenario.name,
+        "assignor": scenario.assignor,
+        "config": dict(scenario.config),
+        "tasks": {names[task]: _task_fields(one) for task, one in scenario.tasks.items()},
+        "greatest_lags": {names[task]: lag for task, lag in scenario.greatest_lags.items()},
+        "clients": {
+            str(process): _client_fields(client, names, scenario.client_ids.get(process))
+            for process, client in scenario.clients.items()
+        },
+    }
+
+
+def _task_fields(task: ScenarioTask) -> dict[str, Any]:
+    return {
+        "stateful": task.stateful,
+        **({} if task.stores is None else {"stores": list(task.stores)}),
+        "source_partitions": [list(one) for one in task.sources],
+        "changelog_partitions": [list(one) for one in task.changelogs],
+    }
+
+
+def _client_fields(
+    client: Client, names: Mapping[TaskId, str], client_ids: tuple[str, ...] | None
+) -> dict[str, Any]:
+    return {
+        "capacity": client.capacity,
+        "tags": dict(client.tags),
+        "previous_active": _sorted_names(client.previous_active),
+        "previous_standby": _sorted_names(client.previous_standby),
+        "lags": {names[task]: lag for task, lag in client.lags.items()},
+        **({} if client.rack is None else {"rack": client.rack}),
+        **({} if client_ids is None else {"client_ids": list(client_ids)}),
+    }
+
+
+def _sorted_names(tasks: Iterable[TaskId]) -> list[str]:
+    return [str(task) for task in sorted(tasks)]

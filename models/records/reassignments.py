@@ -1,0 +1,139 @@
+"""caughtup-reassignments: what a round of observations saw of each partition."""
+
+from __future__ import annotations
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.records.decoding import RecordFormat, require_agreement
+from caughtup.models.records.fields import (
+    Broker,
+    Brokers,
+    Bytes,
+    Epoch,
+    Offset,
+    Partition,
+    Record,
+    TimeMs,
+    Topic,
+    no_entries,
+)
+from caughtup.models.records.keys import decode_partition, encode_partition
+
+
+class ReassignmentRecord(Record, omit_defaults=True):
+    """A partition that is being reassigned, as a probe saw it; a tombstone: that is over.
+
+    topic: the partition's topic.
+    partition: its number.
+    as_of_ms: when the probe asked, by the service's clock.
+    replicas: brokers, in Kafka's order; after the end those that there are now, empty if the
+        partition is gone.
+    adding: the brokers of replicas that are added.
+    removing: the brokers of replicas that are removed.
+    isr: the brokers of in-sync replicas.
+    leader: the leader's broker; null: there is none.
+    log_ends: by broker, its replica's own log end offset.
+    ended: whether this is the last observation; a tombstone follows.
+    leader_epoch: -1 where the broker doesn't know it; since schema 2.
+    offline: the brokers of replicas that are offline; since schema 2.
+    sizes: by broker, how large its replica's log is; since schema 2.
+    not_hosted: brokers that said that they have no such replica; since schema 2.
+    unanswered: brokers of whose replica nothing is known; since schema 2.
+    since_ms: when the reassignment was first seen; since schema 2.
+    original: the replicas that there were then; since schema 2.
+    unlisted: whether the controller no longer lists it, though metadata doesn't show yet how it
+        ended; since schema 2.
+    """
+
+    topic: Topic
+    partition: Partition
+    as_of_ms: TimeMs
+    replicas: Brokers = ()
+    adding: Brokers = ()
+    removing: Brokers = ()
+    isr: Brokers = ()
+    leader: Broker | None = None
+    log_ends: dict[Broker, Offset] = no_entries()
+    ended: bool = False
+    leader_epoch: Epoch | None = None
+    offline: Brokers = ()
+    sizes: dict[Broker, Bytes] = no_entries()
+    not_hosted: Brokers = ()
+    unanswered: Brokers = ()
+    since_ms: TimeMs | None = None
+    original: Brokers | None = None
+    unlisted: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """The key that it is written under."""
+        return encode_partition(self.topic_partition)
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition that it is about."""
+        return TopicPartition(self.topic, self.partition)
+
+    @classmethod
+    def from_look(
+        cls,
+        look: PartitionLook,
+        since_ms: int | None = None,
+        original: tuple[int, ...] | None = None,
+    ) -> ReassignmentRecord:
+        """Write a look down."""
+        return cls(
+            FORMAT.schema,
+            *look.partition,
+            look.as_of_ms,
+            look.replicas,
+            look.adding,
+            look.removing,
+            look.isr,
+            look.leader,
+            dict(look.log_ends),
+            leader_epoch=look.leader_epoch,
+            offline=look.offline,
+            sizes=dict(look.sizes),
+            not_hosted=look.not_hosted,
+            unanswered=look.unanswered,
+            since_ms=since_ms,
+            original=original,
+        )
+
+    def to_look(self) -> PartitionLook:
+        """Return the look that was written down."""
+        return PartitionLook(
+            partition=self.topic_partition,
+            replicas=self.replicas,
+            adding=self.adding,
+            removing=self.removing,
+            isr=self.isr,
+            leader=self.leader,
+            as_of_ms=self.as_of_ms,
+            leader_epoch=self.leader_epoch,
+            offline=self.offline,
+            log_ends=self.log_ends,
+            sizes=self.sizes,
+            not_hosted=self.not_hosted,
+            unanswered=self.unanswered,
+        )
+
+
+#: A partition may have as many replicas as there are brokers, each with an end and a size.
+FORMAT = RecordFormat(ReassignmentRecord, schemas=(1, 2), most_bytes=256 << 10)
+
+
+def read_reassignment(
+    key: bytes | None, value: bytes | None
+) -> tuple[TopicPartition, ReassignmentRecord | None]:
+    """Decode a record: which partition, and what was observed; None: its reassignment is over.
+
+    Raises RefusedError.
+    """
+    partition = decode_partition(key)
+    if value is None:
+        return partition, None
+    record = FORMAT.decode(value)
+    require_agreement(partition, record.topic_partition)
+    return partition, record

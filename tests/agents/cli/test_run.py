@@ -1,0 +1,59 @@
+"""Before the service starts: whether it can listen where it is told to."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from caughtup.agents.cli.run import require_free_port
+from caughtup.agents.errors import UserError
+from caughtup.agents.settings import Settings
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "0.0.0.0", "::"])
+def test_a_free_port_is_fine_on_either_protocol(host: str) -> None:
+    require_free_port(Settings(web_host=host, web_port=0))
+
+
+@pytest.mark.parametrize(
+    ("family", "host", "place"),
+    [(socket.AF_INET, "127.0.0.1", "127.0.0.1"), (socket.AF_INET6, "::1", "[::1]")],
+)
+def test_a_port_that_is_taken_is_named(family: int, host: str, place: str) -> None:
+    with socket.socket(family) as taken:
+        taken.bind((host, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError) as raised:
+            require_free_port(Settings(web_host=host, web_port=port))
+    assert raised.value.message.startswith(f"cannot listen on {place}:{port} (Address already")
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "no.such.host.invalid"])
+def test_a_place_that_is_not_this_machine_s_is_named(host: str) -> None:
+    with pytest.raises(UserError, match="cannot listen on "):
+        require_free_port(Settings(web_host=host))
+
+
+def test_a_name_with_an_address_that_cannot_be_used_is_fine_with_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As localhost is on a machine without IPv6."""
+    made = socket.socket
+
+    def without_ipv6(family: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(97, "Address family not supported by protocol")
+        return made(family)
+
+    addresses = [
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 0, 0, 0)),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0)),
+    ]
+    monkeypatch.setattr(socket, "socket", without_ipv6)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+    require_free_port(Settings(web_host="localhost"))
+    addresses.pop()
+    with pytest.raises(UserError, match="cannot listen on localhost:8080"):
+        require_free_port(Settings(web_host="localhost"))

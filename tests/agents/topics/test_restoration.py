@@ -1,0 +1,108 @@
+"""Reading back what was published, and telling a person why a cluster doesn't answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from confluent_kafka import KafkaError
+
+from caughtup.agents.kafka.first_contact import unreachable
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.restoration import movements, recommendations
+from caughtup.models.decisions import applications
+from tests.support.own_records import recommended
+from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
+from tests.support.streams import read as read_records
+
+SETTINGS = Settings(bootstrap_servers="kafka.example:9093")
+
+
+def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
+    before = cluster_state()
+    known_ends(before)
+    read_records(before, generation(7, *WARMING))
+    (record,) = before.decide(START_MS)
+    state = cluster_state()
+    recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
+    read_records(state, generation(7, *WARMING))
+    assert list(state.decide(START_MS)) == []
+    assert state.applications.awaited() == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "key", "value"),
+    [
+        pytest.param("bad_json", GROUP.encode(), b"", id="empty"),
+        pytest.param("bad_json", GROUP.encode(), b"\xff", id="not UTF-8"),
+        pytest.param("bad_json", GROUP.encode(), b"{", id="cut short"),
+        pytest.param("bad_type", GROUP.encode(), b"[]", id="an array"),
+        pytest.param("bad_type", GROUP.encode(), b"7", id="a number"),
+        pytest.param("bad_type", GROUP.encode(), b"null", id="null"),
+        pytest.param("bad_type", GROUP.encode(), b'{"generation": 7}', id="somebody else's"),
+        pytest.param("other_schema", GROUP.encode(), b'{"schema": 99}', id="another schema"),
+        pytest.param("too_deep", GROUP.encode(), b"[" * 10_000, id="nested deeply"),
+        pytest.param("bad_key", b"\xff", b"{}", id="a key that is not UTF-8"),
+        pytest.param("bad_key", None, b"{}", id="no key"),
+    ],
+)
+def test_a_malformed_one_is_refused_and_the_generation_decided(
+    reason: str, key: bytes | None, value: bytes
+) -> None:
+    state = cluster_state()
+    known_ends(state)
+    recommendations.apply_record(state, key, value)
+    assert state.refused.counts == {("recommended-assignments", reason): 1}
+    read_records(state, generation(7, *WARMING))
+    assert len(list(state.decide(START_MS))) == 1
+
+
+def test_a_tombstone_withdraws_what_was_published() -> None:
+    record, _ = recommended(7)
+    state = cluster_state()
+    known_ends(state)
+    recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
+    recommendations.apply_record(state, GROUP.encode(), None)
+    assert state.refused.counts == {}
+    read_records(state, generation(7, *WARMING))
+    assert len(list(state.decide(START_MS))) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (KafkaError._AUTHENTICATION, "refused the credentials: check sasl.* under [kafka]"),
+        (KafkaError.SASL_AUTHENTICATION_FAILED, "refused the credentials"),
+        (KafkaError._SSL, "no TLS connection to kafka.example:9093"),
+        (KafkaError._TRANSPORT, "cannot reach Kafka at kafka.example:9093"),
+        (KafkaError._TIMED_OUT, "check bootstrap_servers"),
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(code: int, words: str) -> None:
+    message = unreachable(SETTINGS, KafkaError(code)).message
+    assert words in message
+    assert "kafka.example:9093" in message
+    assert "\n" not in message
+
+
+def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused() -> None:
+    state = cluster_state()
+    event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
+    event |= {"from": [1], "to": [2], "at_ms": 5}
+    future = json.dumps(event | {"at_ms": 4_102_444_800_000}).encode()
+    bad = (json.dumps(event | {"to": 2}).encode(), b"[]", None, future)
+    for value in (json.dumps(event).encode(), *bad):
+        movements.apply_record(state, b"t-3", value)
+    assert state.partition_movements.on_their_way() == [event]
+    assert state.refused.of("movements") == len(bad)
+
+
+def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applications, "MOST_GROUPS", 1)
+    record, _ = recommended(7)
+    state = cluster_state()
+    for group in (GROUP, "others", GROUP):
+        value = json.dumps(record | {"group": group}).encode()
+        recommendations.apply_record(state, group.encode(), value)
+    assert state.applications.told_of() == {GROUP}
+    assert state.refused.counts == {("recommended-assignments", "too_many"): 1}

@@ -1,0 +1,88 @@
+"""Polls of ``__consumer_offsets`` are cut so that no generation is skipped, and no more often."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.groups.generation_cuts import split_generations
+from caughtup.models.wire.batch import Record, decode_batch
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    cluster_state,
+    commit,
+    generation,
+    group_tombstone,
+    known_ends,
+)
+
+RECORDS: list[Record] = [
+    generation(1, *WARMING),
+    generation(2, *WARMING),
+    generation(1, *WARMING, group="other"),
+    group_tombstone(),
+    commit(0, 5),
+    commit(0, 6),
+    (None, b"a record without a key"),
+    (b"\x00", b"a key without a type"),
+]
+
+
+def test_a_poll_with_each_group_once_stays_whole() -> None:
+    poll = [RECORDS[0], RECORDS[4], RECORDS[2], RECORDS[5]]
+    assert list(split_generations(poll)) == [poll]
+
+
+def test_a_poll_is_cut_where_a_groups_metadata_comes_again() -> None:
+    first, second, other = RECORDS[:3]
+    one_commit = RECORDS[4]
+    poll = [first, other, one_commit, second, one_commit, first]
+    assert list(split_generations(poll)) == [
+        [first, other, one_commit],
+        [second, one_commit],
+        [first],
+    ]
+
+
+def test_a_tombstone_between_two_generations_is_one_of_them() -> None:
+    first, second, tombstone = RECORDS[0], RECORDS[1], RECORDS[3]
+    assert list(split_generations([first, tombstone, second])) == [[first], [tombstone], [second]]
+
+
+def test_an_empty_poll_has_no_chunks() -> None:
+    assert list(split_generations([])) == []
+
+
+@settings(print_blob=True, deadline=None)
+@given(st.lists(st.sampled_from(RECORDS)))
+def test_nothing_is_lost_reordered_or_twice_in_a_chunk(poll: list[Record]) -> None:
+    chunks = list(split_generations(poll))
+    assert [record for chunk in chunks for record in chunk] == poll
+    group_keys = {record[0] for record in RECORDS[:4]}
+    for before, chunk in zip([[], *chunks], chunks, strict=False):
+        keys = [key for key, _ in chunk if key in group_keys]
+        assert chunk
+        assert len(set(keys)) == len(keys)
+        assert not before or chunk[0][0] in {key for key, _ in before}
+
+
+@settings(print_blob=True, deadline=None)
+@given(st.lists(st.sampled_from([0, 1, 2, 4, 5]), max_size=12))
+def test_every_generation_of_a_poll_is_decided(picked: list[int]) -> None:
+    """Generations are numbered on as they come, as a group does."""
+    poll: list[Record] = []
+    expected: list[int] = []
+    for number, pick in enumerate(picked):
+        if pick in (0, 1):
+            poll.append(generation(number, *WARMING, at_ms=START_MS + number))
+            expected.append(number)
+        else:
+            poll.append(RECORDS[pick])
+    state = cluster_state()
+    known_ends(state)
+    for chunk in split_generations(poll):
+        state.apply_batch(decode_batch(chunk), START_MS + 50)
+    decided = [r["generation"] for r in state.decide(START_MS + 50) if r["group"] == GROUP]
+    assert decided == expected

@@ -1,0 +1,109 @@
+"""What a round saw reads back from its records as it was."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerLook,
+    ClusterLook,
+    PartitionLook,
+    TopicThrottle,
+)
+from caughtup.models.records import cluster_observations
+from caughtup.models.records import reassignments as partition_looks
+from caughtup.models.records.cluster_observations import (
+    CLUSTER_KEY,
+    ClusterRecord,
+    read_cluster_observation,
+)
+from caughtup.models.records.fields import LATEST_MS
+from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
+from tests.models.wire.strategies import thorough, topics
+
+NUMBERS = st.integers(0, 2**63 - 1)
+MAYBE = st.none() | NUMBERS
+TIMES = st.integers(0, LATEST_MS)
+MAYBE_INT = st.none() | st.integers(0, 2**31 - 1)
+MAYBE_EPOCH = st.none() | st.integers(-1, 2**31 - 1)
+BROKERS = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
+BY_BROKER = st.dictionaries(st.integers(0, 2**31 - 1), NUMBERS, max_size=4)
+LOOKS = st.builds(
+    PartitionLook,
+    st.builds(TopicPartition, topics, st.integers(0, 2**31 - 1)),
+    BROKERS,
+    BROKERS,
+    BROKERS,
+    BROKERS,
+    MAYBE_INT,
+    TIMES,
+    MAYBE_EPOCH,
+    BROKERS,
+    BY_BROKER,
+    BY_BROKER,
+    BROKERS,
+    BROKERS,
+)
+BROKER_LOOKS = st.builds(
+    BrokerLook,
+    st.none() | st.booleans(),
+    MAYBE,
+    MAYBE,
+    MAYBE,
+    MAYBE,
+    st.lists(st.text(max_size=9), max_size=2).map(tuple),
+)
+CLUSTER_LOOKS = st.builds(
+    ClusterLook,
+    TIMES,
+    st.none() | st.dictionaries(st.integers(0, 2**31 - 1), BROKER_LOOKS, max_size=3),
+    MAYBE_INT,
+    MAYBE_EPOCH,
+    st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    st.booleans(),
+    st.dictionaries(
+        topics,
+        st.builds(TopicThrottle, st.text(max_size=9), st.text(max_size=9)),
+        max_size=3,
+    ),
+    st.lists(st.text(max_size=9), max_size=2).map(tuple),
+)
+
+
+@thorough
+@given(look=LOOKS, since_ms=st.none() | TIMES, original=st.none() | BROKERS)
+def test_a_look_at_a_partition(
+    look: PartitionLook, since_ms: int | None, original: tuple[int, ...] | None
+) -> None:
+    written = ReassignmentRecord.from_look(look, since_ms, original)
+    partition, read = read_reassignment(written.key, partition_looks.FORMAT.encode(written))
+    assert read is not None
+    assert (read.to_look(), read.since_ms, read.original) == (look, since_ms, original)
+    assert read.topic_partition == look.partition == partition
+    assert read.key == str(look.partition).encode() != CLUSTER_KEY
+    assert not read.ended
+    assert not read.unlisted
+
+
+@thorough
+@given(look=CLUSTER_LOOKS)
+def test_a_look_at_the_cluster(look: ClusterLook) -> None:
+    written = cluster_observations.FORMAT.encode(ClusterRecord.from_look(look))
+    assert read_cluster_observation(written).to_look() == look
+
+
+def test_what_could_not_be_had_is_absent() -> None:
+    look = ClusterLook(7, brokers={1: BrokerLook()})
+    found = msgspec.json.decode(cluster_observations.FORMAT.encode(ClusterRecord.from_look(look)))
+    assert found == {"schema": 2, "as_of_ms": 7, "brokers": {"1": {}}}
+
+
+def test_a_record_from_before_is_still_read() -> None:
+    old = b'{"schema":1,"topic":"a","partition":3,"as_of_ms":7,"replicas":[2,1],"adding":[2]}'
+    _, read = read_reassignment(b"a-3", old)
+    assert read is not None
+    assert read.to_look() == PartitionLook(TopicPartition("a", 3), (2, 1), (2,), (), (), None, 7)
+    assert read.since_ms is None

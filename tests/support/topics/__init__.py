@@ -1,0 +1,1 @@
+"""docs/topics.md and docs/topics/: made of models/records, and what records are held to."""

@@ -1,0 +1,154 @@
+"""Every own topic: who writes and reads it, under which keys, and the structs of its values."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from caughtup.models.records import (
+    application_states,
+    catch_up_rates,
+    cluster_observations,
+    end_offsets,
+    lag_lines,
+    movements,
+    pipeline_progress,
+    reassignments,
+    recommendations,
+    task_positions,
+    topics,
+)
+from caughtup.models.records.decoding import RecordFormat
+from caughtup.models.records.keys import (
+    CopyArray,
+    GroupKey,
+    PartitionArray,
+    PartitionKey,
+    PartitionLineArray,
+)
+
+
+class Key(NamedTuple):
+    """A form of keys: its type, what it names, an example, and whether it is text or JSON."""
+
+    type: Any
+    of: str
+    example: str
+    is_text: bool = True
+
+
+class Kind(NamedTuple):
+    """Values of one struct, under keys of some forms. ``schemas``: those that are read."""
+
+    struct: type[msgspec.Struct]
+    schemas: tuple[int, ...]
+    keys: tuple[Key, ...]
+
+
+class Topic(NamedTuple):
+    """A topic by its name without prefix, in a paragraph.
+
+    ``when``: the JSON Schema that tells values of the first of two kinds from the second.
+    """
+
+    name: str
+    about: str
+    kinds: tuple[Kind, ...]
+    when: dict[str, Any] | None = None
+    tombstones: bool = True
+
+
+def _kind(form: RecordFormat[Any], *keys: Key) -> Kind:
+    return Kind(form.kind, form.schemas, keys)
+
+
+def _has(name: str, value: str) -> dict[str, Any]:
+    return {"properties": {name: {"const": value}}, "required": [name]}
+
+
+_GROUP = Key(GroupKey, "the group", "orders")
+_PARTITION = Key(PartitionKey, "the partition", "orders-3")
+_COPY = Key(CopyArray, "group, process and task", '["orders","4e9bd3eb-…","0_3"]', is_text=False)
+_CHANGELOG = Key(PartitionArray, "topic and partition", '["orders-changelog",3]', is_text=False)
+_LINE = Key(
+    PartitionLineArray, "group, topic and partition", '["readers","orders",3]', is_text=False
+)
+
+TOPICS = (
+    Topic(
+        topics.END_OFFSETS,
+        "The ends of each log that a group reads. The end-offset probe of the active instance "
+        "writes what changed, and each minute what didn't; every instance, the history, the "
+        "recorded generations and the rates on Spark read it.",
+        (_kind(end_offsets.FORMAT, _PARTITION),),
+    ),
+    Topic(
+        topics.REASSIGNMENTS,
+        "What a round of the reassignment probe of the active instance saw: a record for each "
+        "partition that is being reassigned, and one for what holds for all of them. Every "
+        "instance and the history read it.",
+        (
+            _kind(reassignments.FORMAT, _PARTITION),
+            _kind(
+                cluster_observations.FORMAT,
+                Key(Literal["_cluster"], "what no partition is called", "_cluster"),
+            ),
+        ),
+        when={"required": ["topic"]},
+    ),
+    Topic(
+        topics.RECOMMENDATIONS,
+        "The newest recommendation for each Kafka Streams application. The active instance writes "
+        "one for each generation and a tombstone once the group is gone; followers inside "
+        "applications read it, the history, and the service itself when it becomes active. "
+        "Where records are signed, the header `caughtup-signature` has the signature.",
+        (_kind(recommendations.FORMAT, _GROUP),),
+    ),
+    Topic(
+        topics.MOVEMENTS,
+        "What becomes of movements of tasks and of reassignments, an event for each step. The "
+        "active instance writes them, and reads them back when it becomes active; the history "
+        "and people read them.",
+        (_kind(movements.TASKS, _GROUP), _kind(movements.PARTITIONS, _PARTITION)),
+        when={"not": _has("kind", "partition")},
+        tombstones=False,
+    ),
+    Topic(
+        topics.LAG,
+        "The lag table, the lines of `caughtup lag --format json`. The active instance writes "
+        "what changed every `lag_interval`, and takes back when it becomes active which keys "
+        "there are; people and their tools read the values, which therefore have no `schema`.",
+        (
+            Kind(lag_lines.PartitionLine, (), (_LINE,)),
+            Kind(lag_lines.CopyLine, (), (_COPY,)),
+        ),
+        when=_has("kind", "partition"),
+    ),
+    Topic(
+        topics.TASK_POSITIONS,
+        "How far the copies of an application are between rebalances. Each of its processes "
+        "writes of its own copies (`caughtup.PositionReporter`, the Python follower): what "
+        "changed, and each minute what didn't. Every instance and the rates on Spark read it.",
+        (_kind(task_positions.FORMAT, _COPY),),
+    ),
+    Topic(
+        topics.APPLICATION_STATES,
+        "What an application's leader decided a rebalance from, and what it did. The follower in "
+        "the leader writes it; every instance reads it, and decides from it instead of inferring.",
+        (_kind(application_states.FORMAT, _GROUP),),
+    ),
+    Topic(
+        topics.CATCH_UP_RATES,
+        "How fast each copy restores and its changelogs grow, over 1, 5 and 15 minutes. "
+        "`caughtup pipeline rates` writes what changed, and each minute what didn't; every "
+        "instance reads it.",
+        (_kind(catch_up_rates.FORMAT, _COPY, _CHANGELOG),),
+    ),
+    Topic(
+        topics.PIPELINE_PROGRESS,
+        "What each stream on Spark did at its last trigger, and how it ended. The streams' "
+        "drivers write it; every instance reads it.",
+        (_kind(pipeline_progress.FORMAT, Key(GroupKey, "the stream", "history")),),
+    ),
+)

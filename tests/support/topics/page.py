@@ -1,0 +1,121 @@
+"""docs/topics.md, made of the topics' schemas and of records that a real run published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from caughtup.agents.topics.definitions import OWN_TOPICS
+from tests.support.topics.catalogue import TOPICS, Key, Topic
+from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
+
+PAGE = DIRECTORY.with_suffix(".md")
+#: By topic, records of each of its kinds: the key as text, the value.
+EXAMPLES = DIRECTORY / "examples.json"
+
+_CLEANUP = {own.name: own.cleanup for own in OWN_TOPICS}
+_HEAD = """\
+# Topics
+
+What is on caughtup's own topics, each with the prefix `topic_prefix` (`caughtup-`). This page and \
+the JSON Schema files in [topics/](topics/) are made of `models/records/` by `make schemas`; tests \
+hold them equal to the code, and to them every record that real runs publish, Kafka Streams' \
+follower's included. [operating.md](operating.md#topics) has how the topics are configured, and \
+what befalls a record that breaks the rules.
+
+**Versions.** A reader passes over fields that it doesn't know: a release that adds fields keeps \
+`schema`. A release whose records older readers would misread raises it, and a reader refuses a \
+`schema` that it doesn't know by name (`other_schema`), counts it \
+(`caughtup_records_refused_total`), and keeps the last good value. What a field means never \
+changes within a schema.
+
+**Values** are JSON objects; a tombstone is a record without a value. A field that isn't required \
+may be absent, which means that it isn't known or doesn't apply, or the `default` that the file \
+says. \
+Integers go up to 2^63 - 1. Times are ms since the epoch. A process is a Kafka Streams process id, a \
+UUID; a task is a subtopology and a partition, `0_3`.
+"""
+
+
+def examples() -> dict[str, list[dict[str, Any]]]:
+    """Read the records that the page shows, by topic."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(EXAMPLES.read_text())
+    return found
+
+
+def page() -> str:
+    """Return the whole page."""
+    shown = examples()
+    parts = [_HEAD, *(_section(topic, shown[topic.name]) for topic in TOPICS)]
+    return "\n".join(parts)
+
+
+def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
+    schema = topic_schema(topic)
+    file = Path(DIRECTORY.name, file_of(topic).name)
+    keys = [key for kind in topic.kinds for key in kind.keys]
+    schemas = sorted({number for kind in topic.kinds for number in kind.schemas})
+    facts = [
+        f"Key: {' or '.join(map(_key, keys))}.",
+        f"Cleanup: {_CLEANUP[topic.name]}.",
+        f"Schema: {' and '.join(map(str, schemas)) or 'none'}, [{file.name}]({file}).",
+    ]
+    lines = [f"## caughtup-{topic.name}", "", topic.about, "", " ".join(facts), ""]
+    for name, part in schema["$defs"].items():
+        if "properties" in part:
+            lines += [*_table(name, part), ""]
+    for example in shown:
+        value = _lines(example["value"])
+        lines += [f"A record with the key `{example['key']}`:", "", "```json", value, "```", ""]
+    return "\n".join(lines)
+
+
+def _key(key: Key) -> str:
+    form = "text" if key.is_text else "JSON"
+    return f"{key.of}, in {form}, such as `{key.example}`"
+
+
+def _table(name: str, part: Schema) -> Iterator[str]:
+    yield f"**{name}.** {part['description']}"
+    yield ""
+    yield "| field | type | unit | required | meaning |"
+    yield "|---|---|---|---|---|"
+    for field, schema in part["properties"].items():
+        required = "yes" if field in part["required"] else ""
+        if "x-since-schema" in schema:
+            required = f"since schema {schema['x-since-schema']}"
+        meaning = schema["description"]
+        yield f"| `{field}` | {_type(schema)} | {unit_of(schema)} | {required} | {meaning} |"
+
+
+def _lines(value: Any, indent: str = "", width: int = 100) -> str:
+    """Write JSON for people: what fits into a line is on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(line) <= width:
+        return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_lines(of, inner)}" for name, of in value.items()]
+    else:
+        parts = [_lines(of, inner) for of in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{last}"
+
+
+def _type(schema: Schema) -> str:
+    """Say in words what a field is."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(one).strip(chr(34))}`" for one in schema["enum"])
+    if "prefixItems" in schema:
+        return f"array of {' and '.join(map(_type, schema['prefixItems']))}"
+    if schema["type"] == "array":
+        return f"array of {_type(schema['items'])}"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_type(schema['additionalProperties'])}"
+    return str(schema["type"])

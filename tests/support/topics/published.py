@@ -1,0 +1,31 @@
+"""What a real run published on own topics, read back and held to their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.records.topics import DEFAULT_PREFIX, with_prefix
+from tests.support.kafka.topics import whole_topic
+from tests.support.topics.validation import kinds_of, problems
+
+Record = tuple[bytes | None, bytes | None]
+
+
+def require_valid(
+    cluster: EmbeddedCluster, topics: Iterable[str], prefix: str = DEFAULT_PREFIX
+) -> set[str]:
+    """Require every record that is on topics now to be valid; return their structs' names."""
+    kinds: set[str] = set()
+    for topic in topics:
+        records = list(read_records(cluster, with_prefix(topic, prefix)))
+        found = [problem for record in records for problem in problems(topic, *record)]
+        assert not found, f"{len(found)} of {len(records)} records: {found[:5]}"
+        kinds |= kinds_of(topic, (key for key, value in records if value is not None))
+    return kinds
+
+
+def read_records(cluster: EmbeddedCluster, topic: str) -> Iterator[Record]:
+    """Read the keys and values that a topic of one partition holds now."""
+    for message in whole_topic(cluster, topic):
+        yield message.key(), message.value()

@@ -1,0 +1,57 @@
+"""Records held to the files in docs/topics/, keys included, and every field to be among theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from tests.support.topics.catalogue import TOPICS, Kind
+from tests.support.topics.schemas import Schema, file_of, key_schema
+
+_BY_NAME = {topic.name: topic for topic in TOPICS}
+
+
+def problems(topic: str, key: bytes | None, value: bytes | None) -> list[str]:
+    """Say what is wrong with a record of a topic, named without its prefix; nothing if all is well.
+
+    A field that the topic's schema hasn't is wrong, too: who writes it has left it undocumented.
+    """
+    kind = _kind_of(topic, key)
+    if kind is None:
+        return [f"{topic}: no key is like {key!r}"]
+    if value is None:
+        return [] if _BY_NAME[topic].tombstones else [f"{topic}: a tombstone of {key!r}"]
+    errors = _validator(topic, kind.struct.__name__).iter_errors(json.loads(value))
+    return [f"{topic} {key!r}: {error.json_path}: {error.message}" for error in errors]
+
+
+def kinds_of(topic: str, keys: Iterable[bytes | None]) -> set[str]:
+    """Name the structs of the records that have these keys."""
+    return {kind.struct.__name__ for key in keys if (kind := _kind_of(topic, key)) is not None}
+
+
+def _kind_of(topic: str, key: bytes | None) -> Kind | None:
+    """Find the kind of records that have such keys, the second of two first: it is the narrower."""
+    for kind in reversed(_BY_NAME[topic].kinds):
+        for form in kind.keys:
+            try:
+                found = (key or b"").decode() if form.is_text else json.loads(key or b"")
+            except ValueError:
+                continue
+            if Draft202012Validator(key_schema(form)).is_valid(found):
+                return kind
+    return None
+
+
+@cache
+def _validator(topic: str, struct: str) -> Draft202012Validator:
+    schema: Schema = json.loads(file_of(_BY_NAME[topic]).read_text())
+    parts: dict[str, Any] = {
+        name: {**part, "additionalProperties": False} if "properties" in part else part
+        for name, part in schema["$defs"].items()
+    }
+    return Draft202012Validator({"$ref": f"#/$defs/{struct}", "$defs": parts})
