@@ -92,7 +92,7 @@ TOPICS = (
             _kind(reassignments.FORMAT, _PARTITION),
             _kind(
                 cluster_observations.FORMAT,
-                Key(Literal["_cluster"], "what no partition is called", "_cluster"),
+                Key(Literal["_cluster"], "a name that no partition has", "_cluster"),
             ),
         ),
         when={"required": ["topic"]},

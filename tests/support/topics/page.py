@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from caughtup.agents.topics.definitions import OWN_TOPICS
-from tests.support.topics.catalogue import TOPICS, Key, Topic
+from tests.support.topics.catalogue import TOPICS, Kind, Topic
 from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
 
 PAGE = DIRECTORY.with_suffix(".md")
@@ -55,10 +55,9 @@ def page() -> str:
 def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
     schema = topic_schema(topic)
     file = Path(DIRECTORY.name, file_of(topic).name)
-    keys = [key for kind in topic.kinds for key in kind.keys]
     schemas = sorted({number for kind in topic.kinds for number in kind.schemas})
     facts = [
-        f"Key: {' or '.join(map(_key, keys))}.",
+        f"Key: {'; '.join(_keys(kind, topic) for kind in topic.kinds)}.",
         f"Cleanup: {_CLEANUP[topic.name]}.",
         f"Schema: {' and '.join(map(str, schemas)) or 'none'}, [{file.name}]({file}).",
     ]
@@ -72,9 +71,11 @@ def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _key(key: Key) -> str:
-    form = "text" if key.is_text else "JSON"
-    return f"{key.of}, in {form}, such as `{key.example}`"
+def _keys(kind: Kind, topic: Topic) -> str:
+    """Say what the keys of a kind are, and of which kind, if there are two."""
+    keys = [f"{key.of} ({'text' if key.is_text else 'JSON'}, `{key.example}`)" for key in kind.keys]
+    of = f"of a {kind.struct.__name__} " if len(topic.kinds) > 1 else ""
+    return of + " or ".join(keys)
 
 
 def _table(name: str, part: Schema) -> Iterator[str]:
