@@ -104,7 +104,7 @@ class Follower:
         assigned = self._member.assign(counts, subscribed)
         return {member: _write(given) for member, given in assigned.items()}
 
-    def take(self, assignment: ConsumerProtocolMemberAssignment) -> None:
+    def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Take what a rebalance gave: aiokafka has assigned the partitions, but fetched nothing."""
         if self._due is not None:
             self._due.cancel()
@@ -120,7 +120,7 @@ class Follower:
             log.error("the follower was not started with its consumer; nothing is restored")
             return
         consumer.pause(*self._sources(self._paused))
-        next_ms = self._member.take(assignment.user_data, self._resume)
+        next_ms = self._member.on_assignment(assignment.user_data, self._resume)
         if next_ms is not None:
             seconds = max(0.0, next_ms / 1000 - time.time())
             loop = asyncio.get_running_loop()
@@ -181,6 +181,6 @@ def _assignor(follower: Follower) -> type[AbstractPartitionAssignor]:
 
         @classmethod
         def on_assignment(cls, assignment: ConsumerProtocolMemberAssignment) -> None:
-            follower.take(assignment)
+            follower.on_assignment(assignment)
 
     return FollowingAssignor

@@ -118,7 +118,7 @@ class FollowingAssignor(PartitionAssignor):
         consumer = self._consumer
         assign_too(consumer, ((topic, one) for topic, partitions in both for one in partitions))
         self._topology.count(told.topic_groups)
-        next_ms = self._member.take(followers, lambda task: None)
+        next_ms = self._member.on_assignment(followers, lambda task: None)
         if next_ms is not None:
             seconds = max(0.0, next_ms / 1000 - time.time())
             self._due = asyncio.get_running_loop().call_later(seconds, rejoin, consumer)

@@ -12,7 +12,7 @@ from caughtup.models.ids import ProcessId, TaskId
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class FollowerInputs:
     """The newest recommendation, at least ``age_ms`` old, or why there is none; and the waiting.
 
     ``waited`` and ``repeated`` as for ``follow``.
@@ -24,11 +24,11 @@ class Heard:
     repeated: int = 0
 
 
-class Waiting:
+class FollowUpCounter:
     """Counts the rebalances that waiting brought, and not those that others brought at once.
 
     Nothing that a record says counts here, only what the leader sees itself: a recommendation with
-    a new name, or one that moves tasks to and fro, is no news. Source: ``caughtup.Waiting``. Times
+    a new name, or one that moves tasks to and fro, is no news. Source: ``caughtup.FollowUpCounter``. Times
     are in ms on a clock that never goes back.
     """
 

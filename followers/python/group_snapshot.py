@@ -18,7 +18,7 @@ from caughtup.models.wire.subscription_info import SubscriptionInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GroupSnapshot:
     """What a leader sees of its group: the tasks, the clients, and a scenario of both."""
 
     tasks: TaskPartitions
@@ -34,12 +34,12 @@ class Seen:
         }
 
 
-def see(
+def read_group(
     tasks: TaskPartitions,
     members: Members,
     ends: Mapping[TopicPartition, int],
     config: Mapping[str, Any],
-) -> Seen:
+) -> GroupSnapshot:
     """Read what members said.
 
     ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog
@@ -48,7 +48,7 @@ def see(
     """
     clients = clients_of([_member(member_id, info) for member_id, info in sorted(members.items())])
     sums = _end_offset_sums(tasks, ends, clients)
-    return Seen(tasks, clients, parse_scenario(_scenario(tasks, clients, sums, config)))
+    return GroupSnapshot(tasks, clients, parse_scenario(_scenario(tasks, clients, sums, config)))
 
 
 def _member(member_id: str, info: SubscriptionInfo | None) -> Member:

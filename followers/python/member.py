@@ -13,15 +13,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from caughtup.followers.python.copies import Copies, Resume
-from caughtup.followers.python.follow_ups import Heard, Waiting
-from caughtup.followers.python.group_snapshot import see
+from caughtup.followers.python.follow_ups import FollowerInputs, FollowUpCounter
+from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.kafka.log_ends import LogEnds
 from caughtup.followers.python.kafka.publisher import Publisher
 from caughtup.followers.python.kafka.recommendations import RecommendationReader
 from caughtup.followers.python.members import Members, Subscribed, read_member
 from caughtup.followers.python.positions import PositionReports
-from caughtup.followers.python.rebalance import keep, lead
+from caughtup.followers.python.rebalance import decide_rebalance, keep_in_place
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.configs import read_configs
@@ -81,7 +81,7 @@ class FollowingMember:
         self._active: frozenset[TaskId] = frozenset()
         self._joins = 0
         self._failures = 0
-        self._waiting = Waiting(settings.patience)
+        self._follow_ups = FollowUpCounter(settings.patience)
         self._reader = RecommendationReader(
             connection, settings.topic(RECOMMENDATIONS), group, settings.signing_key_file
         )
@@ -136,18 +136,18 @@ class FollowingMember:
         }
         now_ms = int(time.time() * 1000)
         try:
-            given = self._lead(tasks, read, now_ms)
+            given = self._decide(tasks, read, now_ms)
         except Exception:
             log.exception("cannot decide a rebalance; every task stays where it is")
             first = self._settings.follow_up_ms
             most = read_configs(self._config).probing_rebalance_interval_ms
             after_ms = max(first, later_ms(first, most, self._failures))
             self._failures += 1
-            return keep(tasks, read, self.process, now_ms + after_ms)
+            return keep_in_place(tasks, read, self.process, now_ms + after_ms)
         self._failures = 0
         return given
 
-    def take(self, user_data: bytes | None, resume: Resume) -> int | None:
+    def on_assignment(self, user_data: bytes | None, resume: Resume) -> int | None:
         """Take what a rebalance gave to this member.
 
         ``resume`` as for ``Copies.assigned``. Returns when this member is to ask for the next
@@ -166,30 +166,32 @@ class FollowingMember:
             log.exception("the application could not take its tasks")
         return info.next_rebalance_ms
 
-    def _lead(
+    def _decide(
         self, tasks: TaskPartitions, members: Members, now_ms: int
     ) -> dict[str, MemberAssignment]:
         clock_ms = time.monotonic() * 1000
-        seen = see(tasks, members, self._ends.ends, self._config)
-        self._waiting.begin(seen.ready(), clock_ms)
+        group = read_group(tasks, members, self._ends.ends, self._config)
+        self._follow_ups.begin(group.ready(), clock_ms)
         newest, age_ms = self._reader.newest()
-        heard = Heard(newest, age_ms, self._waiting.waited, self._waiting.repeated)
-        led = lead(self.topology, seen, self.process, heard, self._settings.patience, now_ms)
-        self._waiting.count(led.decision, clock_ms)
+        inputs = FollowerInputs(newest, age_ms, self._follow_ups.waited, self._follow_ups.repeated)
+        decided = decide_rebalance(
+            self.topology, group, self.process, inputs, self._settings.patience, now_ms
+        )
+        self._follow_ups.count(decided.decision, clock_ms)
         self._publisher.publish(
             self._settings.topic(APPLICATION_STATES),
             encode_group(self._group),
             FORMAT.encode(
                 replace(
-                    led.record,
+                    decided.record,
                     group=self._group,
                     state_id=str(uuid.uuid4()),
                     published_at_ms=now_ms,
                 )
             ),
         )
-        log.info("%s: %s (%s)", self._group, led.message, led.decision.reason)
-        return dict(led.assignments)
+        log.info("%s: %s (%s)", self._group, decided.message, decided.decision.reason)
+        return dict(decided.assignments)
 
     def _offset_sums(self) -> dict[TaskId, int]:
         """Give what Kafka Streams would: -2 of what runs, sums of positions of other copies."""
