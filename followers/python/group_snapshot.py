@@ -1,4 +1,4 @@
-"""What a leader sees of its group when it decides a rebalance."""
+"""A snapshot of the group, from which its leader decides a rebalance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from caughtup.models.wire.subscription_info import SubscriptionInfo
 
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
-    """What a leader sees of its group: the tasks, the clients, and a scenario of both."""
+    """The group's tasks and clients when it rebalances, and a scenario of both."""
 
     tasks: TaskPartitions
     clients: Mapping[ProcessId, Client]
@@ -40,7 +40,7 @@ def read_group(
     ends: Mapping[TopicPartition, int],
     config: Mapping[str, Any],
 ) -> GroupSnapshot:
-    """Read what members said.
+    """Make the snapshot of what members said.
 
     ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog
     partitions, as far as they are known; ``config`` are Kafka's assignment configs. Raises
@@ -52,7 +52,7 @@ def read_group(
 
 
 def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
-    """Give a member as a leader of Kafka Streams reads it.
+    """Return a member as a leader of Kafka Streams reads it.
 
     Members let go of all partitions before they join, so nobody owns any.
     """

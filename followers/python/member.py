@@ -51,7 +51,7 @@ _AGAIN_SECONDS = 30.0
 
 
 class FollowingMember:
-    """Says what this process has, decides rebalances as their leader, and takes what it is given.
+    """Writes this process's user data, decides rebalances as leader, and applies its assignment.
 
     Nothing of that waits for Kafka, and nothing throws: what has to be read and written is so in
     the background, between ``start`` and ``stop``.
@@ -67,7 +67,7 @@ class FollowingMember:
         settings: FollowerSettings,
         client_id: str,
     ) -> None:
-        """Take ``config`` by Kafka's names. Raises ScenarioError or ValueError for a bad one."""
+        """Make a member; ``config`` is by Kafka's names. Raises ScenarioError or ValueError."""
         other = sorted(config.keys() - set(_CONFIGS))
         if other:
             raise ValueError(f"{other[0]!r} is not among {', '.join(_CONFIGS)}")
@@ -102,23 +102,23 @@ class FollowingMember:
                 await self._ends.known.wait()
 
     async def stop(self) -> None:
-        """Take back what was said of copies, and let go of all connections."""
+        """Withdraw the published positions, and close all connections."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        self._tell(gone=True)
+        self._publish_positions(gone=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._publisher.close()
 
     def user_data(self) -> bytes:
-        """Say what this process has, for a join: what it runs, and how far its copies are."""
+        """Return the user data for a join: the tasks that run here, and offset sums of copies."""
         self._ends.ask()
         self._joins += 1
         try:
             sums = self._offset_sums()
         except Exception:
-            log.exception("cannot tell how far copies are; joining without them")
+            log.exception("cannot sum the copies' positions; joining without them")
             sums = {}
         return encode_subscription_info(self.process, sums, self._joins)
 
@@ -148,7 +148,7 @@ class FollowingMember:
         return given
 
     def on_assignment(self, user_data: bytes | None, resume: Resume) -> int | None:
-        """Take what a rebalance gave to this member.
+        """Apply the assignment that a rebalance brought this member.
 
         ``resume`` as for ``Copies.assigned``. Returns when this member is to ask for the next
         rebalance: ms on its own clock, 0 for at once, None for never.
@@ -194,7 +194,7 @@ class FollowingMember:
         return dict(decided.assignments)
 
     def _offset_sums(self) -> dict[TaskId, int]:
-        """Give what Kafka Streams would: -2 of what runs, sums of positions of other copies."""
+        """Return offset sums as Kafka Streams does: -2 of what runs, else the sum of positions."""
         positions = self._copies.positions()
         there = {self.topology.task_restored_from(one) for one in positions}
         sums = {
@@ -217,10 +217,10 @@ class FollowingMember:
     async def _report(self) -> None:
         while True:
             await asyncio.sleep(self._settings.positions_interval_ms / 1000)
-            self._tell()
+            self._publish_positions()
 
-    def _tell(self, *, gone: bool = False) -> None:
-        """Report how far the copies are that are restored; or that they are gone."""
+    def _publish_positions(self, *, gone: bool = False) -> None:
+        """Publish the positions of copies that are restored; ``gone`` withdraws them."""
         running = self._running()
         there = {self.topology.task_restored_from(one) for one in self._copies.positions()}
         copies = set() if gone else {task for task in there if task is not None} - running

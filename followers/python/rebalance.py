@@ -32,7 +32,7 @@ from caughtup.models.records.application_states import ApplicationStateRecord
 
 @dataclass(frozen=True, slots=True)
 class RebalanceDecision:
-    """What a rebalance came to: for each member, as a decision, in a sentence, as a record."""
+    """The outcome of a rebalance: members' assignments, decision, log line, published record."""
 
     assignments: Mapping[str, MemberAssignment]
     decision: FollowerDecision
@@ -48,7 +48,7 @@ def decide_rebalance(
     patience: Patience,
     now_ms: int,
 ) -> RebalanceDecision:
-    """Decide a rebalance by the follower's rules, and give each member its part.
+    """Decide a rebalance by the follower's rules; return each member's assignment.
 
     ``own`` is the leader's process, which asks for the next rebalance, and ``now_ms`` its clock.
     """
@@ -69,7 +69,7 @@ def decide_rebalance(
 def keep_in_place(
     tasks: TaskPartitions, members: Members, own: ProcessId, next_rebalance_ms: int
 ) -> dict[str, MemberAssignment]:
-    """Leave every task with who said that it runs it, for when nothing can be decided.
+    """Assign every task to the member that reports to run it, for when nothing can be decided.
 
     What nobody runs goes to whoever has least. Standbys stay. ``own``'s member asks for the next
     rebalance.
@@ -106,7 +106,7 @@ def keep_in_place(
 def _decide(
     scenario: Scenario, inputs: FollowerInputs, patience: Patience
 ) -> tuple[FollowerDecision, str]:
-    """Apply the follower's rules, and say why in a clause."""
+    """Apply the follower's rules; return the decision and its reason in a clause."""
     newest = inputs.newest
     why = ""
     if isinstance(newest, FollowedRecommendation):

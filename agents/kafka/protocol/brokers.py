@@ -194,7 +194,7 @@ class BrokerConnections:
         ]
 
     def _candidates(self) -> list[int]:
-        """Order brokers: the preferred one, those that aren't fenced, those that answered in time."""
+        """Order brokers: those that answer in time, unfenced ones, the preferred one first."""
         now = self._clock()
 
         def rank(broker: int) -> tuple[bool, bool, bool, int]:

@@ -174,7 +174,7 @@ def decode_metadata(data: bytes) -> tuple[DescribedCluster, DescribedPartitions]
 
 
 def decode_metadata_topics(data: bytes) -> list[str]:
-    """Decode the topics' names alone from the answer to Metadata v7; those with errors are left out.
+    """Decode only the topics' names from the answer to Metadata v7, without those with errors.
 
     Of a million partitions nothing is made that isn't asked for.
     """

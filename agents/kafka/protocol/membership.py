@@ -18,7 +18,7 @@ _NO_INSTANCE = struct.pack(">h", -1)  # static membership is for who never has a
 
 
 class Joined(NamedTuple):
-    """The answer to JoinGroup. ``members`` are, for the leader only, each one's metadata by its id."""
+    """The answer to JoinGroup. ``members`` are, for the leader only, their metadata by id."""
 
     error_code: int
     generation: int

@@ -104,5 +104,5 @@ async def _describe_by_pages(
 
 
 def _is_covered(partition: TopicPartition, last_topic: str, end: TopicPartition | None) -> bool:
-    """Return whether a page of topics up to the last one, which ended at ``end``, covers a partition."""
+    """Return whether a page up to the last topic, which ended at ``end``, covers a partition."""
     return partition.topic <= last_topic and (end is None or partition < end)
