@@ -1,9 +1,9 @@
 """Follows recommendations in an application that reads with aiokafka: a partition assignor.
 
 aiokafka takes an assignor as a class and calls class methods of it, so each follower makes a
-class of its own. Members say of themselves what those of Kafka Streams say, and are given what
-those are given. aiokafka doesn't know the cooperative protocol: all members let go of their
-partitions before each rebalance. Their tables stay.
+class of its own. Members' user data and assignments are in the form of Kafka Streams. aiokafka
+doesn't know the cooperative protocol: all members let go of their partitions before each rebalance.
+Their tables stay.
 """
 
 from __future__ import annotations
@@ -72,22 +72,22 @@ class Follower:
 
     @property
     def process(self) -> ProcessId:
-        """What this process is called in recommendations."""
+        """The process's id in recommendations."""
         return self._member.process
 
     async def start(self, consumer: AIOKafkaConsumer) -> None:
-        """Begin to read recommendations, and to report how far copies are."""
+        """Start to read recommendations, and to publish positions."""
         self._consumer = consumer
         await self._member.start()
 
     async def stop(self) -> None:
-        """End that; what was reported is taken back."""
+        """Stop reading and reporting, and withdraw the positions."""
         if self._due is not None:
             self._due.cancel()
         await self._member.stop()
 
     def subscription(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Say who this is, for a join."""
+        """Return the member's metadata for a join."""
         return ConsumerProtocolMemberMetadata(_VERSION, sorted(topics), self._member.user_data())
 
     def assign(
@@ -104,8 +104,8 @@ class Follower:
         assigned = self._member.assign(counts, subscribed)
         return {member: _write(given) for member, given in assigned.items()}
 
-    def take(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Take what a rebalance gave: aiokafka has assigned the partitions, but fetched nothing."""
+    def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
+        """Apply an assignment: aiokafka has assigned the partitions, but fetched nothing."""
         if self._due is not None:
             self._due.cancel()
             self._due = None
@@ -120,7 +120,7 @@ class Follower:
             log.error("the follower was not started with its consumer; nothing is restored")
             return
         consumer.pause(*self._sources(self._paused))
-        next_ms = self._member.take(assignment.user_data, self._resume)
+        next_ms = self._member.on_assignment(assignment.user_data, self._resume)
         if next_ms is not None:
             seconds = max(0.0, next_ms / 1000 - time.time())
             loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ class Follower:
 
 
 def rejoin(consumer: AIOKafkaConsumer) -> None:
-    """Have a consumer's group rebalance, as ``enforceRebalance`` does in Java.
+    """Make a consumer's group rebalance, as ``enforceRebalance`` does in Java.
 
     Subscribing once more would do it in public, but lets go of the partitions before their
     offsets can be committed. tests/followers/test_aiokafka.py fails when this moves.
@@ -181,6 +181,6 @@ def _assignor(follower: Follower) -> type[AbstractPartitionAssignor]:
 
         @classmethod
         def on_assignment(cls, assignment: ConsumerProtocolMemberAssignment) -> None:
-            follower.take(assignment)
+            follower.on_assignment(assignment)
 
     return FollowingAssignor

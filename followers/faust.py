@@ -79,21 +79,21 @@ class FollowingAssignor(PartitionAssignor):
 
     @property
     def name(self) -> str:
-        """Give the group's protocol."""
+        """Return the group's protocol."""
         return FOLLOWERS_PROTOCOL
 
     @property
     def version(self) -> int:
-        """Give the consumer protocol's version: without partitions that a member owns."""
+        """Return the consumer protocol's version: without partitions that a member owns."""
         return _VERSION
 
     @property
     def process(self) -> ProcessId:
-        """What this worker is called in recommendations."""
+        """The worker's process id in recommendations."""
         return self._member.process
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Say who this is and what it has, for a join."""
+        """Return the member's metadata for a join."""
         self._begin()
         fausts = ClientMetadata(
             assignment=ClientAssignment(actives={}, standbys={}),
@@ -104,7 +104,7 @@ class FollowingAssignor(PartitionAssignor):
         return ConsumerProtocolMemberMetadata(_VERSION, sorted(topics), user_data)
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Take what a rebalance gave: aiokafka has assigned the sources, but fetched nothing.
+        """Apply an assignment: aiokafka has assigned the sources, but fetched nothing.
 
         Raises DecodeError where the leader is no Faust worker.
         """
@@ -118,7 +118,7 @@ class FollowingAssignor(PartitionAssignor):
         consumer = self._consumer
         assign_too(consumer, ((topic, one) for topic, partitions in both for one in partitions))
         self._topology.count(told.topic_groups)
-        next_ms = self._member.take(followers, lambda task: None)
+        next_ms = self._member.on_assignment(followers, lambda task: None)
         if next_ms is not None:
             seconds = max(0.0, next_ms / 1000 - time.time())
             self._due = asyncio.get_running_loop().call_later(seconds, rejoin, consumer)
@@ -161,7 +161,7 @@ class FollowingAssignor(PartitionAssignor):
     def _add_global_tables(
         self, assignments: dict[str, ClientAssignment], counts: Mapping[str, int]
     ) -> None:
-        """Give everybody all of the global tables that there are."""
+        """Assign everybody all of the global tables that there are."""
         everywhere = [table for table in self.app.tables.values() if table.is_global]
         if all(counts.get(table.changelog_topic_name) for table in everywhere):
             self._global_table_standby_assignments(assignments, counts)
@@ -181,7 +181,7 @@ class FollowingAssignor(PartitionAssignor):
         )
 
     async def _stop(self, *given: object, **more: object) -> None:
-        """End that, when the application stops: in its thread, while the consumer's still runs."""
+        """Stop the member when the application stops, while the consumer's thread still runs."""
         if self._loop is not None and not self._loop.is_closed():
             ended = asyncio.run_coroutine_threadsafe(self._end(), self._loop)
             with suppress(TimeoutError):
@@ -219,7 +219,7 @@ def following(
 
 
 def assign_too(consumer: AIOKafkaConsumer, partitions: Iterable[tuple[str, int]]) -> None:
-    """Have a consumer read other partitions than the group gave it, from a rebalance on.
+    """Assign a consumer more partitions than the group did, from a rebalance on.
 
     The group gives source partitions only, each to one member; the changelogs of what a member
     runs and stands by for it knows by itself. tests/followers/test_faust.py fails when this moves.
@@ -228,7 +228,7 @@ def assign_too(consumer: AIOKafkaConsumer, partitions: Iterable[tuple[str, int]]
 
 
 def _connection(app: AppT) -> Connection:
-    """Give what Faust's own consumer connects with."""
+    """Return what Faust's own consumer connects with."""
     transport: Any = app.transport
     servers = server_list(transport.url, transport.default_port)
     auth = credentials_to_aiokafka_auth(app.conf.broker_credentials, app.conf.ssl_context)

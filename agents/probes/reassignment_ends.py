@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from caughtup.agents.kafka.protocol.cluster_answers import Shape
+from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers
 from caughtup.models.reassignments.tracking.observation import PartitionLook
@@ -29,7 +29,7 @@ class Endings:
     def __init__(self) -> None:
         self._unsure: dict[TopicPartition, tuple[int, ...]] = {}
 
-    def is_over(self, known: KnownMovement, shape: Shape | None) -> bool:
+    def is_over(self, known: KnownMovement, shape: PartitionInfo | None) -> bool:
         """Take that a partition isn't listed, and its shape now (None: it is gone).
 
         Tell whether that is how its movement ended.
@@ -47,7 +47,7 @@ class Endings:
         self._unsure.pop(partition, None)
 
 
-def _agrees(known: KnownMovement, shape: Shape) -> bool:
+def _agrees(known: KnownMovement, shape: PartitionInfo) -> bool:
     """Tell whether a shape can't be one from before the end."""
     look = known.look
     if set(shape.replicas) == set(look.replicas):

@@ -12,8 +12,12 @@ from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.protocol.answers import LogDirectory
-from caughtup.agents.kafka.protocol.client import ClusterProtocol, ListedReassignment, Quorum
-from caughtup.agents.kafka.protocol.cluster_answers import Broker, Shape, Shapes
+from caughtup.agents.kafka.protocol.client import ClusterProtocol, PartitionReassignment, Quorum
+from caughtup.agents.kafka.protocol.cluster_answers import (
+    Broker,
+    DescribedPartitions,
+    PartitionInfo,
+)
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
 from caughtup.agents.probes.replicas import BrokerReplicas, look_at_replicas
@@ -42,7 +46,7 @@ class Round:
     cluster: ClusterLook
     listed: bool
     moving: tuple[PartitionLook, ...]
-    shapes: Mapping[TopicPartition, Shape | None] = field(default_factory=dict)
+    shapes: Mapping[TopicPartition, PartitionInfo | None] = field(default_factory=dict)
 
 
 class ReassignmentLooks:
@@ -104,11 +108,11 @@ class ReassignmentLooks:
             missing=tuple(sorted(missing)),
         )
         looks = await asyncio.to_thread(
-            _partition_looks, listed, shapes.found if shapes else {}, told, as_of_ms
+            _partition_looks, listed, shapes.partitions if shapes else {}, told, as_of_ms
         )
         return Round(cluster, listing is not None, looks, _asked_shapes(also, shapes))
 
-    async def _list(self, missing: set[str]) -> dict[TopicPartition, ListedReassignment] | None:
+    async def _list(self, missing: set[str]) -> dict[TopicPartition, PartitionReassignment] | None:
         try:
             return await self.protocol.list_reassignments()
         except KafkaError as error:
@@ -122,9 +126,11 @@ class ReassignmentLooks:
             missing.add(f"the controllers' quorum: {words(error)}")
             return Quorum(None, None)
 
-    async def _shapes(self, wanted: Collection[TopicPartition], missing: set[str]) -> Shapes | None:
+    async def _shapes(
+        self, wanted: Collection[TopicPartition], missing: set[str]
+    ) -> DescribedPartitions | None:
         try:
-            shapes = await self.protocol.shapes(wanted)
+            shapes = await self.protocol.describe_partitions(wanted)
         except KafkaError as error:
             missing.add(f"replicas, ISR and leaders: {words(error)}")
             return None
@@ -159,8 +165,8 @@ def _usable_part(directory: LogDirectory) -> float:
 
 
 def _partition_looks(
-    listed: Mapping[TopicPartition, ListedReassignment],
-    shapes: Mapping[TopicPartition, Shape],
+    listed: Mapping[TopicPartition, PartitionReassignment],
+    shapes: Mapping[TopicPartition, PartitionInfo],
     told: Mapping[int, BrokerReplicas],
     as_of_ms: int,
 ) -> tuple[PartitionLook, ...]:
@@ -194,14 +200,14 @@ def _partition_looks(
 
 
 def _asked_shapes(
-    asked: Collection[TopicPartition], shapes: Shapes | None
-) -> dict[TopicPartition, Shape | None]:
+    asked: Collection[TopicPartition], shapes: DescribedPartitions | None
+) -> dict[TopicPartition, PartitionInfo | None]:
     """Give the shapes that were asked for in addition; None says that the partition is gone."""
     if shapes is None:
         return {}
     gone = UnknownTopicOrPartitionError.errno
     return {
-        partition: shapes.found.get(partition)
+        partition: shapes.partitions.get(partition)
         for partition in sorted(asked)
         if shapes.errors.get(partition.topic, gone) == gone
     }

@@ -125,7 +125,7 @@ final class Application {
     }
 
     /**
-     * Tells whether a task may be active here: caught up, or as near as anybody. Where one is
+     * Returns whether a task may be active here: caught up, or as near as anybody. Where one is
      * caught up, so is the nearest.
      */
     boolean mayRun(final ProcessId process, final TaskId task) {

@@ -20,7 +20,7 @@ final class ApplicationStateRecord {
     private ApplicationStateRecord() { }
 
     /**
-     * Gives it as JSON values. A client's lags leave out the tasks of which it lags as much as
+     * Returns it as JSON values. A client's lags leave out the tasks of which it lags as much as
      * anybody: mostly those of which it has nothing.
      */
     static Map<String, Object> of(

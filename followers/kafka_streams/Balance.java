@@ -112,7 +112,7 @@ final class Balance {
         return application.tasks.get(task) ? application.clients.get(process).rank(task) : 0;
     }
 
-    /** Takes the task for which the destination lags least, compared with other processes. */
+    /** Picks the task for which the destination lags least, compared with other processes. */
     private TaskId next(
         final SortedSet<TaskId> movable, final ProcessId source, final ProcessId destination) {
         final Queue<TaskId> queue = queues.computeIfAbsent(source, any -> new HashMap<>())

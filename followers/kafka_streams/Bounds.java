@@ -25,7 +25,7 @@ final class Bounds {
         threads = application.clients.values().stream().mapToInt(client -> client.capacity).sum();
     }
 
-    /** Gives the first bound that a placement of exactly the application's tasks breaks, or null. */
+    /** Returns the first bound that a placement of the application's tasks breaks, or null. */
     static Rules.Objection broken(final Application application, final Placement placement) {
         final Bounds bounds = new Bounds(application, placement);
         Rules.Objection broken = bounds.standbys();
@@ -76,7 +76,7 @@ final class Bounds {
         return client.active.contains(task) || client.standby.contains(task);
     }
 
-    /** Whether a copy is caught up; who ran a task is, even if no lag could be told. */
+    /** Whether a copy is caught up; who ran a task is, even if its lag is unknown. */
     private boolean ready(final ProcessId process, final TaskId task) {
         final Application.Client client = application.clients.get(process);
         return application.caughtUp(process, task)

@@ -38,7 +38,7 @@ final class FollowerConfig {
     final long positionsIntervalMs;
     /** Where the keys are that recommendations have to be signed with; null if they need not be. */
     final String signingKeyFile;
-    /** The application's name, which is its group's; null for a client that isn't told it. */
+    /** The application's name, which is its group's; null for a client without it. */
     final String group;
     private final Map<String, ?> configs;
 
@@ -57,7 +57,7 @@ final class FollowerConfig {
         group = id == null ? null : id.toString();
     }
 
-    /** Tells followers apart: one application in one cluster, told the same. */
+    /** The key of a follower: one application in one cluster, with the same configs. */
     List<String> identity() {
         return List.of(text(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG), text("application.id"),
             topicPrefix, patience.followUpMs + " " + patience.maxAgeMs + " " + patience.followUps,

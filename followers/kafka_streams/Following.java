@@ -1,31 +1,31 @@
 package caughtup;
 
 /**
- * What a follower decides in a rebalance: a function of what it is told, without clocks or I/O.
+ * What a follower decides in a rebalance: a function of its arguments, without clocks or I/O.
  *
  * <p>models/assignors/following/follower.py decides the same, so that the service can check it.
  */
 final class Following {
     /** The newest recommendation as far as it was read: one of the two is null. */
-    static final class Read {
+    static final class NewestRecommendation {
         final Recommendation recommendation;
         final Rules.Objection objection;
         /** How old the recommendation is at least, in ms. */
         final long ageMs;
 
-        Read(final Recommendation recommendation, final long ageMs) {
+        NewestRecommendation(final Recommendation recommendation, final long ageMs) {
             this.recommendation = recommendation;
             this.objection = null;
             this.ageMs = ageMs;
         }
 
-        Read(final Rules.Objection objection) {
+        NewestRecommendation(final Rules.Objection objection) {
             this.recommendation = null;
             this.objection = objection;
             this.ageMs = 0;
         }
 
-        Read(final String code, final String message) {
+        NewestRecommendation(final String code, final String message) {
             this(new Rules.Objection(code, message));
         }
     }
@@ -53,7 +53,7 @@ final class Following {
      * {@code repeated} in a row that recommendations asked for have brought nothing new.
      */
     static Outcome decide(
-        final Application application, final Read read, final Patience patience,
+        final Application application, final NewestRecommendation read, final Patience patience,
         final int waited, final int repeated) {
         Rules.Objection objection = read.objection;
         if (objection == null) {

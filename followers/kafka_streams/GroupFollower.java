@@ -16,13 +16,13 @@ final class GroupFollower {
     private final FollowerConfig config;
     private final RecommendationReader reader;
     private final StatePublisher publisher;
-    private final Waiting waiting;
+    private final FollowUpCounter followUps;
 
     private GroupFollower(final FollowerConfig config) {
         this.config = config;
         reader = new RecommendationReader(config);
         publisher = new StatePublisher(config);
-        waiting = new Waiting(config.patience);
+        followUps = new FollowUpCounter(config.patience);
     }
 
     static GroupFollower of(final FollowerConfig config) {
@@ -32,12 +32,12 @@ final class GroupFollower {
     /** Decides a rebalance, and has it published. */
     synchronized Outcome decide(final Application application) {
         final long clockMs = System.nanoTime() / 1_000_000;
-        waiting.begin(application.caughtUp(), clockMs);
-        final Following.Read read = reader.read();
+        followUps.begin(application.caughtUp(), clockMs);
+        final Following.NewestRecommendation read = reader.read();
         final Outcome outcome = Following.decide(
-            application, read, config.patience, waiting.waited(), waiting.repeated());
+            application, read, config.patience, followUps.waited(), followUps.repeated());
         final Map<String, Object> decidedWith = decidedWith(read);
-        waiting.count(outcome, clockMs);
+        followUps.count(outcome, clockMs);
         final long nowMs = System.currentTimeMillis();
         publisher.publish(() -> ApplicationStateRecord.of(application, outcome, decidedWith,
             config.group, UUID.randomUUID().toString(), nowMs));
@@ -45,13 +45,13 @@ final class GroupFollower {
     }
 
     /** What else a decision depends on, so that others can decide it again. */
-    private Map<String, Object> decidedWith(final Following.Read read) {
+    private Map<String, Object> decidedWith(final Following.NewestRecommendation read) {
         final Map<String, Object> with = new LinkedHashMap<>();
         with.put("follow_up_ms", config.patience.followUpMs);
         with.put("max_age_ms", config.patience.maxAgeMs);
         with.put("follow_ups", config.patience.followUps);
-        with.put("waited", waiting.waited());
-        with.put("repeated", waiting.repeated());
+        with.put("waited", followUps.waited());
+        with.put("repeated", followUps.repeated());
         if (read.recommendation != null) {
             with.put("newest", read.recommendation.decisionId);
             with.put("age_ms", read.ageMs);

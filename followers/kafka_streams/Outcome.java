@@ -45,7 +45,7 @@ final class Outcome {
     }
 
     /**
-     * Gives what Kafka Streams wants to have. The follow-up is a moment on a clock, so the process
+     * Returns the assignment for Kafka Streams. The follow-up is a moment on a clock, so the process
      * that is to keep it should be the one that reads this clock.
      */
     TaskAssignment assignment(final ProcessId own, final Instant now) {
@@ -64,7 +64,7 @@ final class Outcome {
         return new TaskAssignment(assignments);
     }
 
-    /** Gives this as JSON values, for the application's published state. */
+    /** Returns this as JSON values, for the application's published state. */
     Map<String, Object> toJson() {
         final Map<String, Object> json = new LinkedHashMap<>();
         if (decisionId != null) {

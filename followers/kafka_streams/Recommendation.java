@@ -61,8 +61,8 @@ final class Recommendation {
         if (schema == null || schema != 1) {
             throw new Json.Malformed("schema is not 1");
         }
-        final JsonNode told = record.get("group");
-        if (told == null || !told.isTextual() || !group.equals(told.textValue())) {
+        final JsonNode named = record.get("group");
+        if (named == null || !named.isTextual() || !group.equals(named.textValue())) {
             throw new Json.Malformed("group is another one");
         }
         decisionId = string(record.get("decision_id"), "decision_id");
@@ -78,7 +78,7 @@ final class Recommendation {
             if (!standby.containsKey(process) || !given.add(process)) {
                 throw new Json.Malformed("assignment has other processes than process_ids");
             }
-            take(process, mapping(entry.getValue(), "assignment"));
+            addTasks(process, mapping(entry.getValue(), "assignment"));
         }
         if (given.size() != standby.size()) {
             throw new Json.Malformed("assignment has other processes than process_ids");
@@ -111,7 +111,7 @@ final class Recommendation {
             && decided != null && decided >= 0 ? (Long) (worthwhile - decided) : null;
     }
 
-    private void take(final ProcessId process, final JsonNode given) throws Json.Malformed {
+    private void addTasks(final ProcessId process, final JsonNode given) throws Json.Malformed {
         for (final JsonNode item : list(given.get("active"), "active")) {
             final TaskId task = task(item);
             if (active.put(task, process) != null) {

@@ -80,19 +80,19 @@ final class RecommendationReader {
             * Math.max(config.patience.maxAgeMs, 4 * config.patience.followUpMs);
     }
 
-    /** Gives what is known now, and never waits. */
-    Following.Read read() {
+    /** Returns what is known now, and never waits. */
+    Following.NewestRecommendation read() {
         askedNanos = System.nanoTime();
         startUnlessRunning();
         final Newest now = newest;
         if (now == null) {
-            return new Following.Read("reading", topic + " is still being read");
+            return new Following.NewestRecommendation("reading", topic + " is still being read");
         }
         if (now.read instanceof Rules.Objection) {
-            return new Following.Read((Rules.Objection) now.read);
+            return new Following.NewestRecommendation((Rules.Objection) now.read);
         }
         final long ageMs = (System.nanoTime() - now.seenNanos) / 1_000_000;
-        return new Following.Read((Recommendation) now.read, Math.max(ageMs, now.olderMs));
+        return new Following.NewestRecommendation((Recommendation) now.read, Math.max(ageMs, now.olderMs));
     }
 
     private synchronized void startUnlessRunning() {
@@ -134,7 +134,7 @@ final class RecommendationReader {
         }
     }
 
-    /** Connects, and reads until nobody asks any more; tells whether it came to that. */
+    /** Connects, and reads until nobody asks any more; returns whether it came to that. */
     private boolean followed() {
         final ValueReader values = new ValueReader();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
@@ -186,7 +186,7 @@ final class RecommendationReader {
             }
         }
         if (found != null) {
-            take(found, values, Math.max(0, logTimes.get(found.partition) - found.timestamp));
+            remember(found, values, Math.max(0, logTimes.get(found.partition) - found.timestamp));
         } else if (!skipping) {
             newest = new Newest(new Rules.Objection("no_recommendation",
                 "there is no recommendation for " + config.group), System.nanoTime(), 0);
@@ -197,7 +197,7 @@ final class RecommendationReader {
         while (!endIfIdle()) {
             for (final ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 if (Arrays.equals(record.key(), key)) {
-                    take(new ArrivedRecord(record), values, 0);
+                    remember(new ArrivedRecord(record), values, 0);
                 }
             }
         }
@@ -209,7 +209,7 @@ final class RecommendationReader {
         return partitions.stream().allMatch(one -> consumer.position(one, ASK) >= ends.get(one));
     }
 
-    private void take(final ArrivedRecord record, final ValueReader values, final long olderMs) {
+    private void remember(final ArrivedRecord record, final ValueReader values, final long olderMs) {
         newest = new Newest(record.read(config, values.cluster), System.nanoTime(), olderMs);
     }
 

@@ -36,7 +36,7 @@ final class Rules {
     }
 
     /**
-     * Gives the recommended placement if the recommendation holds, and otherwise the first
+     * Returns the recommended placement if the recommendation holds, and otherwise the first
      * objection. {@code ageMs} is how old it is at least.
      */
     static Object placementOrObjection(
@@ -159,7 +159,7 @@ final class Rules {
         return null;
     }
 
-    /** Tells whether tasks move, copies are built, or another rebalance is wanted. */
+    /** Returns whether tasks move, copies are built, or another rebalance is wanted. */
     private boolean changesAnything() {
         if (recommendation.probingNeeded) {
             return true;

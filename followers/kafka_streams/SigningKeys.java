@@ -99,9 +99,9 @@ final class SigningKeys {
         if (secret == null) {
             return refused("is by a key that is not known here");
         }
-        final byte[] told = found.group(2).getBytes(StandardCharsets.US_ASCII);
+        final byte[] claimed = found.group(2).getBytes(StandardCharsets.US_ASCII);
         // In constant time: how long it takes says nothing of where they differ.
-        return MessageDigest.isEqual(hex(digest(secret, cluster, group, value)), told)
+        return MessageDigest.isEqual(hex(digest(secret, cluster, group, value)), claimed)
             ? null : refused("does not fit the record");
     }
 

@@ -29,7 +29,7 @@ final class StatePublisher {
         this.config = config;
     }
 
-    /** Takes a state to be published, in place of one that still waits; never waits itself. */
+    /** Queues a state in place of one that still waits; never waits itself. */
     synchronized void publish(final Supplier<Map<String, Object>> state) {
         waiting.poll();
         waiting.add(state);
@@ -58,7 +58,7 @@ final class StatePublisher {
         try {
             producer.send(config.group, Json.write(state.get()));
         } catch (final RuntimeException | LinkageError | VirtualMachineError problem) {
-            LOG.warn("caughtup: the state of {} is not told: {}", config.group, problem.toString());
+            LOG.warn("caughtup: the state of {} is not published: {}", config.group, problem.toString());
         }
     }
 

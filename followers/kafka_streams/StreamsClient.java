@@ -99,7 +99,7 @@ final class StreamsClient implements Runnable {
                 publish(producer, positions(), repeat);
             }
         } catch (final InterruptedException ended) {
-            // By close; what was said of copies is taken back below.
+            // By close; the positions are withdrawn below.
         }
         try {
             publish(producer, Map.of(), false);
@@ -109,7 +109,7 @@ final class StreamsClient implements Runnable {
         producer.close(CLOSE);
     }
 
-    /** Takes back what was said, and waits a little until that is sent: the JVM may end next. */
+    /** Withdraws the positions, and waits a little until that is sent: the JVM may end next. */
     void close() {
         closed = true;
         thread.interrupt();

@@ -34,7 +34,7 @@ final class TopicProducer {
         clientId = "caughtup-" + topic + '-' + config.group;
     }
 
-    /** Sends a record, whose value is null for a tombstone. Tells whether it is on its way. */
+    /** Sends a record, whose value is null for a tombstone. Returns whether it is on its way. */
     boolean send(final String key, final String value) throws InterruptedException {
         try {
             if (producer == null) {

@@ -1,4 +1,4 @@
-"""What a follower asks of the application, which keeps the tables."""
+"""The interface to an application's tables, which the application keeps."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Copies(Protocol):
     """
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        """Give the next offset to restore, of each changelog partition that there is a copy of."""
+        """Return the next offset to restore, of each changelog partition that there is a copy of."""
         ...
 
     def restored(self, task: TaskId) -> bool:
-        """Tell whether a task has been restored since it became active here."""
+        """Return whether a task has been restored since it became active here."""
         ...
 
     def assigned(
         self, active: frozenset[TaskId], standby: frozenset[TaskId], resume: Resume
     ) -> None:
-        """Take what a rebalance gave: tasks with state to run, and tasks to stand by for.
+        """Apply an assignment: tasks with state to run, and tasks to stand by for.
 
         Copies of others are no longer wanted. ``resume`` is to be called for each active, in
         every rebalance, once its tables hold all that is in their changelogs: another process may

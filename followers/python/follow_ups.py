@@ -1,4 +1,4 @@
-"""How long a follower has waited for a recommendation, and how long following brought nothing."""
+"""Counts follow-ups: those without a recommendation, and those that brought nothing new."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from caughtup.models.ids import ProcessId, TaskId
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """The newest recommendation, at least ``age_ms`` old, or why there is none; and the waiting.
+class FollowerInputs:
+    """A decision's inputs besides the group: the newest recommendation, or why there is none.
 
-    ``waited`` and ``repeated`` as for ``follow``.
+    It is at least ``age_ms`` old. ``waited`` and ``repeated`` count follow-ups, as for ``follow``.
     """
 
     newest: FollowedRecommendation | Objection
@@ -24,12 +24,12 @@ class Heard:
     repeated: int = 0
 
 
-class Waiting:
+class FollowUpCounter:
     """Counts the rebalances that waiting brought, and not those that others brought at once.
 
     Nothing that a record says counts here, only what the leader sees itself: a recommendation with
-    a new name, or one that moves tasks to and fro, is no news. Source: ``caughtup.Waiting``. Times
-    are in ms on a clock that never goes back.
+    a new name, or one that moves tasks to and fro, is no news. Times are in ms on a clock
+    that never goes back. Source: ``caughtup.FollowUpCounter``.
     """
 
     def __init__(self, patience: Patience) -> None:
@@ -45,9 +45,9 @@ class Waiting:
         self._fruitless = 0
 
     def begin(self, ready: Mapping[ProcessId, Iterable[TaskId]], now_ms: float) -> None:
-        """Begin a rebalance, told the copies that are caught up now, by process.
+        """Begin a rebalance with the copies that are caught up now, by process.
 
-        With other processes than before the waiting starts anew. A copy that is caught up for the
+        With other processes than before counting starts anew. A copy that is caught up for the
         first time is news.
         """
         processes = frozenset(ready)
@@ -77,7 +77,7 @@ class Waiting:
         return max(0, self._fruitless - 1)
 
     def count(self, decision: FollowerDecision, now_ms: float) -> None:
-        """Take what the rebalance came to."""
+        """Count a rebalance by its decision."""
         followed = decision.reason == FOLLOWED
         due = now_ms - self._counted_ms >= self._patience.follow_up_ms / 2
         if followed:

@@ -1,4 +1,4 @@
-"""What a leader sees of its group when it decides a rebalance."""
+"""A snapshot of the group, from which its leader decides a rebalance."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from caughtup.models.wire.subscription_info import SubscriptionInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a leader sees of its group: the tasks, the clients, and a scenario of both."""
+class GroupSnapshot:
+    """The group's tasks and clients when it rebalances, and a scenario of both."""
 
     tasks: TaskPartitions
     clients: Mapping[ProcessId, Client]
@@ -34,13 +34,13 @@ class Seen:
         }
 
 
-def see(
+def read_group(
     tasks: TaskPartitions,
     members: Members,
     ends: Mapping[TopicPartition, int],
     config: Mapping[str, Any],
-) -> Seen:
-    """Read what members said.
+) -> GroupSnapshot:
+    """Make the snapshot of what members said.
 
     ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog
     partitions, as far as they are known; ``config`` are Kafka's assignment configs. Raises
@@ -48,11 +48,11 @@ def see(
     """
     clients = clients_of([_member(member_id, info) for member_id, info in sorted(members.items())])
     sums = _end_offset_sums(tasks, ends, clients)
-    return Seen(tasks, clients, parse_scenario(_scenario(tasks, clients, sums, config)))
+    return GroupSnapshot(tasks, clients, parse_scenario(_scenario(tasks, clients, sums, config)))
 
 
 def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
-    """Give a member as a leader of Kafka Streams reads it.
+    """Return a member as a leader of Kafka Streams reads it.
 
     Members let go of all partitions before they join, so nobody owns any.
     """

@@ -13,15 +13,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from caughtup.followers.python.copies import Copies, Resume
-from caughtup.followers.python.follow_ups import Heard, Waiting
-from caughtup.followers.python.group_snapshot import see
+from caughtup.followers.python.follow_ups import FollowerInputs, FollowUpCounter
+from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.kafka.log_ends import LogEnds
 from caughtup.followers.python.kafka.publisher import Publisher
 from caughtup.followers.python.kafka.recommendations import RecommendationReader
 from caughtup.followers.python.members import Members, Subscribed, read_member
 from caughtup.followers.python.positions import PositionReports
-from caughtup.followers.python.rebalance import keep, lead
+from caughtup.followers.python.rebalance import decide_rebalance, keep_in_place
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.configs import read_configs
@@ -51,7 +51,7 @@ _AGAIN_SECONDS = 30.0
 
 
 class FollowingMember:
-    """Says what this process has, decides rebalances as their leader, and takes what it is given.
+    """Writes this process's user data, decides rebalances as leader, and applies its assignment.
 
     Nothing of that waits for Kafka, and nothing throws: what has to be read and written is so in
     the background, between ``start`` and ``stop``.
@@ -67,7 +67,7 @@ class FollowingMember:
         settings: FollowerSettings,
         client_id: str,
     ) -> None:
-        """Take ``config`` by Kafka's names. Raises ScenarioError or ValueError for a bad one."""
+        """Make a member; ``config`` is by Kafka's names. Raises ScenarioError or ValueError."""
         other = sorted(config.keys() - set(_CONFIGS))
         if other:
             raise ValueError(f"{other[0]!r} is not among {', '.join(_CONFIGS)}")
@@ -81,7 +81,7 @@ class FollowingMember:
         self._active: frozenset[TaskId] = frozenset()
         self._joins = 0
         self._failures = 0
-        self._waiting = Waiting(settings.patience)
+        self._follow_ups = FollowUpCounter(settings.patience)
         self._reader = RecommendationReader(
             connection, settings.topic(RECOMMENDATIONS), group, settings.signing_key_file
         )
@@ -102,23 +102,23 @@ class FollowingMember:
                 await self._ends.known.wait()
 
     async def stop(self) -> None:
-        """Take back what was said of copies, and let go of all connections."""
+        """Withdraw the published positions, and close all connections."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        self._tell(gone=True)
+        self._publish_positions(gone=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._publisher.close()
 
     def user_data(self) -> bytes:
-        """Say what this process has, for a join: what it runs, and how far its copies are."""
+        """Return the user data for a join: the tasks that run here, and offset sums of copies."""
         self._ends.ask()
         self._joins += 1
         try:
             sums = self._offset_sums()
         except Exception:
-            log.exception("cannot tell how far copies are; joining without them")
+            log.exception("cannot sum the copies' positions; joining without them")
             sums = {}
         return encode_subscription_info(self.process, sums, self._joins)
 
@@ -136,19 +136,19 @@ class FollowingMember:
         }
         now_ms = int(time.time() * 1000)
         try:
-            given = self._lead(tasks, read, now_ms)
+            given = self._decide(tasks, read, now_ms)
         except Exception:
             log.exception("cannot decide a rebalance; every task stays where it is")
             first = self._settings.follow_up_ms
             most = read_configs(self._config).probing_rebalance_interval_ms
             after_ms = max(first, later_ms(first, most, self._failures))
             self._failures += 1
-            return keep(tasks, read, self.process, now_ms + after_ms)
+            return keep_in_place(tasks, read, self.process, now_ms + after_ms)
         self._failures = 0
         return given
 
-    def take(self, user_data: bytes | None, resume: Resume) -> int | None:
-        """Take what a rebalance gave to this member.
+    def on_assignment(self, user_data: bytes | None, resume: Resume) -> int | None:
+        """Apply the assignment that a rebalance brought this member.
 
         ``resume`` as for ``Copies.assigned``. Returns when this member is to ask for the next
         rebalance: ms on its own clock, 0 for at once, None for never.
@@ -166,33 +166,35 @@ class FollowingMember:
             log.exception("the application could not take its tasks")
         return info.next_rebalance_ms
 
-    def _lead(
+    def _decide(
         self, tasks: TaskPartitions, members: Members, now_ms: int
     ) -> dict[str, MemberAssignment]:
         clock_ms = time.monotonic() * 1000
-        seen = see(tasks, members, self._ends.ends, self._config)
-        self._waiting.begin(seen.ready(), clock_ms)
+        group = read_group(tasks, members, self._ends.ends, self._config)
+        self._follow_ups.begin(group.ready(), clock_ms)
         newest, age_ms = self._reader.newest()
-        heard = Heard(newest, age_ms, self._waiting.waited, self._waiting.repeated)
-        led = lead(self.topology, seen, self.process, heard, self._settings.patience, now_ms)
-        self._waiting.count(led.decision, clock_ms)
+        inputs = FollowerInputs(newest, age_ms, self._follow_ups.waited, self._follow_ups.repeated)
+        decided = decide_rebalance(
+            self.topology, group, self.process, inputs, self._settings.patience, now_ms
+        )
+        self._follow_ups.count(decided.decision, clock_ms)
         self._publisher.publish(
             self._settings.topic(APPLICATION_STATES),
             encode_group(self._group),
             FORMAT.encode(
                 replace(
-                    led.record,
+                    decided.record,
                     group=self._group,
                     state_id=str(uuid.uuid4()),
                     published_at_ms=now_ms,
                 )
             ),
         )
-        log.info("%s: %s (%s)", self._group, led.message, led.decision.reason)
-        return dict(led.assignments)
+        log.info("%s: %s (%s)", self._group, decided.message, decided.decision.reason)
+        return dict(decided.assignments)
 
     def _offset_sums(self) -> dict[TaskId, int]:
-        """Give what Kafka Streams would: -2 of what runs, sums of positions of other copies."""
+        """Return offset sums as Kafka Streams does: -2 of what runs, else the sum of positions."""
         positions = self._copies.positions()
         there = {self.topology.task_restored_from(one) for one in positions}
         sums = {
@@ -215,10 +217,10 @@ class FollowingMember:
     async def _report(self) -> None:
         while True:
             await asyncio.sleep(self._settings.positions_interval_ms / 1000)
-            self._tell()
+            self._publish_positions()
 
-    def _tell(self, *, gone: bool = False) -> None:
-        """Report how far the copies are that are restored; or that they are gone."""
+    def _publish_positions(self, *, gone: bool = False) -> None:
+        """Publish the positions of copies that are restored; ``gone`` withdraws them."""
         running = self._running()
         there = {self.topology.task_restored_from(one) for one in self._copies.positions()}
         copies = set() if gone else {task for task in there if task is not None} - running

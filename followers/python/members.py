@@ -1,4 +1,4 @@
-"""A group's members as their leader hears of them."""
+"""A group's members as their leader reads them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subs
 
 log = logging.getLogger("caughtup.followers")
 
-#: Members, each with what it said of itself; None where that couldn't be read.
+#: Members by id, with their decoded user data; None where that couldn't be decoded.
 Members = Mapping[str, SubscriptionInfo | None]
 
 
 class Subscribed(NamedTuple):
-    """What a member told the group when it joined: its topics and its user data."""
+    """A member's subscription: its topics and its user data."""
 
     topics: Collection[str]
     user_data: bytes | None
 
 
 def read_member(member_id: str, user_data: bytes | None) -> SubscriptionInfo | None:
-    """Read what a member said of itself; None if that isn't what followers say."""
+    """Decode a member's user data; None, with a warning, if a follower didn't write them."""
     try:
         return decode_subscription_info(user_data or b"")
     except CaughtupError as error:
@@ -34,7 +34,7 @@ def read_member(member_id: str, user_data: bytes | None) -> SubscriptionInfo | N
 
 
 def process_of(member_id: str, info: SubscriptionInfo | None) -> ProcessId:
-    """Name a member's process; one that can't be read takes part under an id made of its name."""
+    """Name a member's process; one without user data gets an id made of its member id."""
     if info is not None:
         return info.process_id
     digest = hashlib.sha256(member_id.encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""What a process tells of how far its copies are: records of task-positions."""
+"""Makes the records of task-positions: how far a process's copies are."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.task_positions import FORMAT, PositionRecord, Role
 
-#: After how long what didn't change is told again, in seconds.
+#: What didn't change is published again after so many seconds.
 _REPEAT_SECONDS = 60.0
 
 Offsets = Mapping[TopicPartition, int]
 
 
 class PositionReports:
-    """Tells what changed since the last time, each minute everything, and what is gone."""
+    """Makes records of what changed since the last time, each minute of everything."""
 
     def __init__(self, topology: Topology, group: str, process: ProcessId, client_id: str) -> None:
         self._topology = topology
         self._group = group
         self._process = str(process)
         self._client_id = client_id
-        self._told: dict[bytes, PositionRecord] = {}
+        self._published: dict[bytes, PositionRecord] = {}
         self._repeated = 0.0
 
     def records(
@@ -54,11 +54,11 @@ class PositionReports:
                 there[key] = self._position(task, role, positions, starts, ends)
         records: dict[bytes, bytes | None] = {}
         for key, position in there.items():
-            if repeat or position != self._told.get(key):
+            if repeat or position != self._published.get(key):
                 records[key] = FORMAT.encode(replace(position, at_ms=now_ms))
-        for key in self._told.keys() - there.keys():
+        for key in self._published.keys() - there.keys():
             records[key] = None
-        self._told = there
+        self._published = there
         return records
 
     def _position(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.followers.python.follow_ups import Heard
-from caughtup.followers.python.group_snapshot import Seen
+from caughtup.followers.python.follow_ups import FollowerInputs
+from caughtup.followers.python.group_snapshot import GroupSnapshot
 from caughtup.followers.python.members import Members, process_of
 from caughtup.followers.python.state_record import application_state, decided_with
 from caughtup.followers.python.topology import Topology
@@ -31,8 +31,8 @@ from caughtup.models.records.application_states import ApplicationStateRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
-    """What a rebalance came to: for each member, as a decision, in a sentence, as a record."""
+class RebalanceDecision:
+    """The outcome of a rebalance: members' assignments, decision, log line, published record."""
 
     assignments: Mapping[str, MemberAssignment]
     decision: FollowerDecision
@@ -40,15 +40,20 @@ class Led:
     record: ApplicationStateRecord
 
 
-def lead(
-    topology: Topology, seen: Seen, own: ProcessId, heard: Heard, patience: Patience, now_ms: int
-) -> Led:
-    """Decide a rebalance by the follower's rules, and give each member its part.
+def decide_rebalance(
+    topology: Topology,
+    group: GroupSnapshot,
+    own: ProcessId,
+    inputs: FollowerInputs,
+    patience: Patience,
+    now_ms: int,
+) -> RebalanceDecision:
+    """Decide a rebalance by the follower's rules; return each member's assignment.
 
     ``own`` is the leader's process, which asks for the next rebalance, and ``now_ms`` its clock.
     """
-    tasks, clients, scenario = seen.tasks, seen.clients, seen.scenario
-    decision, why = _decide(scenario, heard, patience)
+    tasks, clients, scenario = group.tasks, group.clients, group.scenario
+    decision, why = _decide(scenario, inputs, patience)
     lags = {client.process_id: client.lags for client in scenario.clients}
     probing_ms = None if decision.follow_up_ms is None else now_ms + decision.follow_up_ms
     # As Kafka Streams deals out what a public assignor decided, so that this can be checked alike.
@@ -57,14 +62,14 @@ def lead(
     )
     message = f"{why}: {_summary(scenario, decision)}"
     record = application_state(scenario, topology, tasks, clients, decision, message)
-    record.follower = decided_with(heard, patience)
-    return Led(assignments, decision, message, record)
+    record.follower = decided_with(inputs, patience)
+    return RebalanceDecision(assignments, decision, message, record)
 
 
-def keep(
+def keep_in_place(
     tasks: TaskPartitions, members: Members, own: ProcessId, next_rebalance_ms: int
 ) -> dict[str, MemberAssignment]:
-    """Leave every task with who said that it runs it, for when nothing can be decided.
+    """Assign every task to the member that reports to run it, for when nothing can be decided.
 
     What nobody runs goes to whoever has least. Standbys stay. ``own``'s member asks for the next
     rebalance.
@@ -98,12 +103,14 @@ def keep(
     }
 
 
-def _decide(scenario: Scenario, heard: Heard, patience: Patience) -> tuple[FollowerDecision, str]:
-    """Apply the follower's rules, and say why in a clause."""
-    newest = heard.newest
+def _decide(
+    scenario: Scenario, inputs: FollowerInputs, patience: Patience
+) -> tuple[FollowerDecision, str]:
+    """Apply the follower's rules; return the decision and its reason in a clause."""
+    newest = inputs.newest
     why = ""
     if isinstance(newest, FollowedRecommendation):
-        found = find_objection(ClientStates(scenario), newest, heard.age_ms, patience.max_age_ms)
+        found = find_objection(ClientStates(scenario), newest, inputs.age_ms, patience.max_age_ms)
         if found is not None:
             why = f"did not follow {newest.decision_id}: {found.message}"
             newest = found
@@ -114,13 +121,13 @@ def _decide(scenario: Scenario, heard: Heard, patience: Patience) -> tuple[Follo
     decision = follow(
         scenario,
         newest,
-        age_ms=heard.age_ms,
-        waited=heard.waited,
-        repeated=heard.repeated,
+        age_ms=inputs.age_ms,
+        waited=inputs.waited,
+        repeated=inputs.repeated,
         patience=patience,
     )
     if decision.reason == GIVEN_UP:
-        why += f" after {heard.waited} follow-ups; balanced without one"
+        why += f" after {inputs.waited} follow-ups; balanced without one"
     elif decision.reason != FOLLOWED:
         why += "; kept every task where it is until the next rebalance"
     return decision, why

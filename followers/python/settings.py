@@ -1,4 +1,4 @@
-"""How a follower is configured: by the same names as the one for Kafka Streams."""
+"""A follower's settings, by the same names as those of the one for Kafka Streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class FollowerSettings:
-    """What ``caughtup.follow.up.ms`` and so on are for Kafka Streams; times are in ms.
+    """The settings that Kafka Streams has as ``caughtup.follow.up.ms`` and so on; times are in ms.
 
     ``topic_prefix`` is the service's. ``follow_up_ms``: until the next rebalance while no
     recommendation holds; ``follow_ups``: how many of these pass until the group is balanced
@@ -44,9 +44,9 @@ class FollowerSettings:
 
     @property
     def patience(self) -> Patience:
-        """Give what the rules go by."""
+        """Return the part that the rules need."""
         return Patience(self.follow_up_ms, self.recommendation_max_age_ms, self.follow_ups)
 
     def topic(self, name: str) -> str:
-        """Give the full name of one of the service's topics."""
+        """Return the full name of one of the service's topics."""
         return with_prefix(name, self.topic_prefix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from caughtup.followers.python.follow_ups import Heard
+from caughtup.followers.python.follow_ups import FollowerInputs
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
@@ -61,17 +61,17 @@ def application_state(
     )
 
 
-def decided_with(heard: Heard, patience: Patience) -> FollowerRecord:
+def decided_with(inputs: FollowerInputs, patience: Patience) -> FollowerRecord:
     """Return what the decision depends on besides the application. Source: ``GroupFollower``."""
     basis = FollowerRecord(
         follow_up_ms=patience.follow_up_ms,
         max_age_ms=patience.max_age_ms,
         follow_ups=patience.follow_ups,
-        waited=heard.waited,
-        repeated=heard.repeated,
+        waited=inputs.waited,
+        repeated=inputs.repeated,
     )
-    if isinstance(heard.newest, FollowedRecommendation):
-        basis.newest, basis.age_ms = heard.newest.decision_id, heard.age_ms
+    if isinstance(inputs.newest, FollowedRecommendation):
+        basis.newest, basis.age_ms = inputs.newest.decision_id, inputs.age_ms
     return basis
 
 

@@ -46,17 +46,17 @@ class ChangelogTables:
         self._complaint = Complaint()
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        """Give the next offset to restore of each copy."""
+        """Return the next offset to restore of each copy."""
         return self._positions
 
     def restored(self, task: TaskId) -> bool:
-        """Tell whether a task has been restored since it became active here."""
+        """Return whether a task has been restored since it became active here."""
         return task in self._restored
 
     def assigned(
         self, active: frozenset[TaskId], standby: frozenset[TaskId], resume: Resume
     ) -> None:
-        """Take what a rebalance gave; source: ``Copies.assigned``."""
+        """Apply an assignment; source: ``Copies.assigned``."""
         self._active, self._standby, self._resume = active, standby, resume
         self._restored &= active
         self._pending = set(active)
@@ -72,7 +72,7 @@ class ChangelogTables:
         self._changed.set()
 
     def table(self, task: TaskId, name: str) -> Mapping[bytes, bytes]:
-        """Give a task's table as it is now: of a standby as far as it is restored."""
+        """Return a task's table as it is now: of a standby as far as it is restored."""
         changelog = self._topology.tables_of(task)[name]
         return MappingProxyType(self._tables[changelog]) if changelog in self._tables else _EMPTY
 
@@ -146,7 +146,7 @@ class ChangelogTables:
     async def _begin(
         self, consumer: AIOKafkaConsumer, read: set[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Go on reading from where each copy is; give where those of pending actives have to get."""
+        """Seek to each copy's position; return the end offsets of pending actives' changelogs."""
         consumer.assign([KafkaPartition(*one) for one in sorted(read)])
         for one in sorted(read):
             consumer.seek(KafkaPartition(*one), self._positions.get(one, 0))
@@ -159,7 +159,7 @@ class ChangelogTables:
         return {TopicPartition(*one): end for one, end in ends.items()}
 
     def _complete(self, targets: Mapping[TopicPartition, int]) -> None:
-        """Let actives run whose tables have all that was there when they were assigned."""
+        """Resume actives whose tables have all that was there when they were assigned."""
         if self._changed.is_set():
             return
         for task in sorted(self._pending):

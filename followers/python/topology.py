@@ -1,4 +1,4 @@
-"""What an application reads and keeps: its tasks follow from that."""
+"""An application's topology: what it reads and keeps, from which its tasks follow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Topology:
                 raise ValueError(f"topic {twice[0]} is named twice")
 
     def tasks(self, counts: Mapping[str, int], known: Collection[str]) -> TaskPartitions:
-        """Give the tasks of the topic groups whose topics are all ``known``.
+        """Return the tasks of the topic groups whose topics are all ``known``.
 
         ``counts`` has the number of partitions of topics; one that it lacks has none.
         """
@@ -58,7 +58,7 @@ class Topology:
         )
 
     def stateful(self, task: TaskId) -> bool:
-        """Tell whether a task keeps tables."""
+        """Return whether a task keeps tables."""
         return task.subtopology < len(self.groups) and bool(self.groups[task.subtopology].tables)
 
     def tables_of(self, task: TaskId) -> Mapping[str, TopicPartition]:

@@ -113,7 +113,7 @@ def test_a_rebalance_gives_members_their_tasks_and_these_say_so_when_they_join_a
     )
     info = decode_assignment_info(partitions.user_data or b"")
     assert sorted(info.active) == [ZERO, ONE, TaskId(1, 0), TaskId(1, 1)]
-    one._member.take(partitions.user_data, lambda task: None)
+    one._member.on_assignment(partitions.user_data, lambda task: None)
     assert copies.given == (frozenset({ZERO, ONE}), frozenset())
     again = decode_subscription(one.assignor.metadata(TOPOLOGY.topics).encode())
     # What has no state runs, and so does what is restored.
@@ -144,7 +144,7 @@ def test_a_rebalance_that_cannot_be_decided_leaves_everything_in_place(
     def fails(*given: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(member_module, "lead", fails)
+    monkeypatch.setattr(member_module, "decide_rebalance", fails)
     joined = {"m": through_the_wire(one.assignor.metadata(TOPOLOGY.topics))}
     given = one.assignor.assign(cluster(), joined)
     assert len(given["m"].partitions()) == 4

@@ -12,10 +12,10 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.follow_ups import Heard
-from caughtup.followers.python.group_snapshot import see
+from caughtup.followers.python.follow_ups import FollowerInputs
+from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.members import Members
-from caughtup.followers.python.rebalance import Led, keep, lead
+from caughtup.followers.python.rebalance import RebalanceDecision, decide_rebalance, keep_in_place
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.assignment.compact import CompactScenario, scenario_fields
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
@@ -76,17 +76,19 @@ def memberships(draw: st.DrawFn) -> dict[str, SubscriptionInfo | None]:
 
 
 def decided(
-    members: Members, heard: Heard, config: Mapping[str, Any] = CONFIG, ends: Any = ENDS
-) -> Led:
+    members: Members, inputs: FollowerInputs, config: Mapping[str, Any] = CONFIG, ends: Any = ENDS
+) -> RebalanceDecision:
     own = ProcessId(0, 0)
-    return lead(TOPOLOGY, see(TASKS, members, ends, config), own, heard, PATIENCE, NOW_MS)
+    return decide_rebalance(
+        TOPOLOGY, read_group(TASKS, members, ends, config), own, inputs, PATIENCE, NOW_MS
+    )
 
 
-def heard_of(led: Led, seed: int, waited: int = 0) -> Heard:
+def inputs_from(led: RebalanceDecision, seed: int, waited: int = 0) -> FollowerInputs:
     """Hear what would be recommended in what a leader told."""
     state = told_of(led)
     record = recommend(random.Random(seed), scenario_fields(state.scenario))
-    return Heard(read_followed(record, GROUP), waited=waited)
+    return FollowerInputs(read_followed(record, GROUP), waited=waited)
 
 
 def assert_whole(assignments: Mapping[str, MemberAssignment], members: Members) -> None:
@@ -109,17 +111,17 @@ def assert_whole(assignments: Mapping[str, MemberAssignment], members: Members) 
 def test_no_partition_is_given_to_two_members_and_none_to_nobody(
     members: Members, seed: int, waited: int
 ) -> None:
-    kept = decided(members, Heard(NONE, waited=waited))
+    kept = decided(members, FollowerInputs(NONE, waited=waited))
     assert kept.decision.reason == ("no_recommendation" if waited < 3 else GIVEN_UP)
     assert_whole(kept.assignments, members)
-    followed = decided(members, heard_of(kept, seed, waited))
+    followed = decided(members, inputs_from(kept, seed, waited))
     assert_whole(followed.assignments, members)
 
 
 @thorough
 @given(memberships())
 def test_where_nothing_can_be_decided_every_member_keeps_what_it_runs(members: Members) -> None:
-    kept = keep(TASKS, members, ProcessId(0, 0), NOW_MS)
+    kept = keep_in_place(TASKS, members, ProcessId(0, 0), NOW_MS)
     assert_whole(kept, members)
     for task in TASKS.sources:
         runners = {
@@ -141,11 +143,13 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
     # A leader can read what it said itself.
     assume(members["member-0"] is not None)
     readable = {member: info for member, info in members.items() if info is not None}
-    heard = Heard(NONE, waited=waited)
-    first = decided(readable, heard)
+    inputs = FollowerInputs(NONE, waited=waited)
+    first = decided(readable, inputs)
     told = told_of(first)
     record = recommend(random.Random(seed), scenario_fields(told.scenario))
-    second = decided(readable, Heard(read_followed(record, GROUP), age_ms, waited, repeated))
+    second = decided(
+        readable, FollowerInputs(read_followed(record, GROUP), age_ms, waited, repeated)
+    )
     for led in (first, second):
         seen = generation(readable, led)
         state = find_state(seen, [told_of(led)])
@@ -155,7 +159,7 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
         assert (exact.result, exact.why) == ("match", "")
 
 
-def told_of(led: Led) -> ApplicationState:
+def told_of(led: RebalanceDecision) -> ApplicationState:
     """What the service reads of it."""
     record = msgspec.structs.replace(led.record, group=GROUP, state_id="s1")
     _, told = read_state(encode_group(GROUP), FORMAT.encode(record), NOW_MS)
@@ -163,7 +167,7 @@ def told_of(led: Led) -> ApplicationState:
     return told
 
 
-def generation(members: Members, led: Led) -> StreamsGeneration:
+def generation(members: Members, led: RebalanceDecision) -> StreamsGeneration:
     """The generation as the coordinator writes it down, read as the service reads it."""
     written = []
     for member, info in members.items():
@@ -200,7 +204,7 @@ NO_SCENARIO = CompactScenario(None, "minimal_movement", {}, {}, {})
 
 def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
     members = {"member-0": RUNNING}
-    seen = generation(members, decided(members, Heard(NONE)))
+    seen = generation(members, decided(members, FollowerInputs(NONE)))
     assert seen.follows
     exact = recompute(seen, GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings"))
     assert exact.result == "undetermined"
@@ -209,7 +213,7 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
 
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
-    seen = generation(members, decided(members, Heard(NONE)))
+    seen = generation(members, decided(members, FollowerInputs(NONE)))
     inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
     waiting = DueGeneration(seen, inputs, untold=True)
     assert decide_generation("cluster", waiting, NOW_MS).premature
@@ -218,22 +222,22 @@ def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
 
 def test_a_new_member_gets_nothing_until_it_is_recommended_or_waited_for() -> None:
     members = {"member-0": RUNNING, "member-1": info(1, {})}
-    kept = decided(members, Heard(NONE, waited=2))
+    kept = decided(members, FollowerInputs(NONE, waited=2))
     assert kept.assignments["member-1"].active == ()
     assert kept.assignments["member-0"].next_rebalance_ms == NOW_MS + PATIENCE.follow_up_ms
     assert kept.assignments["member-1"].next_rebalance_ms is None
-    given_up = decided(members, Heard(NONE, waited=3))
+    given_up = decided(members, FollowerInputs(NONE, waited=3))
     # What has no state goes at once, what has warms up first.
     assert len(given_up.assignments["member-1"].standby) == 2
     assert all(task.subtopology == 2 for task in given_up.assignments["member-1"].active)
-    recommended = decided(members, heard_of(kept, 1))
+    recommended = decided(members, inputs_from(kept, 1))
     assert recommended.decision.reason == FOLLOWED
     assert recommended.record.outcome.followed == recommended.decision.decision_id
 
 
 def test_lags_are_unknown_while_ends_are() -> None:
     members = {"member-0": RUNNING, "member-1": info(1, {TaskId(0, 0): 500})}
-    led = decided(members, Heard(NONE), ends={})
+    led = decided(members, FollowerInputs(NONE), ends={})
     state = told_of(led)
     assert {lag for one in state.scenario.expanded().clients for lag in one.lags.values()} == {
         -2,
@@ -245,14 +249,14 @@ def test_lags_are_unknown_while_ends_are() -> None:
 def test_a_copy_beyond_the_ends_shows_that_they_are_old() -> None:
     ahead = {TaskId(1, 0): 1_500}
     members = {"member-0": RUNNING, "member-1": info(1, ahead)}
-    state = told_of(decided(members, Heard(NONE)))
+    state = told_of(decided(members, FollowerInputs(NONE)))
     lags = state.scenario.expanded().clients[1].lags
     assert lags[TaskId(1, 0)] == 0
     assert lags[TaskId(1, 1)] == 1_000
 
 
 def test_the_state_is_what_the_follower_for_kafka_streams_would_tell() -> None:
-    told = decided({"member-0": RUNNING, "member-1": info(1, {})}, Heard(NONE)).record
+    told = decided({"member-0": RUNNING, "member-1": info(1, {})}, FollowerInputs(NONE)).record
     record = builtins_of(told)
     assert record["config"] == {
         "acceptable.recovery.lag": 10,

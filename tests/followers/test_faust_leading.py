@@ -142,7 +142,7 @@ def test_a_rebalance_that_cannot_be_decided_leaves_everything_in_place(
     def fails(*given: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("caughtup.followers.python.member.lead", fails)
+    monkeypatch.setattr("caughtup.followers.python.member.decide_rebalance", fails)
     leader = make_assignor()
     runs = {TaskId(4, 1): -2, TaskId(4, 3): -2, TaskId(1, 0): -2}
     members = {"one": joined(1, runs), "two": joined(2, {TaskId(2, 0): -2})}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.followers.python.follow_ups import Waiting
+from caughtup.followers.python.follow_ups import FollowUpCounter
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import (
     FollowerDecision,
@@ -34,7 +34,7 @@ def came_to(decision_id: str | None, follow_up_ms: int | None = 5_000) -> Follow
 
 
 def test_only_rebalances_that_waiting_brought_are_counted() -> None:
-    waiting = Waiting(Patience(follow_up_ms=1_000, follow_ups=2))
+    waiting = FollowUpCounter(Patience(follow_up_ms=1_000, follow_ups=2))
     counts = []
     for now_ms in (0, 100, 1_100, 1_200, 2_200, 3_300):
         waiting.begin(NOTHING, now_ms)
@@ -46,7 +46,7 @@ def test_only_rebalances_that_waiting_brought_are_counted() -> None:
 
 
 def test_a_recommendation_that_is_followed_ends_the_waiting() -> None:
-    waiting = Waiting(Patience(follow_up_ms=1_000))
+    waiting = FollowUpCounter(Patience(follow_up_ms=1_000))
     waiting.begin(NOTHING, 0)
     waiting.count(came_to(None), 0)
     assert waiting.waited == 1
@@ -57,7 +57,7 @@ def test_a_recommendation_that_is_followed_ends_the_waiting() -> None:
 def test_another_name_each_time_does_not_bring_follow_ups_sooner() -> None:
     """As long as nothing comes of them they are ever rarer, to the probing interval."""
     now_ms = 0.0
-    waiting = Waiting(Patience())
+    waiting = FollowUpCounter(Patience())
     found = one_runs_all()
     moments = []
     while now_ms < 2 * 3_600_000:
@@ -81,7 +81,7 @@ def test_another_name_each_time_does_not_bring_follow_ups_sooner() -> None:
 
 
 def test_what_is_refused_in_between_comes_no_sooner() -> None:
-    waiting = Waiting(Patience())
+    waiting = FollowUpCounter(Patience())
     for number, now_ms in enumerate(range(0, 40_000, 5_000)):
         waiting.begin(NOTHING, now_ms)
         waiting.count(came_to("d" if number % 2 else None), now_ms)
@@ -95,7 +95,7 @@ def test_what_is_refused_in_between_comes_no_sooner() -> None:
 
 
 def test_a_copy_that_is_caught_up_for_the_first_time_is_news_and_one_that_was_is_none() -> None:
-    waiting = Waiting(Patience())
+    waiting = FollowUpCounter(Patience())
     ready = {ONE: [ZERO], TWO: [FIRST]}
     repeated = []
     for now_ms, caught_up in ((0, NOTHING), (5, NOTHING), (10, ready), (15, NOTHING), (20, ready)):
@@ -107,7 +107,7 @@ def test_a_copy_that_is_caught_up_for_the_first_time_is_news_and_one_that_was_is
 
 
 def test_a_rebalance_that_others_brought_before_the_follow_up_is_not_counted() -> None:
-    waiting = Waiting(Patience())
+    waiting = FollowUpCounter(Patience())
     for now_ms in (0, 2_400, 4_800, 7_200):
         waiting.begin(NOTHING, now_ms)
         waiting.count(came_to("d"), now_ms)
@@ -155,7 +155,7 @@ def test_java_and_python_count_alike(follower_oracle: Oracle) -> None:
     most = 0
     for seed in range(300):
         question = generated_rebalances(seed)
-        waiting = Waiting(Patience(*question["patience"]))
+        waiting = FollowUpCounter(Patience(*question["patience"]))
         counts = []
         for one in question["rebalances"]:
             ready = {

@@ -36,7 +36,7 @@ def outcome(value: bytes | None, *headers: tuple[str, bytes], file: Path | None 
     """Say what comes of a record: a code, or that there is a recommendation."""
     one = reader(file)
     one._cluster = "c1"
-    one._take(arrived(value, *headers), 0)
+    one._remember(arrived(value, *headers), 0)
     newest, _ = one.newest()
     return newest.code if isinstance(newest, Objection) else newest.decision_id
 
@@ -133,7 +133,7 @@ async def test_whatever_befalls_it_it_says_so_and_tries_again(
 
 async def test_what_was_read_before_stays_and_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
     one = reader()
-    one._take(arrived(GOOD), 5)
+    one._remember(arrived(GOOD), 5)
     seen: list[Any] = []
     await reads(one, monkeypatch, MemoryError(), lambda one: seen.append(one.newest()))
     ((newest, age_ms),) = seen

@@ -1,4 +1,4 @@
-"""Answers of Kafka's protocol, as values: to the requests of protocol_requests.py.
+"""Answers of Kafka's protocol, as values: to the requests of requests.py.
 
 Every ``decode_`` function raises DecodeError for bytes that aren't such an answer, and nothing
 else. An answer to thousands of partitions takes tens of milliseconds: decode it in a thread.
@@ -22,7 +22,7 @@ _DEFAULT_CONFIG = 5
 _NONE = -1
 
 
-class Listed(NamedTuple):
+class OngoingReassignments(NamedTuple):
     """The answer to ListPartitionReassignments: replicas, adding and removing by partition."""
 
     error_code: int
@@ -31,7 +31,7 @@ class Listed(NamedTuple):
 
 
 class LogDirectory(NamedTuple):
-    """A broker's log directory; None for what it didn't tell."""
+    """A broker's log directory; None for what the answer doesn't say."""
 
     path: str
     error_code: int
@@ -55,8 +55,8 @@ class Configs(NamedTuple):
     configs: dict[str, str]
 
 
-def decode_reassignments(data: bytes) -> Listed:
-    """Read the answer to ListPartitionReassignments v0."""
+def decode_reassignments(data: bytes) -> OngoingReassignments:
+    """Decode the answer to ListPartitionReassignments v0."""
     reader = FlexibleReader(data)
     reader.int32()
     error_code, message = reader.int16(), reader.nullable_string()
@@ -67,11 +67,11 @@ def decode_reassignments(data: bytes) -> Listed:
             listed[partition] = (reader.int32s(), reader.int32s(), reader.int32s())
             reader.tagged_fields()
         reader.tagged_fields()
-    return Listed(error_code, message, listed)
+    return OngoingReassignments(error_code, message, listed)
 
 
 def decode_altered(data: bytes) -> list[tuple[int, str | None]]:
-    """Read the answer to AlterPartitionReassignments v0: its error codes and messages."""
+    """Decode the answer to AlterPartitionReassignments v0: its error codes and messages."""
     reader = FlexibleReader(data)
     reader.int32()
     results = [(reader.int16(), reader.nullable_string())]
@@ -85,7 +85,7 @@ def decode_altered(data: bytes) -> list[tuple[int, str | None]]:
 
 
 def decode_log_ends(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Read the answer to ListOffsets v1: offsets, and the error codes of where there are none."""
+    """Decode the answer to ListOffsets v1: offsets, and the error codes of where there are none."""
     reader = Reader(data)
     ends: dict[TopicPartition, int] = {}
     errors: dict[TopicPartition, int] = {}
@@ -99,7 +99,7 @@ def decode_log_ends(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicP
 
 
 def decode_log_dirs(data: bytes, version: int) -> LogDirectories:
-    """Read the answer to DescribeLogDirs v2 to v4; logs that are to replace others don't count."""
+    """Decode the answer to DescribeLogDirs v2 to v4; logs that are to replace others don't count."""
     reader = FlexibleReader(data)
     reader.int32()
     error_code = reader.int16() if version >= 3 else 0
@@ -128,7 +128,7 @@ def decode_log_dirs(data: bytes, version: int) -> LogDirectories:
 
 
 def decode_configs(data: bytes) -> list[Configs]:
-    """Read the answer to DescribeConfigs v1."""
+    """Decode the answer to DescribeConfigs v1."""
     reader = Reader(data)
     reader.int32()
     results = []
@@ -149,6 +149,6 @@ def decode_configs(data: bytes) -> list[Configs]:
 
 
 def _topics(reader: Reader, least_bytes: int) -> Iterator[str]:
-    """Give each topic's name of an array; the caller reads the rest of it."""
+    """Yield each topic's name of an array; the caller reads the rest of the topic."""
     for _ in range(reader.array_length(least_bytes)):
         yield reader.string()

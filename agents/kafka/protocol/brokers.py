@@ -28,7 +28,7 @@ _PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 5.0, 30.0
 
 
 class Purpose(Enum):
-    """What a connection is for: a broker answers the requests of each in turn."""
+    """The purpose of a connection: a broker answers the requests of each in turn."""
 
     #: What the broker answers by itself, at once.
     OWN = "own"
@@ -39,14 +39,14 @@ class Purpose(Enum):
 
 
 @dataclass(slots=True)
-class _Line:
-    """What is known of a connection to a broker."""
+class _Link:
+    """A connection to a broker for one purpose, or when the next one may be made."""
 
     timeout_seconds: float
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: BrokerConnection | None = None
     address: tuple[str, int] | None = None
-    silences: int = 0
+    timeouts: int = 0
     not_before: float = 0.0
 
 
@@ -67,7 +67,7 @@ class BrokerConnections:
         self._config = {key: config[key] for key in config if key != "bootstrap_servers"}
         self.timeout_seconds = timeout_seconds
         self._clock = clock
-        self._lines: dict[tuple[int, Purpose], _Line] = {}
+        self._links: dict[tuple[int, Purpose], _Link] = {}
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._brokers: dict[int, Broker] = {}
         self._preferred: int | None = None
@@ -91,12 +91,12 @@ class BrokerConnections:
         return self._brokers
 
     def learn(self, brokers: Iterable[Broker]) -> None:
-        """Take the brokers that are registered now; connections to others are closed."""
+        """Replace the brokers that are known; connections to others are closed."""
         self._brokers = {broker.id: broker for broker in brokers}
-        for key in [key for key in self._lines if key[0] not in self._brokers]:
-            line = self._lines.pop(key)
-            if line.connection is not None:
-                line.connection.close()
+        for key in [key for key in self._links if key[0] not in self._brokers]:
+            link = self._links.pop(key)
+            if link.connection is not None:
+                link.connection.close()
 
     def close(self) -> None:
         """Close every connection."""
@@ -113,32 +113,32 @@ class BrokerConnections:
         raise failure
 
     async def connection(self, broker: int, *, purpose: Purpose = Purpose.OWN) -> BrokerConnection:
-        """Give the connection to a broker, made anew where there is none."""
-        line = self._line(broker, purpose)
-        async with line.lock:
-            return await self._connect(broker, line)
+        """Return the connection to a broker, made anew where there is none."""
+        link = self._link(broker, purpose)
+        async with link.lock:
+            return await self._connect(broker, link)
 
     async def ask(self, broker: int, call: Call, *, purpose: Purpose = Purpose.OWN) -> bytes:
         """Ask a broker, once everything that it was asked before for that purpose is answered.
 
         A broker that let the time pass isn't asked again for a while, and fails at once.
         """
-        line = self._line(broker, purpose)
+        link = self._link(broker, purpose)
         async with AsyncExitStack() as held:
-            await held.enter_async_context(line.lock)
+            await held.enter_async_context(link.lock)
             if purpose is Purpose.OWN:  # the others may take long, and keep nobody from anything
                 await held.enter_async_context(self._slots)
-            used = line.connection
+            used = link.connection
             try:
-                return await self._ask(broker, line, call, purpose)
+                return await self._ask(broker, link, call, purpose)
             except KafkaConnectionError:
                 # A broker drops connections that it takes for idle, or too old to trust.
-                if used is None or line.connection is not used:
+                if used is None or link.connection is not used:
                     raise
-                return await self._ask(broker, line, call, purpose)
+                return await self._ask(broker, link, call, purpose)
 
-    async def _ask(self, broker: int, line: _Line, call: Call, purpose: Purpose) -> bytes:
-        connection = await self._connect(broker, line)
+    async def _ask(self, broker: int, link: _Link, call: Call, purpose: Purpose) -> bytes:
+        connection = await self._connect(broker, link)
         self.requests += 1
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
@@ -146,11 +146,11 @@ class BrokerConnections:
             answer = await connection.ask(call)
         except RequestTimedOutError:
             if purpose is Purpose.OWN:
-                self._silent(line)
+                self._record_timeout(link)
             raise
         finally:
             self.in_flight -= 1
-        line.silences = 0
+        link.timeouts = 0
         return answer
 
     async def ask_any(
@@ -158,7 +158,7 @@ class BrokerConnections:
     ) -> tuple[Call, bytes]:
         """Ask brokers until one answers, first the one that did last: their views may differ.
 
-        A function gives the request for what a broker offers. Returns it with the answer.
+        A function makes the request from what a broker offers. Returns it with the answer.
         """
         failure: KafkaError = KafkaConnectionError("no broker is known")
         for broker in self._candidates()[:_TRIES]:
@@ -176,7 +176,7 @@ class BrokerConnections:
         raise failure
 
     async def any_offered(self) -> ApiVersions:
-        """Tell what the broker that any question goes to first offers."""
+        """Return what the broker offers that any request goes to first."""
         failure: KafkaError = KafkaConnectionError("no broker is known")
         for broker in self._candidates()[:_TRIES]:
             try:
@@ -186,20 +186,20 @@ class BrokerConnections:
         raise failure
 
     def all_offered(self) -> list[ApiVersions]:
-        """Tell what each broker offers that is connected."""
+        """Return what each connected broker offers."""
         return [
-            line.connection.offered
-            for (_, purpose), line in self._lines.items()
-            if purpose is Purpose.OWN and line.connection is not None and line.connection.is_open
+            link.connection.offered
+            for (_, purpose), link in self._links.items()
+            if purpose is Purpose.OWN and link.connection is not None and link.connection.is_open
         ]
 
     def _candidates(self) -> list[int]:
-        """Order brokers: the preferred one, those that aren't fenced, those that aren't silent."""
+        """Order brokers: those that answer in time, unfenced ones, the preferred one first."""
         now = self._clock()
 
         def rank(broker: int) -> tuple[bool, bool, bool, int]:
             return (
-                self._line(broker, Purpose.OWN).not_before > now,
+                self._link(broker, Purpose.OWN).not_before > now,
                 bool(self._brokers[broker].fenced),
                 broker != self._preferred,
                 broker,
@@ -207,36 +207,36 @@ class BrokerConnections:
 
         return sorted(self._brokers, key=rank)
 
-    def _line(self, broker: int, purpose: Purpose) -> _Line:
-        line = self._lines.get((broker, purpose))
-        if line is None:
+    def _link(self, broker: int, purpose: Purpose) -> _Link:
+        link = self._links.get((broker, purpose))
+        if link is None:
             seconds = self.timeout_seconds * (_BULK if purpose is Purpose.BULK else 1)
-            line = self._lines[broker, purpose] = _Line(seconds)
-        return line
+            link = self._links[broker, purpose] = _Link(seconds)
+        return link
 
-    async def _connect(self, broker: int, line: _Line) -> BrokerConnection:
+    async def _connect(self, broker: int, link: _Link) -> BrokerConnection:
         known = self._brokers.get(broker)
         if known is None:
             raise KafkaConnectionError("not registered")
         address = known.host, known.port
-        if line.connection is not None:
-            if line.connection.is_open and line.address == address:
-                return line.connection
-            line.connection.close()
-            line.connection = None
-        if line.not_before > self._clock():
+        if link.connection is not None:
+            if link.connection.is_open and link.address == address:
+                return link.connection
+            link.connection.close()
+            link.connection = None
+        if link.not_before > self._clock():
             raise RequestTimedOutError("gave no answer in time, and is not asked for a while")
         try:
-            line.connection = await BrokerConnection.open(
-                *address, self._config, line.timeout_seconds
+            link.connection = await BrokerConnection.open(
+                *address, self._config, link.timeout_seconds
             )
         except RequestTimedOutError:
-            self._silent(line)
+            self._record_timeout(link)
             raise
-        line.address = address
-        return line.connection
+        link.address = address
+        return link.connection
 
-    def _silent(self, line: _Line) -> None:
-        pause = min(_PAUSE_SECONDS * 2**line.silences, _MOST_PAUSE_SECONDS)
-        line.silences += 1
-        line.not_before = self._clock() + pause
+    def _record_timeout(self, link: _Link) -> None:
+        pause = min(_PAUSE_SECONDS * 2**link.timeouts, _MOST_PAUSE_SECONDS)
+        link.timeouts += 1
+        link.not_before = self._clock() + pause

@@ -1,8 +1,8 @@
-"""What no Python client offers in public: reassignments, and what there is to know of replicas.
+"""Calls that no Python client offers in public: reassignments, and replicas' log ends and sizes.
 
-Asked over connections of our own (protocol_brokers.py) in requests of our own
-(protocol_requests.py), so that the calls of a round go side by side and nobody lists a large
-cluster's metadata. Large answers are decoded in a thread. Formats: Kafka's protocol.
+Asked over connections of our own (brokers.py) in requests of our own (requests.py), so that the
+calls of a round go side by side and nobody lists a large cluster's metadata. Large answers are
+decoded in a thread. Formats: Kafka's protocol.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, Self
 from aiokafka.errors import KafkaError
 
 from caughtup.agents.kafka.protocol import answers, cluster_answers, requests
-from caughtup.agents.kafka.protocol.answers import Configs, Listed, LogDirectories
+from caughtup.agents.kafka.protocol.answers import Configs, LogDirectories, OngoingReassignments
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
-from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, Shapes
+from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, DescribedPartitions
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import choose_version, decode, decode_now
-from caughtup.agents.kafka.protocol.partitions import ask_shapes, ask_topic_names
+from caughtup.agents.kafka.protocol.partitions import describe_partitions, list_topic_names
 from caughtup.agents.kafka.protocol.releases import zookeeper_decides
 from caughtup.agents.kafka.protocol.requests import Call, Key, ResourceType
 from caughtup.models.ids import TopicPartition
@@ -27,8 +27,8 @@ from caughtup.models.ids import TopicPartition
 TIMEOUT_SECONDS = 10.0
 
 
-class ListedReassignment(NamedTuple):
-    """A partition in movement as the controller lists it: broker ids."""
+class PartitionReassignment(NamedTuple):
+    """A partition's ongoing reassignment as the controller lists it: broker ids."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -95,11 +95,11 @@ class ClusterProtocol:
         return found.brokers
 
     async def offered(self, broker: int) -> ApiVersions:
-        """Tell which requests and features a broker offers."""
+        """Return which requests and features a broker offers."""
         return (await self.connections.connection(broker)).offered
 
-    async def list_reassignments(self) -> dict[TopicPartition, ListedReassignment]:
-        """List every partition in movement, sorted. Needs DESCRIBE on the cluster. Since 2.4."""
+    async def list_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
+        """List ongoing reassignments, sorted. Needs DESCRIBE on the cluster. Since 2.4."""
         data = await self._ask_controller(requests.list_reassignments_call(self._timeout_ms))
         listed, found = await decode(_decode_listed, data)
         raise_for(listed.error_code, listed.message)
@@ -108,14 +108,14 @@ class ClusterProtocol:
     async def alter_reassignments(
         self, targets: Mapping[TopicPartition, Sequence[int] | None]
     ) -> None:
-        """Start moving partitions to these brokers; None cancels. Needs ALTER on the cluster."""
+        """Reassign partitions to these brokers; None cancels. Needs ALTER on the cluster."""
         call = requests.alter_reassignments_call(self._timeout_ms, targets)
         data = await self._ask_controller(call)
         for code, message in await decode(answers.decode_altered, data):
             raise_for(code, message)
 
     async def describe_quorum(self) -> Quorum:
-        """Tell which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
+        """Return which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
         data = await self._ask_controller(requests.describe_quorum_call())
         code, leader, epoch = decode_now(cluster_answers.decode_quorum, data)
         raise_for(code)
@@ -160,16 +160,18 @@ class ClusterProtocol:
         _, data = await self.connections.ask_any(call)
         return await decode(answers.decode_configs, data)
 
-    async def shapes(self, partitions: Collection[TopicPartition]) -> Shapes:
+    async def describe_partitions(
+        self, partitions: Collection[TopicPartition]
+    ) -> DescribedPartitions:
         """Ask for partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
 
         One that is neither found nor of a topic with an error doesn't exist.
         """
-        return await ask_shapes(self.connections, partitions)
+        return await describe_partitions(self.connections, partitions)
 
     async def topic_names(self) -> list[str]:
         """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on."""
-        return await ask_topic_names(self.connections)
+        return await list_topic_names(self.connections)
 
     async def _any_offered(self) -> ApiVersions:
         return await self.connections.any_offered()
@@ -189,15 +191,17 @@ class ClusterProtocol:
 
 
 def _cluster_call(offered: ApiVersions) -> Call:
-    """Ask for the brokers in the way that tells most of them."""
+    """Ask for the brokers by the newest request that they offer."""
     if Key.DESCRIBE_CLUSTER in offered.requests:
         version = choose_version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
         return requests.describe_cluster_call(version)
     return requests.metadata_call(())
 
 
-def _decode_listed(data: bytes) -> tuple[Listed, dict[TopicPartition, ListedReassignment]]:
+def _decode_listed(
+    data: bytes,
+) -> tuple[OngoingReassignments, dict[TopicPartition, PartitionReassignment]]:
     """Decode and sort at once, which for thousands of partitions shall be done in a thread."""
     listed = answers.decode_reassignments(data)
-    moving = sorted(listed.reassignments.items())
-    return listed, {partition: ListedReassignment(*brokers) for partition, brokers in moving}
+    ongoing = sorted(listed.reassignments.items())
+    return listed, {partition: PartitionReassignment(*brokers) for partition, brokers in ongoing}

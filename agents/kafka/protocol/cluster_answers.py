@@ -1,6 +1,6 @@
-"""What brokers tell of their cluster: what they offer, who they are, where partitions are.
+"""Answers of Kafka's protocol about the cluster: API versions, brokers, the quorum, partitions.
 
-The answers to some of the requests of protocol_requests.py, as protocol_answers.py has the others.
+They answer some of the requests of requests.py; answers.py has the others.
 Every ``decode_`` function raises DecodeError for bytes that aren't such an answer.
 """
 
@@ -22,9 +22,9 @@ _NONE = -1
 
 
 class ApiVersions(NamedTuple):
-    """What a broker offers: versions by API key; features that it supports, and those in force.
+    """The versions that a broker offers by API key, and its features: supported, and finalized.
 
-    Of features the greatest level, by name.
+    Of each feature the greatest level, by name.
     """
 
     requests: dict[int, tuple[int, int]]
@@ -33,7 +33,7 @@ class ApiVersions(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A registered broker, and where it listens; ``fenced`` is None where that wasn't told."""
+    """A registered broker, and where it listens; ``fenced`` is None where brokers don't say."""
 
     id: int
     host: str
@@ -41,7 +41,7 @@ class Broker(NamedTuple):
     fenced: bool | None = None
 
 
-class Brokers(NamedTuple):
+class DescribedCluster(NamedTuple):
     """The answer to DescribeCluster."""
 
     error_code: int
@@ -49,8 +49,8 @@ class Brokers(NamedTuple):
     brokers: tuple[Broker, ...]
 
 
-class Shape(NamedTuple):
-    """A partition as a broker's metadata has it: broker ids; a leader of None is no leader."""
+class PartitionInfo(NamedTuple):
+    """A partition's replicas, ISR, leader (None for none) and offline replicas, as broker ids."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -59,16 +59,16 @@ class Shape(NamedTuple):
     offline: tuple[int, ...]
 
 
-class Shapes(NamedTuple):
-    """Partitions' shapes, the error codes of topics that have none, and where a page ended."""
+class DescribedPartitions(NamedTuple):
+    """Partitions, error codes of topics, and the partition that the next page begins with."""
 
-    found: dict[TopicPartition, Shape]
+    partitions: dict[TopicPartition, PartitionInfo]
     errors: dict[str, int]
-    following: TopicPartition | None = None
+    next_partition: TopicPartition | None = None
 
 
 def decode_api_versions(data: bytes) -> ApiVersions:
-    """Read the answer to ApiVersions v3; one that refuses the version offers nothing."""
+    """Decode the answer to ApiVersions v3; one that refuses the version offers nothing."""
     reader = FlexibleReader(data)
     if reader.int16():
         return ApiVersions({}, {}, {})
@@ -84,8 +84,8 @@ def decode_api_versions(data: bytes) -> ApiVersions:
     return ApiVersions(requests, supported or {}, finalized or {})
 
 
-def decode_cluster(data: bytes, version: int) -> Brokers:
-    """Read the answer to DescribeCluster v0 to v2."""
+def decode_cluster(data: bytes, version: int) -> DescribedCluster:
+    """Decode the answer to DescribeCluster v0 to v2."""
     reader = FlexibleReader(data)
     reader.int32()
     error_code, _ = reader.int16(), reader.nullable_string()
@@ -101,11 +101,11 @@ def decode_cluster(data: bytes, version: int) -> Brokers:
             broker = broker._replace(fenced=reader.int8() != 0)
         reader.tagged_fields()
         brokers.append(broker)
-    return Brokers(error_code, controller, tuple(brokers))
+    return DescribedCluster(error_code, controller, tuple(brokers))
 
 
 def decode_quorum(data: bytes) -> tuple[int, int | None, int | None]:
-    """Read the answer to DescribeQuorum v0: error code, the leader's id, its epoch."""
+    """Decode the answer to DescribeQuorum v0: error code, the leader's id, its epoch."""
     reader = FlexibleReader(data)
     if error_code := reader.int16():
         return error_code, None, None
@@ -117,11 +117,11 @@ def decode_quorum(data: bytes) -> tuple[int, int | None, int | None]:
     return error_code, None if leader == _NONE else leader, epoch
 
 
-def decode_partitions(data: bytes) -> Shapes:
-    """Read the answer to DescribeTopicPartitions v0."""
+def decode_partitions(data: bytes) -> DescribedPartitions:
+    """Decode the answer to DescribeTopicPartitions v0."""
     reader = FlexibleReader(data)
     reader.int32()
-    found: dict[TopicPartition, Shape] = {}
+    partitions: dict[TopicPartition, PartitionInfo] = {}
     errors = {}
     for _ in range(reader.array_length(24)):
         error_code, topic = reader.int16(), reader.nullable_string() or ""
@@ -134,20 +134,20 @@ def decode_partitions(data: bytes) -> Shapes:
             partition, leader, epoch = reader.int32(), reader.int32(), reader.int32()
             replicas, isr = reader.int32s(), reader.int32s()
             reader.nullable_int32s(), reader.nullable_int32s()
-            found[TopicPartition(topic, partition)] = Shape(
+            partitions[TopicPartition(topic, partition)] = PartitionInfo(
                 replicas, isr, None if leader == _NONE else leader, epoch, reader.int32s()
             )
             reader.tagged_fields()
         reader.int32()
         reader.tagged_fields()
-    following = None
+    next_partition = None
     if not reader.is_null():
-        following = TopicPartition(reader.string(), reader.int32())
-    return Shapes(found, errors, following)
+        next_partition = TopicPartition(reader.string(), reader.int32())
+    return DescribedPartitions(partitions, errors, next_partition)
 
 
-def decode_metadata(data: bytes) -> tuple[Brokers, Shapes]:
-    """Read the answer to Metadata v7."""
+def decode_metadata(data: bytes) -> tuple[DescribedCluster, DescribedPartitions]:
+    """Decode the answer to Metadata v7."""
     reader = Reader(data)
     reader.int32()
     brokers = []
@@ -156,7 +156,7 @@ def decode_metadata(data: bytes) -> tuple[Brokers, Shapes]:
         reader.nullable_string()
     reader.nullable_string()
     controller = reader.int32()
-    found: dict[TopicPartition, Shape] = {}
+    partitions: dict[TopicPartition, PartitionInfo] = {}
     errors = {}
     for _ in range(reader.array_length(9)):
         error_code, topic = reader.int16(), reader.string()
@@ -167,14 +167,14 @@ def decode_metadata(data: bytes) -> tuple[Brokers, Shapes]:
             reader.int16()
             partition, leader, epoch = reader.int32(), reader.int32(), reader.int32()
             replicas, isr, offline = _brokers(reader), _brokers(reader), _brokers(reader)
-            found[TopicPartition(topic, partition)] = Shape(
+            partitions[TopicPartition(topic, partition)] = PartitionInfo(
                 replicas, isr, None if leader == _NONE else leader, epoch, offline
             )
-    return Brokers(0, controller, tuple(brokers)), Shapes(found, errors)
+    return DescribedCluster(0, controller, tuple(brokers)), DescribedPartitions(partitions, errors)
 
 
 def decode_metadata_topics(data: bytes) -> list[str]:
-    """Read the topics' names alone from the answer to Metadata v7; those with errors are left out.
+    """Decode only the topics' names from the answer to Metadata v7, without those with errors.
 
     Of a million partitions nothing is made that isn't asked for.
     """
@@ -196,7 +196,7 @@ def decode_metadata_topics(data: bytes) -> list[str]:
 
 
 def decode_topic_names(data: bytes) -> tuple[int, list[str]]:
-    """Read the answer to ListConfigResources v1 for topics: error code, their names."""
+    """Decode the answer to ListConfigResources v1 for topics: error code, their names."""
     reader = FlexibleReader(data)
     reader.int32()
     error_code = reader.int16()

@@ -2,8 +2,8 @@
 
 This is the only file on aiokafka's internals, and what it leans on is small: its connection opens
 the socket, does TLS and SASL and pairs answers with requests. Requests and answers are our own
-(protocol_requests.py, protocol_answers.py), since aiokafka knows few of them, and would decode
-large answers on the event loop. tests/agents/kafka/protocol/test_client.py fails loudly when an upgrade moves
+(requests.py, answers.py), since aiokafka knows few of them, and would decode large answers on the
+event loop. tests/agents/kafka/protocol/test_client.py fails loudly when an upgrade moves
 any of it.
 """
 
@@ -59,7 +59,7 @@ class EncodedRequest:
         return f"{self._call.key.request} v{self._call.version}, {len(self._call.body)} bytes"
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Self:
-        """Give what is to be sent; its version was chosen before."""
+        """Return the request itself; its version was chosen before."""
         del versions
         return self
 
@@ -71,7 +71,7 @@ class EncodedRequest:
         return _Header(fixed + _LENGTH.pack(len(name)) + name + tags)
 
     def encode(self) -> bytes:
-        """Give the request without its header."""
+        """Return the request without its header."""
         return self._call.body
 
     def parse_response_header(self, answer: BytesIO) -> _AnswerHeader:
@@ -119,7 +119,7 @@ class BrokerConnection:
         return bool(self._connection.connected())
 
     async def ask(self, call: Call) -> bytes:
-        """Send a request and give the answer without its header. Raises KafkaError.
+        """Send a request and return the answer without its header. Raises KafkaError.
 
         After a failure the connection is closed: what comes late would be taken for the next
         answer.
@@ -148,7 +148,7 @@ def bootstrap_addresses(servers: str) -> list[tuple[str, int]]:
 
 
 def _reason(error: OSError) -> str:
-    """Give the system's own words: those of asyncio repeat the address instead."""
+    """Return the system's own words: those of asyncio repeat the address instead."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     return error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""What the probe's calls share: answers decoded, versions chosen, failures in words."""
+"""Decode answers, choose versions, describe failures: what the calls share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group as its coordinator tells of it: who is in it, and what we may do with it.
+"""A group as its coordinator describes it: its members, and the operations that we are allowed.
 
 Not by librdkafka: while there is no coordinator yet, its way to ask can end the whole process
 (librdkafka's issue 4605, an assertion of its own). aiokafka leaves the answer's last field out.
@@ -18,8 +18,8 @@ from caughtup.agents.kafka.protocol.decoding import decode_now
 from caughtup.models.wire.reader import Reader
 
 _INT32 = struct.Struct(">i")
-#: What a broker answers that doesn't tell.
-_NOT_TOLD = -(1 << 31)
+#: The operations of a broker that doesn't say.
+_UNKNOWN_OPERATIONS = -(1 << 31)
 
 
 class Coordinator(NamedTuple):
@@ -31,7 +31,7 @@ class Coordinator(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member of a group: what it said when it joined, and what it was given.
+    """A member of a group: its subscription, and its assignment, as bytes.
 
     Both are empty unless the group is stable.
     """
@@ -71,22 +71,22 @@ async def describe_group(connections: BrokerConnections, group: str) -> Describe
 
 
 async def group_operations(connections: BrokerConnections, group: str) -> frozenset[int] | None:
-    """Tell which operations on a group we are allowed, by Kafka's numbers; the group needn't be.
+    """Return the operations that we are allowed on a group, by Kafka's numbers; it needn't exist.
 
-    Empty where we may not even describe it, None where the broker doesn't tell. Raises KafkaError,
+    Empty where we may not even describe it, None where the broker doesn't say. Raises KafkaError,
     CoordinatorNotAvailableError while a new cluster has nobody for groups.
     """
     try:
         described = await describe_group(connections, group)
     except GroupAuthorizationFailedError:
         return frozenset()
-    if described.operations == _NOT_TOLD:
+    if described.operations == _UNKNOWN_OPERATIONS:
         return None
     return frozenset(number for number in range(31) if described.operations >> number & 1)
 
 
 def decode_coordinator(data: bytes) -> Coordinator:
-    """Read the answer to FindCoordinator v2. Raises DecodeError."""
+    """Decode the answer to FindCoordinator v2. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
     code, message, broker = reader.int16(), reader.nullable_string(), reader.int32()
@@ -97,7 +97,7 @@ def decode_coordinator(data: bytes) -> Coordinator:
 
 
 def decode_described_group(data: bytes) -> DescribedGroup:
-    """Read the answer to DescribeGroups v3 about one group. Raises DecodeError."""
+    """Decode the answer to DescribeGroups v3 about one group. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
     reader.array_length(1)

@@ -1,4 +1,4 @@
-"""What a member says to its group's coordinator, and the answers. Formats: Kafka's protocol.
+"""A member's requests to its group's coordinator, and the answers. Formats: Kafka's protocol.
 
 No Python client lets its caller be a member of a group that isn't one of consumers. The versions
 are those of Kafka 2.3 and 2.4, which brokers up to 4.x take.
@@ -18,7 +18,7 @@ _NO_INSTANCE = struct.pack(">h", -1)  # static membership is for who never has a
 
 
 class Joined(NamedTuple):
-    """The answer to JoinGroup. ``members`` are, for the leader only, what each said by its id."""
+    """The answer to JoinGroup. ``members`` are, for the leader only, their metadata by id."""
 
     error_code: int
     generation: int
@@ -28,7 +28,7 @@ class Joined(NamedTuple):
 
 
 class JoiningGroup(NamedTuple):
-    """What every member of a group has to agree about, and its timeouts in ms."""
+    """The group, the protocol that all members share, and a member's timeouts in ms."""
 
     group: str
     protocol_type: str
@@ -49,25 +49,25 @@ def join_group_call(joining: JoiningGroup, member_id: str, subscription: bytes) 
 def sync_group_call(
     group: str, generation: int, member_id: str, assignments: Mapping[str, bytes]
 ) -> Call:
-    """Ask for what one is given; the leader says what everyone is. Since 2.3."""
+    """Ask for the member's assignment; the leader sends everybody's. Since 2.3."""
     given = [classic_string(one) + _byte_string(raw) for one, raw in sorted(assignments.items())]
     body = _identity(group, generation, member_id) + classic_array(given)
     return Call(Key.SYNC_GROUP, 3, False, body)
 
 
 def heartbeat_call(group: str, generation: int, member_id: str) -> Call:
-    """Say that one is still there. Since 2.3."""
+    """Send a heartbeat. Since 2.3."""
     return Call(Key.HEARTBEAT, 3, False, _identity(group, generation, member_id))
 
 
 def leave_group_call(group: str, member_ids: Iterable[str]) -> Call:
-    """Have members leave at once. Since 2.4."""
+    """Remove members from the group at once. Since 2.4."""
     members = [classic_string(member_id) + _NO_INSTANCE for member_id in member_ids]
     return Call(Key.LEAVE_GROUP, 3, False, classic_string(group) + classic_array(members))
 
 
 def decode_joined(data: bytes) -> Joined:
-    """Read the answer to JoinGroup v5. Raises DecodeError."""
+    """Decode the answer to JoinGroup v5. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
     code, generation = reader.int16(), reader.int32()
@@ -83,7 +83,7 @@ def decode_joined(data: bytes) -> Joined:
 
 
 def decode_synced(data: bytes) -> tuple[int, bytes]:
-    """Read the answer to SyncGroup v3: the error code, the assignment. Raises DecodeError."""
+    """Decode the answer to SyncGroup v3: the error code, the assignment. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
     code, assignment = reader.int16(), reader.byte_string()
@@ -92,7 +92,7 @@ def decode_synced(data: bytes) -> tuple[int, bytes]:
 
 
 def decode_heartbeat(data: bytes) -> int:
-    """Read the error code of the answer to Heartbeat v3. Raises DecodeError."""
+    """Decode the error code of the answer to Heartbeat v3. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
     code = reader.int16()
@@ -101,7 +101,7 @@ def decode_heartbeat(data: bytes) -> int:
 
 
 def decode_left(data: bytes) -> int:
-    """Read the error code of the answer to LeaveGroup v3. Raises DecodeError.
+    """Decode the error code of the answer to LeaveGroup v3. Raises DecodeError.
 
     A member that isn't in the group has left already: the members' own codes don't matter.
     """

@@ -32,7 +32,7 @@ _UNKNOWN_LEVEL = 31
 
 
 def release(level: int) -> tuple[int, int] | None:
-    """Give the release whose newest metadata.version is ``level``; None for one we don't know."""
+    """Return the release whose newest metadata.version is ``level``; None for an unknown one."""
     index = bisect_right(_FIRST_LEVELS, level, key=lambda first: first[0])
     if not index or level >= _UNKNOWN_LEVEL:
         return None
@@ -40,7 +40,7 @@ def release(level: int) -> tuple[int, int] | None:
 
 
 def oldest_release(brokers: Iterable[ApiVersions]) -> tuple[int, int] | None:
-    """Give the newest release that all of these brokers can be; None if that can't be told."""
+    """Return the newest release that all of these brokers can be; None if a broker doesn't say."""
     levels = [broker.supported.get(FEATURE) for broker in brokers]
     known = [level for level in levels if level is not None]
     if not known or len(known) < len(levels):
@@ -49,8 +49,8 @@ def oldest_release(brokers: Iterable[ApiVersions]) -> tuple[int, int] | None:
 
 
 def zookeeper_decides(broker: ApiVersions) -> bool:
-    """Tell whether a broker takes orders from a controller that keeps its state in ZooKeeper.
+    """Return whether a broker's controller keeps its state in ZooKeeper.
 
-    Only such a broker lets itself be told who leads a partition, and none since 4.0.
+    Only such a broker offers LeaderAndIsr, and none does since 4.0.
     """
     return Key.LEADER_AND_ISR in broker.requests

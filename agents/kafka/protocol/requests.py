@@ -58,7 +58,7 @@ class Key(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """What a configuration is of."""
+    """The kind of resource that a config belongs to."""
 
     TOPIC = 2
     BROKER = 4
@@ -98,7 +98,7 @@ def describe_quorum_call() -> Call:
 
 
 def list_reassignments_call(timeout_ms: int) -> Call:
-    """Ask for every partition in movement. Since 2.4."""
+    """Ask for every partition that is reassigned. Since 2.4."""
     body = _INT32.pack(timeout_ms) + _NULL + _NO_TAGS
     return Call(Key.LIST_PARTITION_REASSIGNMENTS, 0, True, body)
 
@@ -106,7 +106,7 @@ def list_reassignments_call(timeout_ms: int) -> Call:
 def alter_reassignments_call(
     timeout_ms: int, targets: Mapping[TopicPartition, Sequence[int] | None]
 ) -> Call:
-    """Move partitions to these brokers; None cancels. Since 2.4."""
+    """Reassign partitions to these brokers; None cancels. Since 2.4."""
     topics = [
         _string(topic)
         + _array(
@@ -134,7 +134,7 @@ def replica_log_ends_call(partitions: Iterable[TopicPartition]) -> Call:
 def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -> Call:
     """Ask a broker for the sizes of its logs of partitions: version 2 since 2.6, 4 since 3.3.
 
-    From 4 on it tells what is left on its disks.
+    From 4 on the answer has the disks' total and usable bytes.
     """
     topics = [
         _string(topic) + _array([_INT32.pack(index) for index in indexes]) + _NO_TAGS
@@ -146,7 +146,7 @@ def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -
 def describe_partitions_call(
     topics: Iterable[str], first: TopicPartition, most: int = PAGE_PARTITIONS
 ) -> Call:
-    """Ask for the shapes of so many partitions of topics, beginning with ``first``. Since 3.8."""
+    """Ask for at most ``most`` partitions of topics, beginning with ``first``. Since 3.8."""
     names = _array([_string(topic) + _NO_TAGS for topic in topics])
     cursor = b"\1" + _string(first.topic) + _INT32.pack(first.partition) + _NO_TAGS
     body = names + _INT32.pack(min(most, PAGE_PARTITIONS)) + cursor + _NO_TAGS

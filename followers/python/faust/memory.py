@@ -31,7 +31,7 @@ class Store(FaustsStore[Any, Any]):
         return not isinstance(self.table, SetTable)
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Give the offset of the last record that a partition's copy has, None for no copy."""
+        """Return the offset of the last record that a partition's copy has, None for no copy."""
         return self._offsets.get(tp)
 
     def set_persisted_offset(self, tp: TP, offset: int) -> None:
@@ -40,7 +40,7 @@ class Store(FaustsStore[Any, Any]):
             self._offsets[tp] = max(offset, self._offsets.get(tp, offset))
 
     def apply_changelog_batch(self, batch: Iterable[EventT[Any]], *how: Any, **to: Any) -> None:
-        """Take records of the changelog."""
+        """Apply records of the changelog."""
         events = list(batch)
         super().apply_changelog_batch(events, *how, **to)
         for event in events:

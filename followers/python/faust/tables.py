@@ -1,4 +1,4 @@
-"""How far a Faust worker's copies of tables are, as its own recovery tells."""
+"""Positions of a Faust worker's tables, as its own recovery has them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FaustCopies:
         app.on_rebalance_complete.connect(self._complete)
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        """Give the next offset to restore of each copy; source: faust.tables.recovery.Recovery.
+        """Return the next offset to restore of each copy; source: faust.tables.recovery.Recovery.
 
         Faust keeps the offset of the last record that it read, None or -1 for none. What it reads
         is written to a table in batches, but all that is read before anything is handed over.
@@ -46,13 +46,13 @@ class FaustCopies:
         return positions
 
     def restored(self, task: TaskId) -> bool:
-        """Tell whether a task has been restored since it became active here."""
+        """Return whether a task has been restored since it became active here."""
         return self._recovered.issuperset(self._topology.tables_of(task).values())
 
     def assigned(
         self, active: frozenset[TaskId], standby: frozenset[TaskId], resume: Resume
     ) -> None:
-        """Take what a rebalance gave; Faust's recovery starts and resumes by itself."""
+        """Apply an assignment; Faust's recovery starts and resumes by itself."""
         self._active = frozenset(
             one for task in active for one in self._topology.tables_of(task).values()
         )

@@ -47,7 +47,7 @@ class CountedTopology(Topology):
         self.topics = tuple(self._counts)
 
     def tasks(self, counts: Mapping[str, int], known: Collection[str]) -> TaskPartitions:
-        """Give the tasks of the topics that are all ``known``, changelog topics among them."""
+        """Return the tasks of the topics that are all ``known``, changelog topics among them."""
         there = {topic: count for topic, count in counts.items() if topic in known}
         subtopologies = {}
         for number in sorted(set(there.values()) - {0}):
@@ -57,7 +57,7 @@ class CountedTopology(Topology):
         return group_partitions(subtopologies, there)
 
     def stateful(self, task: TaskId) -> bool:
-        """Tell whether a task keeps tables."""
+        """Return whether a task keeps tables."""
         return bool(self.tables_of(task))
 
     def tables_of(self, task: TaskId) -> Mapping[str, TopicPartition]:
@@ -75,7 +75,7 @@ class CountedTopology(Topology):
         return self.task_reading(changelog) if changelog.topic in self._tables else None
 
     def _group(self, number: int, counts: Mapping[str, int]) -> TopicGroup:
-        """Give the topics and tables that have this many partitions.
+        """Return the topics and tables that have this many partitions.
 
         A table that no topic of as many partitions could change is read as if it were one.
         """

@@ -1,4 +1,4 @@
-"""What Faust's workers tell each other, behind what followers do.
+"""User data of Faust's workers: a follower's, and behind them Faust's own.
 
 Whoever reads a Kafka Streams group's user data stops where these end, as Kafka Streams does, and
 so needn't know of Faust.
@@ -27,7 +27,7 @@ def join_user_data(followers: bytes, fausts: bytes) -> bytes:
 
 
 def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
-    """Give a follower's user data and Faust's.
+    """Return a follower's user data and Faust's.
 
     Raises DecodeError: ``not_faust`` for user data without Faust's, ``truncated`` and ``corrupt``
     for some that are damaged.
@@ -49,7 +49,7 @@ def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
 
 
 def read_worker(user_data: bytes | None) -> tuple[bytes, str]:
-    """Give what a member said as a follower, and its web address.
+    """Return a member's user data as a follower, and its web address.
 
     Whoever isn't a Faust worker said nothing as one and has no address.
     """

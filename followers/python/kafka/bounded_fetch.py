@@ -41,10 +41,11 @@ class _Batch(NamedTuple):
 def bound_batches(
     consumer: AIOKafkaConsumer, most_bytes: int, passed_over: Callable[[str], None]
 ) -> None:
-    """Have a consumer pass over batches that decompress to more; call it before the start.
+    """Make a consumer pass over batches that decompress to more; call it before the start.
 
-    It reads what isn't compressed or by gzip, as the service writes it. ``passed_over`` is told
-    of what it doesn't. tests/followers/test_bounded_fetch.py fails when aiokafka's inside moves.
+    It reads batches without compression or with gzip, as the service writes them, and calls
+    ``passed_over`` with the reason for each other one. tests/followers/test_bounded_fetch.py fails
+    when aiokafka's internals move.
     """
     send = consumer._client.send
 
@@ -52,10 +53,10 @@ def bound_batches(
         response = await send(node_id, request, **options)
         if response.API_KEY == _FETCH_API:
             for _, partitions in response.topics:
-                for place, (*told, records) in enumerate(partitions):
+                for place, (*header, records) in enumerate(partitions):
                     if records:
                         kept, why = await asyncio.to_thread(bounded_records, records, most_bytes)
-                        partitions[place] = (*told, kept)
+                        partitions[place] = (*header, kept)
                         for each in why:
                             passed_over(each)
         return response
@@ -102,7 +103,7 @@ def _problem(records: bytes, batch: _Batch, most_bytes: int) -> str:
 
 
 def _fits(compressed: memoryview, most_bytes: int) -> bool:
-    """Tell whether gzip gives no more bytes than that, without keeping them."""
+    """Return whether gzip gives no more bytes than that, without keeping them."""
     left: bytes | memoryview = compressed
     size = 0
     while True:

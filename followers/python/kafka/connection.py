@@ -1,4 +1,4 @@
-"""What a follower asks of Kafka before it reads or writes: is there such a topic?"""
+"""Counts a topic's partitions and reads the cluster's id, before anything is read or written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Connection = Mapping[str, Any]
 
 
 async def partition_counts(connection: Connection, topics: Collection[str]) -> dict[str, int]:
-    """Tell how many partitions topics have; those that aren't there are left out.
+    """Return how many partitions topics have; those that don't exist are left out.
 
     All topics are listed: naming one that isn't there would create it on brokers that create
     topics on demand. Raises KafkaError.
@@ -45,7 +45,7 @@ async def cluster_id(connection: Connection) -> str:
 
 
 class Complaint:
-    """Says a problem once, until another one or none comes."""
+    """Logs a problem once, until another one or none comes."""
 
     def __init__(self) -> None:
         self._last: str | None = None

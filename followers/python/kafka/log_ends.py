@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from caughtup.followers.python.kafka.connection import Complaint, Connection, partition_counts
 from caughtup.models.ids import TopicPartition
 
-#: How long a look at which changelog partitions there are is good for, in seconds.
+#: The changelogs' partitions are counted again after so many seconds.
 _PARTITIONS_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
 
@@ -35,7 +35,7 @@ class LogEnds:
         self.known = asyncio.Event()
 
     def ask(self) -> None:
-        """Have them listed again soon; never waits."""
+        """Request another listing soon; never waits."""
         self._asked.set()
 
     async def run(self) -> None:

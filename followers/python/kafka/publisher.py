@@ -1,4 +1,4 @@
-"""Writes what a follower tells to caughtup's topics, without anybody waiting for it."""
+"""Writes a follower's records to caughtup's topics in the background."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITE_SECONDS = 10.0
 
 
 class Publisher:
-    """Of each key only the newest value waits to be written, if several do.
+    """Writes records; of each key only the newest value waits to be written.
 
     A topic that isn't there is looked for again after a while, and never created; what can't be
     written is dropped with a warning.
@@ -25,15 +25,15 @@ class Publisher:
     def __init__(self, connection: Connection, topics: tuple[str, ...]) -> None:
         self._connection = connection
         self._topics = topics
-        self._there: frozenset[str] = frozenset()
-        self._look_again = 0.0
+        self._existing: frozenset[str] = frozenset()
+        self._list_again_at = 0.0
         self._waiting: dict[tuple[str, bytes], bytes | None] = {}
         self._woken = asyncio.Event()
         self._complaint = Complaint()
         self._producer: AIOKafkaProducer | None = None
 
     def publish(self, topic: str, key: bytes, value: bytes | None) -> None:
-        """Have a record written soon; None is a tombstone."""
+        """Queue a record to be written soon; None is a tombstone."""
         self._waiting[topic, key] = value
         self._woken.set()
 
@@ -54,7 +54,7 @@ class Publisher:
             self._complaint.say(f"cannot write to {', '.join(self._topics)}: {error!r}")
 
     async def close(self) -> None:
-        """Write what waits, then let go of the connection."""
+        """Write what waits, then close the connection."""
         try:
             if self._waiting:
                 await self.flush()
@@ -63,9 +63,9 @@ class Publisher:
                 await self._producer.stop()
 
     async def _write(self, waiting: dict[tuple[str, bytes], bytes | None]) -> None:
-        if self._there != set(self._topics) and time.monotonic() >= self._look_again:
-            self._look_again = time.monotonic() + _RETRY_SECONDS
-            self._there = frozenset(await partition_counts(self._connection, self._topics))
+        if self._existing != set(self._topics) and time.monotonic() >= self._list_again_at:
+            self._list_again_at = time.monotonic() + _RETRY_SECONDS
+            self._existing = frozenset(await partition_counts(self._connection, self._topics))
         if self._producer is None:
             producer = AIOKafkaProducer(
                 **self._connection,
@@ -81,11 +81,11 @@ class Publisher:
         sent = [
             await self._producer.send(topic, value, key)
             for (topic, key), value in waiting.items()
-            if topic in self._there
+            if topic in self._existing
         ]
         results = await asyncio.gather(*sent, return_exceptions=True)
         failed = [one for one in results if isinstance(one, BaseException)]
-        missing = sorted({topic for topic, _ in waiting} - self._there)
+        missing = sorted({topic for topic, _ in waiting} - self._existing)
         if failed:
             self._complaint.say(f"cannot write to {', '.join(self._topics)}: {failed[0]!r}")
         elif missing:

@@ -41,7 +41,7 @@ _POLL_MS = 500
 
 
 class _Newest(NamedTuple):
-    """What was read, when (s, monotonic), and how far the log had gone on beyond it (ms)."""
+    """A record as read, when (s, monotonic), and how much later the log's last record is (ms)."""
 
     read: FollowedRecommendation | Objection
     seen: float
@@ -75,7 +75,7 @@ class RecommendationReader:
         self.known = asyncio.Event()
 
     def newest(self) -> tuple[FollowedRecommendation | Objection, int]:
-        """Give what is known now, and how old it is at least, in ms; never waits."""
+        """Return what is known now, and how old it is at least, in ms; never waits."""
         newest = self._newest
         if newest is None:
             return Objection("reading", f"{self._topic} is still being read"), 0
@@ -124,7 +124,7 @@ class RecommendationReader:
             while True:
                 for record in await _poll(consumer):
                     if record.key == self._group.encode():
-                        self._take(record, 0)
+                        self._remember(record, 0)
         finally:
             await consumer.stop()
 
@@ -145,12 +145,12 @@ class RecommendationReader:
                 before = log_times.get(record.partition, 0)
                 log_times[record.partition] = max(before, record.timestamp)
         if found is not None:
-            self._take(found, max(0, log_times[found.partition] - found.timestamp))
+            self._remember(found, max(0, log_times[found.partition] - found.timestamp))
         elif not self._from_end:
             message = f"there is no recommendation for {self._group}"
             self._set(Objection("no_recommendation", message))
 
-    def _take(self, record: ConsumerRecord, older_ms: int) -> None:
+    def _remember(self, record: ConsumerRecord, older_ms: int) -> None:
         if record.value is None:
             message = f"the recommendation for {self._group} was withdrawn"
             self._set(Objection("no_recommendation", message))

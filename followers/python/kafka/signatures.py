@@ -1,4 +1,4 @@
-"""Whether a recommendation is signed with a key of a file that the service has, too."""
+"""Checks a recommendation's signature against a file of keys that the service has, too."""
 
 from __future__ import annotations
 

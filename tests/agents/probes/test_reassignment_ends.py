@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.agents.kafka.protocol.cluster_answers import Shape
+from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.agents.probes.reassignment_ends import Endings, KnownMovement
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionLook
@@ -22,8 +22,8 @@ def known(
     return KnownMovement(look, 1_000, original)
 
 
-def shape(replicas: tuple[int, ...], isr: tuple[int, ...] | None = None) -> Shape:
-    return Shape(replicas, replicas if isr is None else isr, 1, 0, ())
+def shape(replicas: tuple[int, ...], isr: tuple[int, ...] | None = None) -> PartitionInfo:
+    return PartitionInfo(replicas, replicas if isr is None else isr, 1, 0, ())
 
 
 MOVE = known((3, 1, 2), adding=(3,), removing=(2,))
@@ -49,7 +49,7 @@ MOVE = known((3, 1, 2), adding=(3,), removing=(2,))
     ],
 )
 def test_an_end_that_metadata_shows_is_told_at_once(
-    movement: KnownMovement, now: Shape | None
+    movement: KnownMovement, now: PartitionInfo | None
 ) -> None:
     assert Endings().is_over(movement, now)
 
@@ -64,7 +64,7 @@ def test_an_end_that_metadata_shows_is_told_at_once(
     ],
 )
 def test_an_end_that_metadata_does_not_show_waits_for_a_second_look(
-    movement: KnownMovement, now: Shape
+    movement: KnownMovement, now: PartitionInfo
 ) -> None:
     endings = Endings()
     assert not endings.is_over(movement, now)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from caughtup.agents.kafka.protocol.answers import LogDirectory
-from caughtup.agents.kafka.protocol.client import ListedReassignment
-from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, Shape, Shapes
+from caughtup.agents.kafka.protocol.client import PartitionReassignment
+from caughtup.agents.kafka.protocol.cluster_answers import (
+    ApiVersions,
+    Broker,
+    DescribedPartitions,
+    PartitionInfo,
+)
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
 from caughtup.agents.probes.reassignments import _asked_shapes as asked_shapes
 from caughtup.agents.probes.reassignments import _broker_look as broker_look
@@ -17,7 +22,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import BrokerLook, PartitionLook
 
 ORDERS, PARCELS = TopicPartition("orders", 0), TopicPartition("parcels", 0)
-SHAPE = Shape((3, 1, 2), (1, 2), 1, 5, (3,))
+SHAPE = PartitionInfo((3, 1, 2), (1, 2), 1, 5, (3,))
 
 
 def test_a_replica_is_there_or_not_or_unknown() -> None:
@@ -27,7 +32,7 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
         3: BrokerReplicas(),
         4: BrokerReplicas(True, ends={PARCELS: 7}),
     }
-    listed = {ORDERS: ListedReassignment((4, 3, 1, 2), (4, 3), (2,))}
+    listed = {ORDERS: PartitionReassignment((4, 3, 1, 2), (4, 3), (2,))}
     (look,) = partition_looks(listed, {ORDERS: SHAPE}, told, 1_000)
     assert look == PartitionLook(
         partition=ORDERS,
@@ -47,7 +52,7 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
 
 
 def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_true() -> None:
-    listed = {ORDERS: ListedReassignment((), (), ())}
+    listed = {ORDERS: PartitionReassignment((), (), ())}
     (look,) = partition_looks(listed, {}, {}, 1_000)
     assert look == PartitionLook(ORDERS, (), (), (), (), None, 1_000)
     assert look.leader_epoch is None
@@ -55,8 +60,8 @@ def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_tru
 
 def test_looks_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
     listed = {
-        PARCELS: ListedReassignment((2, 1, 2), (2,), (2,)),
-        ORDERS: ListedReassignment((1,), (), ()),
+        PARCELS: PartitionReassignment((2, 1, 2), (2,), (2,)),
+        ORDERS: PartitionReassignment((1,), (), ()),
     }
     told = {1: BrokerReplicas(), 2: BrokerReplicas(True, not_hosted={PARCELS})}
     looks = partition_looks(listed, {}, told, 1_000)
@@ -84,7 +89,7 @@ def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -
 
 def test_a_partition_is_gone_only_where_brokers_say_so() -> None:
     asked = [ORDERS, PARCELS, TopicPartition("gone", 0), TopicPartition("hidden", 0)]
-    shapes = Shapes({ORDERS: SHAPE}, {"gone": 3, "hidden": 29})
+    shapes = DescribedPartitions({ORDERS: SHAPE}, {"gone": 3, "hidden": 29})
     assert asked_shapes(asked, shapes) == {ORDERS: SHAPE, PARCELS: None, asked[2]: None}
     assert asked_shapes(asked, None) == {}
 

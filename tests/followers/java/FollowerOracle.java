@@ -56,7 +56,7 @@ public final class FollowerOracle {
     /** Counts rebalances one after the other: what is caught up, when, and what it came to. */
     private static ObjectNode wait(final JsonNode question) {
         final JsonNode patience = question.get("patience");
-        final Waiting waiting = new Waiting(new Following.Patience(patience.get(0).asLong(),
+        final FollowUpCounter waiting = new FollowUpCounter(new Following.Patience(patience.get(0).asLong(),
             patience.get(1).asLong(), patience.get(2).asLong()));
         final ObjectNode answer = JACKSON.createObjectNode();
         final ArrayNode counts = answer.putArray("counts");
@@ -97,15 +97,15 @@ public final class FollowerOracle {
     private static ObjectNode decide(final JsonNode question) throws Exception {
         final ApplicationState state = new FabricatedState(question.get("scenario"));
         final JsonNode patience = question.get("patience");
-        Following.Read read = new Following.Read("no_recommendation", "there is none");
+        Following.NewestRecommendation read = new Following.NewestRecommendation("no_recommendation", "there is none");
         if (question.hasNonNull("record")) {
             try {
                 final byte[] record =
                     question.get("record").asText().getBytes(StandardCharsets.UTF_8);
-                read = new Following.Read(
+                read = new Following.NewestRecommendation(
                     Recommendation.read(record, "orders"), question.get("age_ms").asLong());
             } catch (final Json.Malformed malformed) {
-                read = new Following.Read("malformed", malformed.getMessage());
+                read = new Following.NewestRecommendation("malformed", malformed.getMessage());
             }
         }
         final long start = System.nanoTime();

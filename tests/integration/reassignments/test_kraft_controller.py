@@ -29,7 +29,7 @@ SECONDS = 90.0
 async def seen(protocol: ClusterProtocol) -> PartitionState:
     """Give the partition as the controller lists it and the brokers show it."""
     listed = (await protocol.list_reassignments()).get(PARTITION)
-    shape = (await protocol.shapes([PARTITION])).found[PARTITION]
+    shape = (await protocol.describe_partitions([PARTITION])).partitions[PARTITION]
     return PartitionState(
         replicas=listed.replicas if listed else shape.replicas,
         isr=tuple(sorted(shape.isr)),

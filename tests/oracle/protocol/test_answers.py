@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.agents.kafka.protocol import answers, requests
-from caughtup.agents.kafka.protocol.answers import Configs, Listed, LogDirectories, LogDirectory
-from caughtup.agents.kafka.protocol.cluster_answers import Shape
+from caughtup.agents.kafka.protocol.answers import (
+    Configs,
+    LogDirectories,
+    LogDirectory,
+    OngoingReassignments,
+)
+from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.agents.kafka.protocol.requests import ResourceType
 from caughtup.models.ids import TopicPartition
 from tests.models.wire.strategies import thorough
@@ -23,7 +28,9 @@ ERRORS = st.integers(1, 120)
 BROKERS = st.lists(st.integers(0, 9), max_size=6).map(tuple)
 NAMES = st.text("abc.-_", min_size=1, max_size=200)
 PARTITIONS = st.builds(TopicPartition, NAMES, INT32)
-SHAPES = st.builds(Shape, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS)
+PARTITION_INFOS = st.builds(
+    PartitionInfo, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS
+)
 TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
 ANY = TopicPartition("any", 0)
 
@@ -69,7 +76,7 @@ def test_listed_reassignments(
         ],
     }
     raw = messages.write(requests.list_reassignments_call(7), answer)
-    assert answers.decode_reassignments(raw) == Listed(31, message, listed)
+    assert answers.decode_reassignments(raw) == OngoingReassignments(31, message, listed)
 
 
 def test_reassignments_that_were_asked_for(messages: Messages) -> None:

@@ -15,9 +15,9 @@ from caughtup.agents.kafka.protocol import answers, cluster_answers, requests
 from caughtup.agents.kafka.protocol.cluster_answers import (
     ApiVersions,
     Broker,
-    Brokers,
-    Shape,
-    Shapes,
+    DescribedCluster,
+    DescribedPartitions,
+    PartitionInfo,
 )
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TopicPartition
@@ -29,7 +29,9 @@ INT32 = st.integers(0, 2**31 - 1)
 BROKERS = st.lists(st.integers(0, 9), max_size=6).map(tuple)
 NAMES = st.text("abc.-_", min_size=1, max_size=200)
 PARTITIONS = st.builds(TopicPartition, NAMES, INT32)
-SHAPES = st.builds(Shape, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS)
+PARTITION_INFOS = st.builds(
+    PartitionInfo, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS
+)
 TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
 ANY = TopicPartition("any", 0)
 
@@ -109,7 +111,7 @@ def test_registered_brokers(
         answer["endpointType"] = 1
     raw = messages.write(requests.describe_cluster_call(version), answer)
     told = tuple(b if version == 2 else b._replace(fenced=None) for b in brokers)
-    assert cluster_answers.decode_cluster(raw, version) == Brokers(31, 3, told)
+    assert cluster_answers.decode_cluster(raw, version) == DescribedCluster(31, 3, told)
 
 
 @pytest.mark.parametrize(
@@ -136,37 +138,37 @@ def test_the_quorum(
     assert cluster_answers.decode_quorum(refused) == (31, None, None)
 
 
-def shape_json(shape: Shape) -> dict[str, Any]:
+def info_json(info: PartitionInfo) -> dict[str, Any]:
     return {
-        "errorCode": 0 if shape.leader is not None else 5,
-        "leaderId": -1 if shape.leader is None else shape.leader,
-        "leaderEpoch": shape.leader_epoch,
-        "replicaNodes": shape.replicas,
-        "isrNodes": shape.isr,
-        "offlineReplicas": shape.offline,
+        "errorCode": 0 if info.leader is not None else 5,
+        "leaderId": -1 if info.leader is None else info.leader,
+        "leaderEpoch": info.leader_epoch,
+        "replicaNodes": info.replicas,
+        "isrNodes": info.isr,
+        "offlineReplicas": info.offline,
     }
 
 
 @thorough
 @given(
-    shapes=st.dictionaries(PARTITIONS, SHAPES, max_size=4),
-    following=st.none() | PARTITIONS,
+    described=st.dictionaries(PARTITIONS, PARTITION_INFOS, max_size=4),
+    next_partition=st.none() | PARTITIONS,
     eligible=st.none() | BROKERS,
 )
 def test_shapes_page_by_page(
     messages: Messages,
-    shapes: dict[TopicPartition, Shape],
-    following: TopicPartition | None,
+    described: dict[TopicPartition, PartitionInfo],
+    next_partition: TopicPartition | None,
     eligible: tuple[int, ...] | None,
 ) -> None:
     flags = {"topicId": TOPIC_ID, "isInternal": False, "topicAuthorizedOperations": 0}
-    topics: dict[str, list[dict[str, Any]]] = {topic: [] for topic, _ in shapes}
-    for (topic, partition), shape in shapes.items():
+    topics: dict[str, list[dict[str, Any]]] = {topic: [] for topic, _ in described}
+    for (topic, partition), info in described.items():
         more = {"eligibleLeaderReplicas": eligible, "lastKnownElr": None}
-        topics[topic].append({"partitionIndex": partition} | shape_json(shape) | more)
+        topics[topic].append({"partitionIndex": partition} | info_json(info) | more)
     cursor = None
-    if following is not None:
-        cursor = {"topicName": following.topic, "partitionIndex": following.partition}
+    if next_partition is not None:
+        cursor = {"topicName": next_partition.topic, "partitionIndex": next_partition.partition}
     answer = {
         "throttleTimeMs": 0,
         "topics": [{"errorCode": 3, "name": "GONE", "partitions": []} | flags]
@@ -174,22 +176,24 @@ def test_shapes_page_by_page(
         "nextCursor": cursor,
     }
     raw = messages.write(requests.describe_partitions_call([], ANY), answer)
-    assert cluster_answers.decode_partitions(raw) == Shapes(shapes, {"GONE": 3}, following)
+    assert cluster_answers.decode_partitions(raw) == DescribedPartitions(
+        described, {"GONE": 3}, next_partition
+    )
 
 
 @thorough
 @given(
-    shapes=st.dictionaries(PARTITIONS, SHAPES, max_size=4),
+    described=st.dictionaries(PARTITIONS, PARTITION_INFOS, max_size=4),
     brokers=st.lists(
         st.builds(Broker, INT32, NAMES, INT32, st.none()), max_size=3, unique_by=lambda b: b.id
     ),
 )
 def test_shapes_in_metadata(
-    messages: Messages, shapes: dict[TopicPartition, Shape], brokers: list[Broker]
+    messages: Messages, described: dict[TopicPartition, PartitionInfo], brokers: list[Broker]
 ) -> None:
-    topics: dict[str, list[dict[str, Any]]] = {topic: [] for topic, _ in shapes}
-    for (topic, partition), shape in shapes.items():
-        topics[topic].append({"partitionIndex": partition} | shape_json(shape))
+    topics: dict[str, list[dict[str, Any]]] = {topic: [] for topic, _ in described}
+    for (topic, partition), info in described.items():
+        topics[topic].append({"partitionIndex": partition} | info_json(info))
     answer = {
         "throttleTimeMs": 0,
         "brokers": [
@@ -206,8 +210,8 @@ def test_shapes_in_metadata(
     }
     raw = messages.write(requests.metadata_call(None), answer)
     assert cluster_answers.decode_metadata(raw) == (
-        Brokers(0, 3, tuple(brokers)),
-        Shapes(shapes, {"GONE": 3}),
+        DescribedCluster(0, 3, tuple(brokers)),
+        DescribedPartitions(described, {"GONE": 3}),
     )
     assert set(cluster_answers.decode_metadata_topics(raw)) == set(topics)
 

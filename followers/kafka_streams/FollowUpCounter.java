@@ -9,13 +9,14 @@ import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
 
 /**
- * How long has been waited for a recommendation, and how long following brought nothing.
+ * Counts the follow-up rebalances that passed without a recommendation, and those that brought
+ * nothing new.
  *
  * <p>Nothing that a record says counts here, only what the leader sees itself: a recommendation
  * with a new name, or one that moves tasks to and fro, is no news. Times are in ms on a clock that
  * never goes back. followers/python/follow_ups.py has the same.
  */
-final class Waiting {
+final class FollowUpCounter {
     private final Following.Patience patience;
     private final Map<TaskId, Integer> numbers = new HashMap<>();
     /** The copies that were ever caught up, since these processes are the ones there are. */
@@ -27,7 +28,7 @@ final class Waiting {
     private int waited;
     private int fruitless;
 
-    Waiting(final Following.Patience patience) {
+    FollowUpCounter(final Following.Patience patience) {
         this.patience = patience;
     }
 
@@ -45,8 +46,8 @@ final class Waiting {
     }
 
     /**
-     * Begins a rebalance, told the copies that are caught up now. With other processes than before
-     * the waiting starts anew; a copy that is caught up for the first time is news.
+     * Begins a rebalance with the copies that are caught up now. With other processes than before
+     * counting starts anew; a copy that is caught up for the first time is news.
      */
     void begin(final Map<ProcessId, ? extends Collection<TaskId>> caughtUp, final long nowMs) {
         final boolean anew = !processes.equals(caughtUp.keySet());
@@ -66,7 +67,7 @@ final class Waiting {
         }
     }
 
-    /** Takes what the rebalance came to. */
+    /** Counts a rebalance by its outcome. */
     void count(final Outcome outcome, final long nowMs) {
         count(outcome.decisionId != null, outcome.followUpMs, nowMs);
     }
