@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.causes.cause import MEASURING
-from caughtup.models.reassignments.throttles.limits import OrphanedThrottle
+from caughtup.models.reassignments.replica_causes import MEASURING
+from caughtup.models.reassignments.throttles.rates import OrphanedThrottle
 from caughtup.models.reassignments.tracking import controllers
 from caughtup.models.reassignments.tracking.tracker import (
     EndedMovement,

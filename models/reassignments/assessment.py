@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from caughtup.models.histories.trend import Eta
 from caughtup.models.reassignments.advice import CANCEL, advice, brokers
-from caughtup.models.reassignments.causes.cause import replica_finding, slowing
-from caughtup.models.reassignments.causes.finding import (
+from caughtup.models.reassignments.awaited_replica import (
     DEAD,
     FAILOVER_MS,
     FEWEST_LOOKS,
@@ -21,12 +20,7 @@ from caughtup.models.reassignments.causes.finding import (
     Surroundings,
     allowed_ms,
 )
-from caughtup.models.reassignments.causes.replica_progress import (
-    ReplicaProgress,
-    looks_apart_ms,
-    replica_progress,
-)
-from caughtup.models.reassignments.eta import (
+from caughtup.models.reassignments.figures import (
     NEVER,
     THERE,
     MovementFigures,
@@ -41,7 +35,13 @@ from caughtup.models.reassignments.partition import (
     with_all_in_sync,
     without_leader,
 )
-from caughtup.models.reassignments.throttles.limits import throttles_known
+from caughtup.models.reassignments.replica_causes import replica_finding, slowing
+from caughtup.models.reassignments.replica_progress import (
+    ReplicaProgress,
+    looks_apart_ms,
+    replica_progress,
+)
+from caughtup.models.reassignments.throttles.rates import throttles_known
 from caughtup.models.reassignments.throttles.shares import (
     FETCH_BYTES,
     Throttle,

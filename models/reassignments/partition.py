@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.reassignments.causes.finding import (
+from caughtup.models.reassignments.awaited_replica import (
     AWAY_MS,
     FEWEST_LOOKS,
     JOIN_MS,

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caughtup.models.reassignments.causes.finding import (
+from caughtup.models.reassignments.awaited_replica import (
     DEAD,
     DIVERGING,
     MEASURING,

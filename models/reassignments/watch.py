@@ -12,8 +12,8 @@ from typing import NamedTuple
 from caughtup.models.faults.isolation import Faults
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.eta import MovementFigures
-from caughtup.models.reassignments.throttles.limits import OrphanedThrottle, ThrottleWatch
+from caughtup.models.reassignments.figures import MovementFigures
+from caughtup.models.reassignments.throttles.rates import OrphanedThrottle, ThrottleWatch
 from caughtup.models.reassignments.throttles.shares import ThrottleShares, throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedMovement
 from caughtup.models.reassignments.verdict import MovementVerdict

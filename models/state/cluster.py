@@ -25,7 +25,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import StreamProgressTable
 from caughtup.models.reading import ReaderCounts
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import PartitionMovements
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.state.commits import CommittedPartitions

@@ -20,7 +20,7 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import PartitionMovements
 from caughtup.models.state.cluster import ClusterState
 from tests.support.observability.scraping import scrape, text
 from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning

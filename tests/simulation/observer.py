@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.eta import MovementFigures
+from caughtup.models.reassignments.figures import MovementFigures
 from caughtup.models.reassignments.throttles.shares import throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.verdict import MovementVerdict

@@ -24,7 +24,7 @@ from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
-from tests.support.movements import CLUSTER, a_look
+from tests.support.one_reassignment import CLUSTER, a_look
 from tests.support.streams import (
     GROUP,
     START_MS,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.limits import follower_rate, leader_rate
+from caughtup.models.reassignments.throttles.rates import follower_rate, leader_rate
 from caughtup.models.reassignments.throttles.shared_copies import Copy, CopyPace, Limit, sooner
 from caughtup.models.reassignments.tracking.controllers import pending
 from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook

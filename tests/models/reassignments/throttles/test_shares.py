@@ -15,7 +15,16 @@ from caughtup.models.reassignments.throttles.shares import (
     throttles_on,
 )
 from caughtup.models.reassignments.tracking.observation import ClusterLook, TopicThrottle
-from tests.support.movements import BROKERS, BYTES, CLUSTER, HEAD, PARTITION, a_look, looks, track
+from tests.support.one_reassignment import (
+    BROKERS,
+    BYTES,
+    CLUSTER,
+    HEAD,
+    PARTITION,
+    a_look,
+    looks,
+    track,
+)
 
 SEEN = looks(9, lambda step: a_look(step, {4: 10_000 * step, 5: 0}, head=HEAD + 5_000 * step))
 

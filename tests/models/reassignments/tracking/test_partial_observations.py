@@ -16,7 +16,7 @@ from caughtup.models.reassignments.tracking.observation import (
     TopicThrottle,
 )
 from caughtup.models.reassignments.verdict import ENDLESS, VERDICTS
-from tests.support.movements import CLUSTER, HEAD, PARTITION, a_look, judged
+from tests.support.one_reassignment import CLUSTER, HEAD, PARTITION, a_look, judged
 
 BROKERS = st.integers(0, 6)
 SOME = st.lists(BROKERS, max_size=5).map(tuple)

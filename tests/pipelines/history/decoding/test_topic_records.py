@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import PartitionMovements
 from caughtup.models.reassignments.tracking.controllers import target
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
@@ -21,7 +21,7 @@ from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from tests.support.movements import CLUSTER, a_look
+from tests.support.one_reassignment import CLUSTER, a_look
 from tests.support.streams import (
     GROUP,
     START_MS,

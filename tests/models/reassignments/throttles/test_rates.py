@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.limits import (
+from caughtup.models.reassignments.throttles.rates import (
     ORPHANED_BESIDE_MS,
     ORPHANED_MS,
     ThrottleWatch,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import PartitionMovements
 from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 

@@ -10,7 +10,7 @@ import pytest
 from caughtup.models.reassignments import verdict as reassignment_verdict
 from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.reassignments.verdict import VERDICTS
-from tests.support.movements import (
+from tests.support.one_reassignment import (
     BYTES,
     CLUSTER,
     HEAD,

@@ -12,7 +12,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionLook,
     TopicThrottle,
 )
-from tests.support.movements import (
+from tests.support.one_reassignment import (
     BROKERS,
     CLUSTER,
     HEAD,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.eta import MovementFigures
+from caughtup.models.reassignments.figures import MovementFigures
 from caughtup.models.reassignments.tracking.observation import (
     BrokerLook,
     ClusterLook,

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Eta, time_to_go
-from caughtup.models.reassignments.causes.replica_progress import ReplicaProgress
+from caughtup.models.reassignments.replica_progress import ReplicaProgress
 from caughtup.models.reassignments.throttles.shares import QUOTA_SECONDS, RESPONSE_BYTES, Throttle
 
 #: Points that a pace needs before a time to go is told.

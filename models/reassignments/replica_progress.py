@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Trend, trend
-from caughtup.models.reassignments.causes.replica_state import ReplicaWay, leaders_end
+from caughtup.models.reassignments.copy_history import ReplicaWay, leaders_end
 from caughtup.models.reassignments.tracking.observation import PartitionLook
 
 #: Points that a trend is taken from, at most: all pairs of them are looked at.

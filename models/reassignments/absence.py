@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.reassignments.causes.finding import (
+from caughtup.models.reassignments.awaited_replica import (
     AWAY_MS,
     DEAD,
     FEWEST_LOOKS,
@@ -14,7 +14,7 @@ from caughtup.models.reassignments.causes.finding import (
     Finding,
     Surroundings,
 )
-from caughtup.models.reassignments.causes.replica_progress import ReplicaProgress
+from caughtup.models.reassignments.replica_progress import ReplicaProgress
 
 #: A log directory with less room is full: a broker rolls segments and indexes of more.
 FULL_BYTES = 64 << 20

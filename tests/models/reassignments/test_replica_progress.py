@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.reassignments.causes.replica_progress import looks_apart_ms, replica_progress
+from caughtup.models.reassignments.replica_progress import looks_apart_ms, replica_progress
 from caughtup.models.reassignments.tracking.observation import PartitionLook
-from tests.support.movements import BYTES, HEAD, a_look, looks
+from tests.support.one_reassignment import BYTES, HEAD, a_look, looks
 
 WINDOW = (60_000, 180_000)
 

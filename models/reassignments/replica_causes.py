@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caughtup.models.histories.trend import Trend
-from caughtup.models.reassignments.causes.absence import away, disk_trouble, not_hosted, untold
-from caughtup.models.reassignments.causes.finding import (
+from caughtup.models.reassignments.absence import away, disk_trouble, not_hosted, untold
+from caughtup.models.reassignments.awaited_replica import (
     DIVERGING,
     FEWEST_LOOKS,
     JOIN_MS,
@@ -22,7 +22,7 @@ from caughtup.models.reassignments.causes.finding import (
     Finding,
     Surroundings,
 )
-from caughtup.models.reassignments.causes.replica_progress import ReplicaProgress
+from caughtup.models.reassignments.replica_progress import ReplicaProgress
 from caughtup.models.reassignments.throttles.shares import Throttle
 
 #: A copy that goes back once was truncated to its leader's log, or on a broker that crashed.
