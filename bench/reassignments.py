@@ -21,7 +21,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.protocol.brokers import Purpose
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.requests import list_reassignments_call, replica_log_ends_call
-from caughtup.agents.probes.reassignments import ReassignmentLooks
+from caughtup.agents.probes.reassignments import ReassignmentObserver
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
@@ -122,28 +122,28 @@ async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> di
         for topic, count in _topics(partitions).items()
         for number in range(count)
     ]
-    async with ReassignmentLooks(config) as looks:
+    async with ReassignmentObserver(config) as observer:
         for start in range(0, partitions, _BATCH):
             some = moved[start : start + _BATCH]
-            await looks.protocol.alter_reassignments({p: [_DEAD, 1] for p in some})
-        await _wait_all_seen(looks, partitions)
+            await observer.protocol.alter_reassignments({p: [_DEAD, 1] for p in some})
+        await _wait_all_seen(observer, partitions)
         asked: dict[str, Callable[[], Awaitable[object]]] = {
-            "looks": looks.look,
-            "bare": lambda: _ask_barely(looks.protocol, moved),
+            "looks": observer.observe,
+            "bare": lambda: _ask_barely(observer.protocol, moved),
         }
         seen: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
         for _ in range(rounds):
             for name, ask in asked.items():
-                seen[name].append(await _timed(looks.protocol, ask))
+                seen[name].append(await _timed(observer.protocol, ask))
     return {"partitions": partitions} | {name: _summary(runs) for name, runs in seen.items()}
 
 
-async def _wait_all_seen(looks: ReassignmentLooks, partitions: int) -> None:
+async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> None:
     """Wait until everything is in movement, and every replica that lives tells its log end."""
     deadline = time.monotonic() + _SECONDS
     while True:
-        found = await looks.look()
-        seen = sum(set(look.log_ends) == {1, 2} for look in found.moving)
+        found = await observer.observe()
+        seen = sum(set(observation.log_ends) == {1, 2} for observation in found.ongoing)
         if seen == partitions:
             return
         if time.monotonic() > deadline:

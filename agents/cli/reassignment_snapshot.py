@@ -9,7 +9,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import Round
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.reassignments.records import apply_record
-from caughtup.agents.views.reassignments import Movement, movement_line, worst_first
+from caughtup.agents.views.reassignments import Movement, reassignment_line, worst_first
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttles.rates import removal, unused_throttles
 from caughtup.models.state.cluster import ClusterState
@@ -39,21 +39,23 @@ class ReassignmentView:
             apply_record(self._state, key, value)
         tracker = self._state.reassignments
         now = now_ms() if at_ms is None else at_ms
-        for partition, tracked in list(tracker.moving.items()):
+        for partition, tracked in list(tracker.ongoing.items()):
             if now - tracked.latest.as_of_ms > _PAST_MS:
-                del tracker.moving[partition]
+                del tracker.ongoing[partition]
         tracker.ended.clear()
-        self._aged = frozenset(tracker.moving)
+        self._aged = frozenset(tracker.ongoing)
 
     def take(self, found: Round) -> None:
         """Take what a round saw; what it no longer lists is over."""
         tracker = self._state.reassignments
         tracker.apply_cluster(found.cluster)
-        for look in found.moving:
-            tracker.apply(look)
-        for partition in tracker.moving.keys() - {look.partition for look in found.moving}:
-            del tracker.moving[partition]
-        self._aged &= tracker.moving.keys()
+        for observation in found.ongoing:
+            tracker.apply(observation)
+        for partition in tracker.ongoing.keys() - {
+            observation.partition for observation in found.ongoing
+        }:
+            del tracker.ongoing[partition]
+        self._aged &= tracker.ongoing.keys()
         self.missing = found.cluster.missing
 
     def assess(self, budget_seconds: float | None = None) -> None:
@@ -71,7 +73,7 @@ class ReassignmentView:
 
         A command that never saw it before doesn't know since when it has been in movement.
         """
-        line = movement_line(self._state.reassignments, movement, now_ms())
+        line = reassignment_line(self._state.reassignments, movement, now_ms())
         if movement.partition not in self._aged:
             del line["age_seconds"], line["idle_seconds"]
         return {"kind": "partition", "at_ms": movement.tracked.latest.as_of_ms, **line}
@@ -81,7 +83,7 @@ class ReassignmentView:
         tracker = self._state.reassignments
         if tracker.cluster is None:
             return []
-        moving = {p: tracked.latest.replicas for p, tracked in tracker.moving.items()}
+        moving = {p: tracked.latest.replicas for p, tracked in tracker.ongoing.items()}
         return [
             {
                 "kind": "throttle",

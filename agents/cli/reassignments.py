@@ -23,7 +23,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import words
-from caughtup.agents.probes.reassignments import ReassignmentLooks, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import REASSIGNMENTS
@@ -32,7 +32,7 @@ from caughtup.agents.views.reassignments import in_words, size
 from caughtup.models.durations import duration
 from caughtup.models.reassignments.tracking.tracker import HISTORY_MS
 
-_LOOKS = 4
+_OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
 _NOTHING = "no partition is in movement"
 _NO_THROTTLE = ", and no throttle is left over"
@@ -55,7 +55,7 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
     view.take_up(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
     show = _watching(view, output) if watch else None
     try:
-        asyncio.run(_look(settings, view, show))
+        asyncio.run(_observe(settings, view, show))
     except KeyboardInterrupt:
         return
     except KafkaError as error:
@@ -71,14 +71,14 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
         _print(Console(markup=False, highlight=False), view)
 
 
-async def _look(
+async def _observe(
     settings: Settings, view: ReassignmentView, show: Callable[[], None] | None
 ) -> None:
     """Look until there is something to say, or for ever where each look is shown."""
-    async with ReassignmentLooks(aiokafka_config(settings)) as looks:
-        with Progress().task("looking at reassignments", 0 if show else _LOOKS) as advance:
+    async with ReassignmentObserver(aiokafka_config(settings)) as observer:
+        with Progress().task("looking at reassignments", 0 if show else _OBSERVATIONS) as advance:
             number = 0
-            async for found in _rounds(looks, patient=show is not None):
+            async for found in _rounds(observer, patient=show is not None):
                 view.take(found)
                 view.assess(settings.reassignment_budget)
                 number += 1
@@ -86,15 +86,15 @@ async def _look(
                     show()
                     continue
                 advance(1)
-                if number == _LOOKS or not found.moving:
+                if number == _OBSERVATIONS or not found.ongoing:
                     return
 
 
-async def _rounds(looks: ReassignmentLooks, *, patient: bool) -> AsyncIterator[Round]:
+async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIterator[Round]:
     """Look again and again; who is patient is told of a look that fails, and looks again."""
     while True:
         try:
-            found = await looks.look()
+            found = await observer.observe()
             if not found.listed:
                 missing = "; ".join(found.cluster.missing)
                 raise UserError(f"cannot tell what is in movement; {missing}")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionLook, offsets_remaining
+from caughtup.models.reassignments.tracking.observation import (
+    PartitionObservation,
+    offsets_remaining,
+)
 
 #: A round takes this part of the time at most, unless it only waits for brokers: with so many
 #: partitions a second, at most, a pause is long enough however long the round took.
@@ -24,12 +27,12 @@ class Pace:
         self._floor = floor_seconds
         self._before: Mapping[TopicPartition, tuple[int, int]] = {}
 
-    def pause_seconds(self, moving: Sequence[PartitionLook], round_seconds: float) -> float:
+    def pause_seconds(self, moving: Sequence[PartitionObservation], round_seconds: float) -> float:
         """Give the pause after a round that saw these looks and took so long."""
         remaining = {
-            look.partition: (look.as_of_ms, left)
-            for look in moving
-            if (left := offsets_remaining(look)) is not None
+            observation.partition: (observation.as_of_ms, left)
+            for observation in moving
+            if (left := offsets_remaining(observation)) is not None
         }
         soonest = min(
             (

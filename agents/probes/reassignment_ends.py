@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from caughtup.agents.kafka.protocol.cluster_answers import Shape
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 
 @dataclass(frozen=True, slots=True)
-class KnownMovement:
+class KnownReassignment:
     """The last look at a movement, and what is known of its beginning."""
 
-    look: PartitionLook
+    observation: PartitionObservation
     since_ms: int | None = None
     original: tuple[int, ...] | None = None
 
@@ -29,12 +29,12 @@ class Endings:
     def __init__(self) -> None:
         self._unsure: dict[TopicPartition, tuple[int, ...]] = {}
 
-    def is_over(self, known: KnownMovement, shape: Shape | None) -> bool:
+    def is_over(self, known: KnownReassignment, shape: Shape | None) -> bool:
         """Take that a partition isn't listed, and its shape now (None: it is gone).
 
         Tell whether that is how its movement ended.
         """
-        partition = known.look.partition
+        partition = known.observation.partition
         if shape is None or _agrees(known, shape):
             self.forget(partition)
             return True
@@ -47,12 +47,12 @@ class Endings:
         self._unsure.pop(partition, None)
 
 
-def _agrees(known: KnownMovement, shape: Shape) -> bool:
+def _agrees(known: KnownReassignment, shape: Shape) -> bool:
     """Tell whether a shape can't be one from before the end."""
-    look = known.look
-    if set(shape.replicas) == set(look.replicas):
+    observation = known.observation
+    if set(shape.replicas) == set(observation.replicas):
         # Nobody is to leave: only the ISR tells whether who was to come is there.
-        return not look.removing and set(look.adding) <= set(shape.isr)
-    original = look.original if known.original is None else known.original
-    ends = (controllers.target(look), controllers.reverted(look), original)
+        return not observation.removing and set(observation.adding) <= set(shape.isr)
+    original = observation.original if known.original is None else known.original
+    ends = (controllers.target(observation), controllers.reverted(observation), original)
     return set(shape.replicas) in [set(end) for end in ends]

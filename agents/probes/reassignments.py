@@ -1,4 +1,4 @@
-"""One round of questions about partitions in movement: a ClusterLook and their PartitionLooks."""
+"""One round of questions about partitions in movement: a ClusterObservation and their PartitionLooks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from caughtup.agents.kafka.protocol.client import ClusterProtocol, ListedReassig
 from caughtup.agents.kafka.protocol.cluster_answers import Broker, Shape, Shapes
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
-from caughtup.agents.probes.replicas import BrokerReplicas, look_at_replicas
-from caughtup.agents.probes.throttles import Rates, ThrottleLooks
+from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
+from caughtup.agents.probes.throttles import Rates, ThrottleObserver
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
 )
 
 #: A round waits so long for any one answer.
@@ -34,18 +34,18 @@ class Round:
     """What one round saw.
 
     ``listed``: whether the controller told what is in movement; if not, nothing is known of that.
-    ``moving``: a look at each partition in movement, sorted; one of which no metadata could be had
+    ``ongoing``: a look at each partition in movement, sorted; one of which no metadata could be had
     has no leader epoch, and neither ISR nor leader. ``shapes``: of the partitions that were asked
     for in addition, None for one that is gone; absent where it couldn't be had.
     """
 
-    cluster: ClusterLook
+    cluster: ClusterObservation
     listed: bool
-    moving: tuple[PartitionLook, ...]
+    ongoing: tuple[PartitionObservation, ...]
     shapes: Mapping[TopicPartition, Shape | None] = field(default_factory=dict)
 
 
-class ReassignmentLooks:
+class ReassignmentObserver:
     """Looks at partitions in movement again and again. Use as an async context manager.
 
     ``config``: aiokafka's properties. Entering connects, and raises KafkaError where no broker
@@ -54,7 +54,7 @@ class ReassignmentLooks:
 
     def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.protocol = ClusterProtocol(config, timeout_seconds)
-        self._throttles = ThrottleLooks(self.protocol)
+        self._throttles = ThrottleObserver(self.protocol)
 
     async def __aenter__(self) -> Self:
         await self.protocol.__aenter__()
@@ -69,7 +69,7 @@ class ReassignmentLooks:
         await self._throttles.stop()
         await self.protocol.__aexit__(kind, error, traceback)
 
-    async def look(self, also: Collection[TopicPartition] = ()) -> Round:
+    async def observe(self, also: Collection[TopicPartition] = ()) -> Round:
         """Look once; ``also`` are partitions whose shapes are wanted, in movement or not.
 
         What couldn't be had is named in ``cluster.missing``, in words. Raises KafkaError only
@@ -85,15 +85,15 @@ class ReassignmentLooks:
         shapes, told, throttles = await asyncio.gather(
             # Sorted once, in a thread: to sort it again is then quick.
             self._shapes([*replicas, *sorted(set(also) - replicas.keys())], missing),
-            look_at_replicas(self.protocol, replicas, missing),
-            self._throttles.look({partition.topic for partition in listed}, hosts, missing),
+            observe_replicas(self.protocol, replicas, missing),
+            self._throttles.observe({partition.topic for partition in listed}, hosts, missing),
         )
         offered = self.protocol.connections.all_offered()
         by_zookeeper = any(map(zookeeper_decides, offered))
-        cluster = ClusterLook(
+        cluster = ClusterObservation(
             as_of_ms=as_of_ms,
             brokers={
-                broker.id: _broker_look(broker, told.get(broker.id), throttles.rates)
+                broker.id: _broker_observation(broker, told.get(broker.id), throttles.rates)
                 for broker in brokers
             },
             quorum_leader=quorum.leader,
@@ -103,10 +103,10 @@ class ReassignmentLooks:
             throttles=throttles.topics,
             missing=tuple(sorted(missing)),
         )
-        looks = await asyncio.to_thread(
-            _partition_looks, listed, shapes.found if shapes else {}, told, as_of_ms
+        observations = await asyncio.to_thread(
+            _partition_observations, listed, shapes.found if shapes else {}, told, as_of_ms
         )
-        return Round(cluster, listing is not None, looks, _asked_shapes(also, shapes))
+        return Round(cluster, listing is not None, observations, _asked_shapes(also, shapes))
 
     async def _list(self, missing: set[str]) -> dict[TopicPartition, ListedReassignment] | None:
         try:
@@ -134,9 +134,9 @@ class ReassignmentLooks:
         return shapes
 
 
-def _broker_look(
+def _broker_observation(
     broker: Broker, told: BrokerReplicas | None, rates: Mapping[int, Rates]
-) -> BrokerLook:
+) -> BrokerObservation:
     directories = told.directories if told is not None and told.directories is not None else ()
     fullest = min(
         (d for d in directories if d.usable_bytes is not None and d.total_bytes),
@@ -144,7 +144,7 @@ def _broker_look(
         default=LogDirectory("", 0, None, None),
     )
     rate = rates.get(broker.id, Rates())
-    return BrokerLook(
+    return BrokerObservation(
         fenced=broker.fenced,
         leader_rate=rate.leader,
         follower_rate=rate.follower,
@@ -158,19 +158,19 @@ def _usable_part(directory: LogDirectory) -> float:
     return (directory.usable_bytes or 0) / (directory.total_bytes or 1)
 
 
-def _partition_looks(
+def _partition_observations(
     listed: Mapping[TopicPartition, ListedReassignment],
     shapes: Mapping[TopicPartition, Shape],
     told: Mapping[int, BrokerReplicas],
     as_of_ms: int,
-) -> tuple[PartitionLook, ...]:
+) -> tuple[PartitionObservation, ...]:
     """Put together what the controller, the metadata and each replica's broker told."""
-    looks = []
+    observations = []
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         shape = shapes.get(partition)
         hosts = [(broker, told[broker]) for broker in dict.fromkeys(replicas)]
-        looks.append(
-            PartitionLook(
+        observations.append(
+            PartitionObservation(
                 partition=partition,
                 replicas=replicas,
                 adding=adding,
@@ -190,7 +190,7 @@ def _partition_looks(
                 ),
             )
         )
-    return tuple(looks)
+    return tuple(observations)
 
 
 def _asked_shapes(

@@ -40,7 +40,7 @@ class BrokerReplicas:
     directories: tuple[LogDirectory, ...] | None = None
 
 
-async def look_at_replicas(
+async def observe_replicas(
     protocol: ClusterProtocol,
     replicas: Mapping[TopicPartition, Iterable[int]],
     missing: set[str],

@@ -50,7 +50,7 @@ class Throttles:
     missing: set[str] = field(default_factory=set)
 
 
-class ThrottleLooks:
+class ThrottleObserver:
     """Remembers the throttles of everything, and looks at some of them anew each time."""
 
     def __init__(
@@ -62,7 +62,7 @@ class ThrottleLooks:
         self._sweep: asyncio.Task[None] | None = None
         self._due = float("-inf")
 
-    async def look(
+    async def observe(
         self, topics: Collection[str], brokers: Collection[int], missing: set[str]
     ) -> Throttles:
         """Look at the throttles of these topics and brokers, and give all that are known.
@@ -73,7 +73,7 @@ class ThrottleLooks:
         if self._sweep is None and self._clock() >= self._due:
             is_first = self._due == float("-inf")
             self._due = float("inf")
-            self._sweep = asyncio.create_task(self._look_at_everything())
+            self._sweep = asyncio.create_task(self._observe_everything())
             if is_first:
                 await asyncio.shield(self._sweep)
                 topics, brokers = (), ()
@@ -93,7 +93,7 @@ class ThrottleLooks:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sweep
 
-    async def _look_at_everything(self) -> None:
+    async def _observe_everything(self) -> None:
         began = self._clock()
         try:
             everything = Throttles()

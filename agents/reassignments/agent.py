@@ -18,8 +18,8 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.probes.pace import Pace
-from caughtup.agents.probes.reassignment_ends import Endings, KnownMovement
-from caughtup.agents.probes.reassignments import ReassignmentLooks, Round
+from caughtup.agents.probes.reassignment_ends import Endings, KnownReassignment
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.records import apply_record, take_up
@@ -30,7 +30,7 @@ from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
 from caughtup.agents.topics.retained import read_own
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.records import cluster_observations
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.keys import encode_partition
@@ -65,16 +65,16 @@ def reassignments(
             for record in records:
                 partition = apply_record(state, record.key, record.value)
                 if partition is not None and health.standby is None:
-                    for key, value in movement_records(state, partition):
+                    for key, value in event_records(state, partition):
                         outbox.put(movements, key, value)
             await outbox.flush()
 
 
-def movement_records(state: ClusterState, partition: TopicPartition) -> list[tuple[bytes, bytes]]:
+def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[bytes, bytes]]:
     """Make the records of what has become of a partition's movement; none where that fails."""
     with state.faults.isolated("movements", str(partition), now_ms()):
-        key, movements = encode_partition(partition), state.partition_movements
-        events = movements.look(state.reassignments, partition)
+        key, movements = encode_partition(partition), state.reassignment_events
+        events = movements.new_events(state.reassignments, partition)
         return [(key, PARTITIONS.encode_fields(event)) for event in events]
     return []
 
@@ -98,7 +98,7 @@ class ReassignmentsProbe(Service):
         self._health = health
         self._state = state
         self._topic = topic
-        self._known: dict[TopicPartition, KnownMovement] = {}
+        self._known: dict[TopicPartition, KnownReassignment] = {}
         self._endings = Endings()
         #: Ends that were told, and that the agent hasn't taken yet.
         self._ended: set[TopicPartition] = set()
@@ -117,15 +117,15 @@ class ReassignmentsProbe(Service):
         await self._read_back()
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
-                await self._look()
+                await self._observe()
             await self.sleep(self._settings.reassignments_interval)
 
-    async def _look(self) -> None:
+    async def _observe(self) -> None:
         """Look again and again, until that fails."""
         try:
-            async with ReassignmentLooks(self._config) as looks:
+            async with ReassignmentObserver(self._config) as observer:
                 while not self.should_stop:
-                    await self.sleep(await self._round(looks))
+                    await self.sleep(await self._round(observer))
         except (KafkaError, KafkaException, OSError, TimeoutError) as error:
             self._failed(error)
 
@@ -133,7 +133,7 @@ class ReassignmentsProbe(Service):
         """Take up what was known before a restart: what ended meanwhile has to be told, too."""
         untold = {
             TopicPartition(event["topic"], event["partition"])
-            for event in self._state.partition_movements.on_their_way()
+            for event in self._state.reassignment_events.on_their_way()
         }
         while not self.should_stop:
             try:
@@ -143,33 +143,33 @@ class ReassignmentsProbe(Service):
                 self._failed(error)
                 await self.sleep(self._settings.reassignments_interval)
 
-    def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownMovement]:
-        moving: dict[TopicPartition, KnownMovement] = {}
+    def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownReassignment]:
+        moving: dict[TopicPartition, KnownReassignment] = {}
         for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
             with isolated_record(self._state, REASSIGNMENTS, key) as clock:
                 take_up(moving, key, value, clock, untold)
         return moving
 
-    async def _round(self, looks: ReassignmentLooks) -> float:
+    async def _round(self, observer: ReassignmentObserver) -> float:
         """Look once, publish, and give the seconds to wait."""
         began = time.monotonic()
         self._adopt()
-        found = await looks.look(self._known.keys())
+        found = await observer.observe(self._known.keys())
         await self._publish(found)
         self._tell_missing(found.cluster.missing)
         if found.listed:
             self._health.succeeded(PROBE, now_ms())
         else:
             self._health.failed(PROBE)
-        return self._pace.pause_seconds(found.moving, time.monotonic() - began)
+        return self._pace.pause_seconds(found.ongoing, time.monotonic() - began)
 
     def _adopt(self) -> None:
         """Take up movements that others wrote, so that they end if the controller lists none."""
-        moving = self._state.reassignments.moving
+        moving = self._state.reassignments.ongoing
         self._ended &= moving.keys()
         for partition, tracked in moving.items():
             if partition not in self._known and partition not in self._ended:
-                self._known[partition] = KnownMovement(
+                self._known[partition] = KnownReassignment(
                     tracked.latest, tracked.since_ms, tracked.original
                 )
 
@@ -181,17 +181,17 @@ class ReassignmentsProbe(Service):
         self._missing = set(subjects)
 
     async def _publish(self, found: Round) -> None:
-        cluster = ClusterRecord.from_look(found.cluster)
+        cluster = ClusterRecord.from_observation(found.cluster)
         value = cluster_observations.FORMAT.encode(cluster)
         await self._topic.send(key=CLUSTER_KEY, value=value)
         turn = time.monotonic()
-        for look in found.moving:
-            await self._send(self._note(look))
+        for observation in found.ongoing:
+            await self._send(self._note(observation))
             if time.monotonic() - turn > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
         if found.listed:
-            moving = {look.partition for look in found.moving}
+            moving = {observation.partition for observation in found.ongoing}
             gone = sorted(self._known.keys() - moving)
             told = {partition: await self._unlisted(partition, found) for partition in gone}
             # A look that gets lost is followed by another, an end is told once: until it is there.
@@ -201,16 +201,16 @@ class ReassignmentsProbe(Service):
                     del self._known[partition]
                     self._ended.add(partition)
 
-    def _note(self, look: PartitionLook) -> ReassignmentRecord:
+    def _note(self, observation: PartitionObservation) -> ReassignmentRecord:
         """Remember a look, and give its record with what is known of the movement's beginning."""
-        self._endings.forget(look.partition)
-        known = self._known.get(look.partition)
+        self._endings.forget(observation.partition)
+        known = self._known.get(observation.partition)
         since_ms, original = (known.since_ms, known.original) if known else (None, None)
-        tracked = self._state.reassignments.moving.get(look.partition)
+        tracked = self._state.reassignments.ongoing.get(observation.partition)
         if tracked is not None:
             since_ms, original = tracked.since_ms, tracked.original
-        self._known[look.partition] = KnownMovement(look, since_ms, original)
-        return ReassignmentRecord.from_look(look, since_ms, original)
+        self._known[observation.partition] = KnownReassignment(observation, since_ms, original)
+        return ReassignmentRecord.from_observation(observation, since_ms, original)
 
     async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
         """Tell what became of a partition; give what to wait for if that was its end."""
@@ -219,14 +219,18 @@ class ReassignmentsProbe(Service):
             return []
         shape = found.shapes[partition]
         if not self._endings.is_over(known, shape):
-            record = ReassignmentRecord.from_look(known.look, known.since_ms, known.original)
+            record = ReassignmentRecord.from_observation(
+                known.observation, known.since_ms, known.original
+            )
             record.as_of_ms, record.unlisted = as_of_ms, True
             await self._send(record)
             return []
-        if partition not in self._state.reassignments.moving:
+        if partition not in self._state.reassignments.ongoing:
             # It ended while the service was down, whose tracker learns of it by this.
             await self._send(
-                ReassignmentRecord.from_look(known.look, known.since_ms, known.original)
+                ReassignmentRecord.from_observation(
+                    known.observation, known.since_ms, known.original
+                )
             )
         replicas, isr = ((), ()) if shape is None else (shape.replicas, shape.isr)
         record = ReassignmentRecord(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from caughtup.agents.probes.reassignment_ends import KnownMovement
+from caughtup.agents.probes.reassignment_ends import KnownReassignment
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
@@ -32,7 +32,7 @@ def apply_record(
     with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
         if isinstance(record, ClusterRecord):
-            state.reassignments.apply_cluster(record.to_look())
+            state.reassignments.apply_cluster(record.to_observation())
         elif record is not None and not _is_outdated(state, record, clock):
             _apply(state, record)
             return record.topic_partition
@@ -60,7 +60,7 @@ def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int)
 
     One that is older and fresh was made after the clock was set back.
     """
-    tracked = state.reassignments.moving.get(record.topic_partition)
+    tracked = state.reassignments.ongoing.get(record.topic_partition)
     if tracked is None or record.as_of_ms >= tracked.latest.as_of_ms:
         return False
     return clock_ms - record.as_of_ms > AHEAD_MS
@@ -68,18 +68,18 @@ def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int)
 
 def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
     tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
-    if partition not in tracker.moving and len(tracker.moving) >= MOST_MOVING:
+    if partition not in tracker.ongoing and len(tracker.ongoing) >= MOST_MOVING:
         raise RefusedError(TOO_MANY, "too many partitions are in movement")
     if record.ended:
         tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
     elif record.unlisted:
         tracker.unlisted(partition, as_of_ms)
     else:
-        tracker.apply(record.to_look(), since_ms=record.since_ms, original=record.original)
+        tracker.apply(record.to_observation(), since_ms=record.since_ms, original=record.original)
 
 
 def take_up(
-    moving: dict[TopicPartition, KnownMovement],
+    moving: dict[TopicPartition, KnownReassignment],
     key: bytes | None,
     value: bytes | None,
     clock_ms: int,
@@ -99,4 +99,4 @@ def take_up(
         return
     require_past(record.as_of_ms, clock_ms)
     since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
-    moving[partition] = KnownMovement(record.to_look(), since_ms, record.original)
+    moving[partition] = KnownReassignment(record.to_observation(), since_ms, record.original)

@@ -158,7 +158,7 @@ class Churn:
                 move = self._start(set(going))
                 going[move.partition] = move
                 due = now + self._random.uniform(*_PAUSE_SECONDS)
-            self._look(going)
+            self._observe(going)
             time.sleep(_LOOK_SECONDS)
             advance(min(time.monotonic(), began + seconds) - min(last, began + seconds))
             last = time.monotonic()
@@ -174,7 +174,7 @@ class Churn:
         self._move(partition, to)
         return move
 
-    def _look(self, going: dict[TopicPartition, ChurnedMove]) -> None:
+    def _observe(self, going: dict[TopicPartition, ChurnedMove]) -> None:
         page, now = self._page(), time.monotonic()
         rows = {TopicPartition(r["topic"], r["partition"]): r for r in page["reassignments"]}
         ended: dict[TopicPartition, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from caughtup.models.reassignments.awaited_replica import (
     AWAY_MS,
     DEAD,
-    FEWEST_LOOKS,
+    FEWEST_OBSERVATIONS,
     MEASURING,
     MOVING,
     STALLED,
@@ -27,13 +27,15 @@ def away(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
     gone = around.brokers is not None and (registered is None or registered.fenced is True)
     if not gone and broker not in latest.offline:
         return None
-    since_ms, looks = _away_since(progress, around, gone)
-    lately = around.looks[-max(1, min(looks, FEWEST_LOOKS)) :]
+    since_ms, observations = _away_since(progress, around, gone)
+    lately = around.observations[-max(1, min(observations, FEWEST_OBSERVATIONS)) :]
     answers = any(
-        broker in look.log_ends or broker in look.not_hosted or broker in look.sizes
-        for look in lately
+        broker in observation.log_ends
+        or broker in observation.not_hosted
+        or broker in observation.sizes
+        for observation in lately
     )
-    if looks == 0:
+    if observations == 0:
         return None  # it goes on copying: whoever says that it is offline has an older view
     if not gone and registered is not None and registered.offline_directories:
         cause = "directory-offline"
@@ -49,7 +51,9 @@ def away(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
         evidence["fenced"] = registered.fenced
     if progress.behind is not None:
         evidence["offsets_behind"] = progress.behind
-    lasts = looks >= FEWEST_LOOKS and around.overdue(since_ms, latest.as_of_ms, AWAY_MS)
+    lasts = observations >= FEWEST_OBSERVATIONS and around.overdue(
+        since_ms, latest.as_of_ms, AWAY_MS
+    )
     return Finding(broker, DEAD if lasts else MOVING, cause, evidence)
 
 
@@ -62,16 +66,16 @@ def _away_since(progress: ReplicaProgress, around: Surroundings, gone: bool) -> 
     broker, latest = progress.broker, around.latest
     since_ms, count = latest.as_of_ms, 0
     end: int | None = None
-    for look in reversed(around.looks):
-        told = look.log_ends.get(broker)
-        agreed = gone and broker in look.offline
+    for observation in reversed(around.observations):
+        told = observation.log_ends.get(broker)
+        agreed = gone and broker in observation.offline
         if told is not None and end is not None and told < end and not agreed:
             grew = count == 1 and broker in latest.log_ends
             return since_ms, 0 if grew else count
-        if broker not in look.offline and not (gone and told is None):
+        if broker not in observation.offline and not (gone and told is None):
             break
         end = told if told is not None else end
-        since_ms, count = look.as_of_ms, count + 1
+        since_ms, count = observation.as_of_ms, count + 1
     if count == 0:  # only the controllers tell: since it stands, or has nothing left to do
         stands_ms = progress.near_since_ms or progress.stands_since_ms
         return latest.as_of_ms if stands_ms is None else stands_ms, progress.samples
@@ -84,10 +88,10 @@ def not_hosted(progress: ReplicaProgress, around: Surroundings) -> Finding | Non
     if broker not in latest.not_hosted:
         return None
     since_ms, count = latest.as_of_ms, 0
-    for look in reversed(around.looks):
-        if broker not in look.not_hosted:
+    for observation in reversed(around.observations):
+        if broker not in observation.not_hosted:
             break
-        since_ms, count = look.as_of_ms, count + 1
+        since_ms, count = observation.as_of_ms, count + 1
     seconds = (latest.as_of_ms - since_ms) / 1000
     evidence: Evidence = {
         "replica": broker,
@@ -95,7 +99,7 @@ def not_hosted(progress: ReplicaProgress, around: Surroundings) -> Finding | Non
         "allowed_seconds": around.allowed_ms / 1000,
     }
     lasts = around.overdue(since_ms, latest.as_of_ms, around.allowed_ms)
-    if count < FEWEST_LOOKS or not lasts:
+    if count < FEWEST_OBSERVATIONS or not lasts:
         return Finding(broker, MEASURING, None, evidence)
     cause = disk_trouble(broker, around, evidence) or "replica-not-created"
     return Finding(broker, STALLED, cause, evidence)
@@ -105,14 +109,14 @@ def untold(progress: ReplicaProgress, around: Surroundings) -> Finding | None:
     """Too little is known of the replica for more."""
     broker, latest = progress.broker, around.latest
     if progress.samples == 0 or progress.seen_ms is None:
-        state = UNKNOWN if len(around.looks) >= FEWEST_LOOKS else MEASURING
+        state = UNKNOWN if len(around.observations) >= FEWEST_OBSERVATIONS else MEASURING
         cause = "replica-unanswered" if broker in latest.unanswered else "log-end-unknown"
-        return Finding(broker, state, cause, {"replica": broker, "looks": len(around.looks)})
+        return Finding(broker, state, cause, {"replica": broker, "looks": len(around.observations)})
     silent_ms = latest.as_of_ms - progress.seen_ms
     if silent_ms >= around.allowed_ms:
         evidence: Evidence = {"replica": broker, "unknown_seconds": silent_ms / 1000}
         return Finding(broker, UNKNOWN, "replica-unanswered", evidence)
-    if progress.samples < FEWEST_LOOKS:
+    if progress.samples < FEWEST_OBSERVATIONS:
         return Finding(broker, MEASURING, None, {"replica": broker, "looks": progress.samples})
     if progress.behind is None:
         evidence = {"replica": broker, "log_end": progress.log_end or 0}

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from caughtup.models.reassignments.throttles.shares import Throttle
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
 )
 
 #: What a verdict may hold as evidence; all of it can be written as JSON.
 Evidence = dict[str, "int | float | str | bool | list[int] | list[str]"]
 
 #: No verdict from fewer looks.
-FEWEST_LOOKS = 3
+FEWEST_OBSERVATIONS = 3
 #: How long a broker may be away, as long as a restart takes; a copy may stand, at least; a new
 #: controller gets to settle. In ms.
 AWAY_MS = 60_000
@@ -31,7 +31,7 @@ FAILOVER_MS = 60_000
 UNKNOWN_ALLOWED_MS = 300_000
 #: What is caught up joins the ISR within a second or two, if nothing is wrong. In ms.
 JOIN_MS = 30_000
-LOOKS_ALLOWED = 3
+OBSERVATIONS_ALLOWED = 3
 DEAD, STALLED, STARVED, STUCK = "dead", "stalled", "starved", "stuck"
 DIVERGING, MOVING, TAIL = "diverging", "moving", "tail"
 MEASURING, UNKNOWN = "measuring", "unknown"
@@ -55,20 +55,20 @@ class Surroundings:
     broker's metadata of the partition was had, so that the ISR is known.
     """
 
-    looks: Sequence[PartitionLook]
-    cluster: ClusterLook | None
+    observations: Sequence[PartitionObservation]
+    cluster: ClusterObservation | None
     throttles: tuple[Throttle, ...]
     allowed_ms: int
     quorum_changed_ms: int | None
     metadata: bool
 
     @property
-    def latest(self) -> PartitionLook:
+    def latest(self) -> PartitionObservation:
         """The last look."""
-        return self.looks[-1]
+        return self.observations[-1]
 
     @property
-    def brokers(self) -> Mapping[int, BrokerLook] | None:
+    def brokers(self) -> Mapping[int, BrokerObservation] | None:
         """The registered brokers, None if unknown."""
         return None if self.cluster is None else self.cluster.brokers
 
@@ -84,8 +84,8 @@ class Surroundings:
         return until_ms >= due_ms
 
 
-def allowed_ms(throttles: Sequence[Throttle], looks_apart_ms: int, *, known: bool) -> int:
+def allowed_ms(throttles: Sequence[Throttle], observation_interval_ms: int, *, known: bool) -> int:
     """Give W: for how long a copy may stand, in ms. ``known``: whether all its throttles are."""
     patience = sum(throttle.patience_seconds for throttle in throttles)
     least_ms = LEAST_ALLOWED_MS if known else UNKNOWN_ALLOWED_MS
-    return max(least_ms, round(patience * 1000), LOOKS_ALLOWED * looks_apart_ms)
+    return max(least_ms, round(patience * 1000), OBSERVATIONS_ALLOWED * observation_interval_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 
 class ReplicaWay:
@@ -23,8 +23,8 @@ class ReplicaWay:
         "longest_step",
         "lost",
         "moved",
-        "near_looks",
         "near_ms",
+        "near_observations",
         "stands_ms",
         "started_ms",
     )
@@ -39,15 +39,15 @@ class ReplicaWay:
         self.dropped_ms: int | None = None
         self.started_ms = self.stands_ms = first_ms
         self.near_ms: int | None = None
-        self.near_looks = 0
+        self.near_observations = 0
 
-    def take(self, look: PartitionLook) -> None:
+    def take(self, observation: PartitionObservation) -> None:
         """Take the next look."""
-        at_ms = look.as_of_ms
-        apart = self._broker in look.offline or self._broker in look.isr
-        if apart or look.leader is None:  # it cannot copy, or needn't
-            self.stands_ms, self.near_ms, self.near_looks = at_ms, None, 0
-        end = look.log_ends.get(self._broker)
+        at_ms = observation.as_of_ms
+        apart = self._broker in observation.offline or self._broker in observation.isr
+        if apart or observation.leader is None:  # it cannot copy, or needn't
+            self.stands_ms, self.near_ms, self.near_observations = at_ms, None, 0
+        end = observation.log_ends.get(self._broker)
         if end is None:
             return
         if end and (self._start is None or end < self._start):
@@ -55,7 +55,7 @@ class ReplicaWay:
         if self._end is not None and end != self._end:
             self._moves(self._end, end, at_ms)
         self._end = end
-        head = leaders_end(look)
+        head = leaders_end(observation)
         if head is None:  # it may have had nothing to copy: nobody can tell
             return
         there = end >= head
@@ -64,9 +64,9 @@ class ReplicaWay:
         if not apart:
             if there or (self._head is not None and end >= self._head):
                 self.near_ms = at_ms if self.near_ms is None else self.near_ms
-                self.near_looks += 1
+                self.near_observations += 1
             else:
-                self.near_ms, self.near_looks = None, 0
+                self.near_ms, self.near_observations = None, 0
         self._head = head
 
     def _moves(self, before: int, end: int, at_ms: int) -> None:
@@ -90,6 +90,6 @@ class ReplicaWay:
             self.lost -= copied
 
 
-def leaders_end(look: PartitionLook) -> int | None:
+def leaders_end(observation: PartitionObservation) -> int | None:
     """Give the leader's log end at a look."""
-    return None if look.leader is None else look.log_ends.get(look.leader)
+    return None if observation.leader is None else observation.log_ends.get(observation.leader)

@@ -15,14 +15,14 @@ from caughtup.models.decisions.movements import SCHEMA, Event
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers
-from caughtup.models.reassignments.tracking.tracker import EndedMovement, ReassignmentTracker
+from caughtup.models.reassignments.tracking.tracker import EndedReassignment, ReassignmentTracker
 
 KIND = "partition"
 _PLANNED, _PROMOTED, _DROPPED = "planned", "promoted", "dropped"
 _COMPLETED, _SUPERSEDED = "completed", "superseded"
 
 
-class PartitionMovements:
+class ReassignmentEvents:
     """The movements of partitions that were told to be planned, and of which no end was told."""
 
     def __init__(self) -> None:
@@ -44,12 +44,12 @@ class PartitionMovements:
             raise CaughtupError("bad_movement", "not an event of a partition's movement")
         self._take(dict(event))
 
-    def look(self, tracker: ReassignmentTracker, partition: TopicPartition) -> list[Event]:
+    def new_events(self, tracker: ReassignmentTracker, partition: TopicPartition) -> list[Event]:
         """Give what has become of a partition's movement, at the time of the last look at it.
 
         To be asked after each look at the partition, and after its end.
         """
-        tracked = tracker.moving.get(partition)
+        tracked = tracker.ongoing.get(partition)
         known = self._open.get(partition)
         if tracked is not None:
             if not tracked.latest.replicas:  # a look that saw nothing tells of no other target
@@ -118,7 +118,7 @@ class PartitionMovements:
         return event
 
 
-def _end_of(tracker: ReassignmentTracker, partition: TopicPartition) -> EndedMovement | None:
+def _end_of(tracker: ReassignmentTracker, partition: TopicPartition) -> EndedReassignment | None:
     """Find the last end of a partition's movement."""
     return next((e for e in reversed(tracker.ended) if e.partition == partition), None)
 

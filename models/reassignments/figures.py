@@ -41,7 +41,7 @@ class ReplicaFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class MovementFigures:
+class ReassignmentFigures:
     """How far a partition's movement is; None = unknown.
 
     ``offsets_remaining`` and ``rate_offsets`` are those of the replica that is furthest behind;
@@ -97,9 +97,9 @@ def replica_figures(progress: ReplicaProgress, eta: Eta | None) -> ReplicaFigure
     )
 
 
-def movement_figures(
+def reassignment_figures(
     replicas: Mapping[int, ReplicaFigures], *, ends: bool, age_seconds: float, idle_seconds: float
-) -> MovementFigures:
+) -> ReassignmentFigures:
     """Put the figures of a partition's replicas together. ``ends``: whether it ever will."""
     furthest = max(
         (one for one in replicas.values() if one.offsets_remaining is not None),
@@ -107,7 +107,7 @@ def movement_figures(
         default=None,
     )
     known = all(one.offsets_remaining is not None for one in replicas.values())
-    return MovementFigures(
+    return ReassignmentFigures(
         offsets_remaining=(furthest.offsets_remaining if furthest else 0) if known else None,
         bytes_remaining=_added(one.bytes_remaining for one in replicas.values()),
         rate_offsets=None if furthest is None else furthest.rate_offsets,

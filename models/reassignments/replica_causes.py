@@ -8,7 +8,7 @@ from caughtup.models.histories.trend import Trend
 from caughtup.models.reassignments.absence import away, disk_trouble, not_hosted, untold
 from caughtup.models.reassignments.awaited_replica import (
     DIVERGING,
-    FEWEST_LOOKS,
+    FEWEST_OBSERVATIONS,
     JOIN_MS,
     LEAST_ALLOWED_MS,
     MEASURING,
@@ -57,7 +57,9 @@ def _caught_up(progress: ReplicaProgress, around: Surroundings) -> Finding | Non
     if not around.metadata:
         return Finding(progress.broker, UNKNOWN, "isr-unknown", evidence)
     allowed = around.allowed_ms if progress.behind or around.throttles else JOIN_MS
-    if progress.near_looks < FEWEST_LOOKS or not around.overdue(since_ms, seen_ms, allowed):
+    if progress.near_observations < FEWEST_OBSERVATIONS or not around.overdue(
+        since_ms, seen_ms, allowed
+    ):
         return Finding(progress.broker, TAIL, None, evidence)
     return Finding(progress.broker, STUCK, "cannot-join-isr", evidence)
 
@@ -127,7 +129,7 @@ def _diverges(progress: ReplicaProgress, falls_back: Trend, around: Surroundings
 
     Behind a throttle a copy comes in steps: it has to fall back by more than one of them.
     """
-    if falls_back.per_second < falls_back.error or falls_back.steps <= FEWEST_LOOKS:
+    if falls_back.per_second < falls_back.error or falls_back.steps <= FEWEST_OBSERVATIONS:
         return False
     if falls_back.span_seconds * 1000 < 1.9 * around.allowed_ms:
         return False

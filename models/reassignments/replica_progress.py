@@ -15,7 +15,7 @@ from typing import NamedTuple
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Trend, trend
 from caughtup.models.reassignments.copy_history import ReplicaWay, leaders_end
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 #: Points that a trend is taken from, at most: all pairs of them are looked at.
 TREND_POINTS = 12
@@ -32,7 +32,7 @@ class ReplicaProgress:
     bound where ``behind_exact`` is False: then the leader's end is from an older look.
     ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
     something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
-    one look, None if it is; ``near_looks``: at how many looks in a row. ``longest_step``: the most
+    one look, None if it is; ``near_observations``: at how many looks in a row. ``longest_step``: the most
     that it got from one look to the next. In the long run, ``drops``: how often it
     went back, ``dropped_since_ms`` when first; ``gained`` and ``lost``: offsets, since then.
     ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
@@ -49,7 +49,7 @@ class ReplicaProgress:
     moved: bool = False
     stands_since_ms: int | None = None
     near_since_ms: int | None = None
-    near_looks: int = 0
+    near_observations: int = 0
     longest_step: int = 0
     drops: int = 0
     dropped_since_ms: int | None = None
@@ -65,26 +65,26 @@ class ReplicaProgress:
 
 
 def replica_progress(
-    looks: Sequence[PartitionLook], broker: int, window_ms: int, long_ms: int
+    observations: Sequence[PartitionObservation], broker: int, window_ms: int, long_ms: int
 ) -> ReplicaProgress:
     """Gather a replica's progress from looks, oldest first.
 
     Rates are of the last ``window_ms``, or longer for what is far off. What tells whether it gains at all is of ``long_ms``.
     """
-    known = [look for look in looks if broker in look.log_ends]
+    known = [observation for observation in observations if broker in observation.log_ends]
     if not known:
         return ReplicaProgress(broker)
     last = known[-1]
     way = ReplicaWay(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
-    for look in looks:
-        way.take(look)
-    ends = [look.log_ends[broker] for look in known]
-    heads = [leaders_end(look) for look in known]
-    behind, exact = _behind(looks, ends[-1], heads[-1])
+    for observation in observations:
+        way.take(observation)
+    ends = [observation.log_ends[broker] for observation in known]
+    heads = [leaders_end(observation) for observation in known]
+    behind, exact = _behind(observations, ends[-1], heads[-1])
     copied = [
-        (look, end, head)
-        for look, end, head in zip(known, ends, heads, strict=True)
-        if look.as_of_ms >= way.started_ms
+        (observation, end, head)
+        for observation, end, head in zip(known, ends, heads, strict=True)
+        if observation.as_of_ms >= way.started_ms
     ]
     gaps = _gaps(copied, last.as_of_ms - window_ms)
     gap = _trend(gaps)
@@ -102,7 +102,9 @@ def replica_progress(
     if gap is not None and growth is not None:
         rate = max(0.0, growth - gap.per_second) if way.moved else 0.0
     recent_ms = max(last.as_of_ms - window_ms, way.started_ms)
-    sizes = _Sizes.of([look for look in known if look.as_of_ms >= recent_ms], broker)
+    sizes = _Sizes.of(
+        [observation for observation in known if observation.as_of_ms >= recent_ms], broker
+    )
     return ReplicaProgress(
         broker=broker,
         samples=len(known),
@@ -113,7 +115,7 @@ def replica_progress(
         moved=way.moved,
         stands_since_ms=way.stands_ms,
         near_since_ms=way.near_ms,
-        near_looks=way.near_looks,
+        near_observations=way.near_observations,
         longest_step=way.longest_step,
         drops=way.drops,
         dropped_since_ms=way.dropped_ms,
@@ -129,9 +131,9 @@ def replica_progress(
     )
 
 
-def looks_apart_ms(looks: Sequence[PartitionLook]) -> int:
+def observation_interval_ms(observations: Sequence[PartitionObservation]) -> int:
     """Give the longest of the last three waits between looks, in ms; 0 of fewer than two."""
-    times = [look.as_of_ms for look in looks[-4:]]
+    times = [observation.as_of_ms for observation in observations[-4:]]
     return max((after - before for before, after in pairwise(times)), default=0)
 
 
@@ -143,13 +145,13 @@ class _Sizes(NamedTuple):
     growth: float | None
 
     @classmethod
-    def of(cls, looks: Sequence[PartitionLook], broker: int) -> _Sizes:
+    def of(cls, observations: Sequence[PartitionObservation], broker: int) -> _Sizes:
         told = [
-            (look.as_of_ms, size, led)
-            for look in looks
-            if look.leader is not None
-            and (size := look.sizes.get(broker)) is not None
-            and (led := look.sizes.get(look.leader)) is not None
+            (observation.as_of_ms, size, led)
+            for observation in observations
+            if observation.leader is not None
+            and (size := observation.sizes.get(broker)) is not None
+            and (led := observation.sizes.get(observation.leader)) is not None
         ]
         if not told:
             return cls(None, None, None)
@@ -160,18 +162,20 @@ class _Sizes(NamedTuple):
         )
 
 
-def _behind(looks: Sequence[PartitionLook], end: int, head: int | None) -> tuple[int | None, bool]:
+def _behind(
+    observations: Sequence[PartitionObservation], end: int, head: int | None
+) -> tuple[int | None, bool]:
     """Tell how far a log end is behind the leader's, and whether that is exact.
 
     The end of the same leader at an older look stands in: it can only have grown since.
     """
     if head is not None:
         return max(0, head - end), True
-    leader, epoch = looks[-1].leader, looks[-1].leader_epoch
-    for look in reversed(looks):
-        if look.leader != leader or look.leader_epoch != epoch:
+    leader, epoch = observations[-1].leader, observations[-1].leader_epoch
+    for observation in reversed(observations):
+        if observation.leader != leader or observation.leader_epoch != epoch:
             break
-        head = leaders_end(look)
+        head = leaders_end(observation)
         if head is not None:
             return (head - end, False) if head > end else (None, False)
     return None, False
@@ -186,13 +190,13 @@ def _grown(points: Sequence[tuple[int, int]]) -> float | None:
 
 
 def _gaps(
-    copied: list[tuple[PartitionLook, int, int | None]], since_ms: int
+    copied: list[tuple[PartitionObservation, int, int | None]], since_ms: int
 ) -> list[tuple[int, int, int]]:
     """Give moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
     known = [
-        (look.as_of_ms, head - end, head)
-        for look, end, head in copied
-        if head is not None and look.as_of_ms >= since_ms
+        (observation.as_of_ms, head - end, head)
+        for observation, end, head in copied
+        if head is not None and observation.as_of_ms >= since_ms
     ]
     if len(known) <= TREND_POINTS:
         return known

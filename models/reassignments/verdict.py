@@ -40,7 +40,7 @@ from caughtup.models.reassignments.awaited_replica import (
     Evidence,
     Finding,
 )
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 #: Every verdict that there is, the best first.
 VERDICTS = (
@@ -65,7 +65,7 @@ _STANDS = (DEAD, STALLED, STARVED, STUCK)
 
 
 @dataclass(frozen=True, slots=True)
-class MovementVerdict:
+class ReassignmentVerdict:
     """A verdict (one of VERDICTS), its cause, the numbers behind it, and what can be done."""
 
     verdict: str
@@ -83,20 +83,20 @@ class Judgement:
     finding: Finding | None
 
 
-def judge(look: PartitionLook, findings: Sequence[Finding]) -> Judgement:
+def judge(observation: PartitionObservation, findings: Sequence[Finding]) -> Judgement:
     """Judge a movement by its replicas that are needed and aren't in sync, one at least.
 
     The table in this module's docstring is the rule, from ``dead target`` on.
     """
-    copies = [one for one in findings if one.replica in look.adding]
-    stays = [one for one in findings if one.replica not in look.adding]
+    copies = [one for one in findings if one.replica in observation.adding]
+    stays = [one for one in findings if one.replica not in observation.adding]
     for state, verdict in ((DEAD, "dead target"), (STALLED, "stalled"), (STARVED, "throttled out")):
         for one in copies:
             if one.state == state:
                 return Judgement(verdict, one.cause, one)
     hindered = next((one for one in (*stays, *copies) if one.state in _STANDS), None)
     if hindered is not None and all(one.state in (TAIL, STUCK) for one in copies):
-        return Judgement("blocked", _cause(look, hindered), hindered)
+        return Judgement("blocked", _cause(observation, hindered), hindered)
     diverging = next((one for one in findings if one.state == DIVERGING), None)
     if diverging is not None:
         return Judgement("diverging", diverging.cause, diverging)
@@ -104,14 +104,14 @@ def judge(look: PartitionLook, findings: Sequence[Finding]) -> Judgement:
         found = [one for one in findings if one.state == state]
         if found:
             told = hindered or next((one for one in found if one.cause), found[0])
-            return Judgement(verdict, _cause(look, told), told)
+            return Judgement(verdict, _cause(observation, told), told)
     return Judgement("tail", None, findings[0])
 
 
-def _cause(look: PartitionLook, finding: Finding) -> str | None:
+def _cause(observation: PartitionObservation, finding: Finding) -> str | None:
     """Name the cause as it is for a movement: a replica that stays is no destination."""
-    if finding.replica in look.adding or finding.state == UNKNOWN:
+    if finding.replica in observation.adding or finding.state == UNKNOWN:
         return finding.cause
     if finding.cause in ("destination-broker-down", "destination-broker-fenced"):
         return "retained-replica-down"
-    return finding.cause if look.adding else "removal-blocked"
+    return finding.cause if observation.adding else "removal-blocked"

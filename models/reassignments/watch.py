@@ -12,19 +12,19 @@ from typing import NamedTuple
 from caughtup.models.faults.isolation import Faults
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.figures import MovementFigures
+from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.throttles.rates import OrphanedThrottle, ThrottleWatch
 from caughtup.models.reassignments.throttles.shares import ThrottleShares, throttle_shares
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedMovement
-from caughtup.models.reassignments.verdict import MovementVerdict
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.verdict import ReassignmentVerdict
 
 
-class AssessedMovement(NamedTuple):
+class AssessedReassignment(NamedTuple):
     """What was worked out of a partition in movement."""
 
-    verdict: MovementVerdict
-    figures: MovementFigures
-    tracked: TrackedMovement
+    verdict: ReassignmentVerdict
+    figures: ReassignmentFigures
+    tracked: TrackedReassignment
 
 
 def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
@@ -32,7 +32,7 @@ def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
 
     It holds on to nothing that changes: another thread may call it while looks come.
     """
-    moving, cluster = list(tracker.moving.values()), tracker.cluster
+    moving, cluster = list(tracker.ongoing.values()), tracker.cluster
     return lambda: throttle_shares(moving, cluster)
 
 
@@ -41,7 +41,7 @@ class ReassignmentWatch:
 
     def __init__(self, faults: Faults | None = None) -> None:
         self._faults = faults or Faults()
-        self._movements: dict[TopicPartition, AssessedMovement] = {}
+        self._movements: dict[TopicPartition, AssessedReassignment] = {}
         self._throttles = ThrottleWatch()
 
     def assess(
@@ -59,13 +59,13 @@ class ReassignmentWatch:
         doesn't. One that can't be worked out is left without a verdict.
         """
         with self._faults.isolated("reassignments", "throttles", now_ms):
-            self._look_at_throttles(tracker)
+            self._observe_throttles(tracker)
             if shares is None:
                 shares = shares_of(tracker)()
-        for partition in self._movements.keys() - tracker.moving.keys():
+        for partition in self._movements.keys() - tracker.ongoing.keys():
             del self._movements[partition]
-        for partition in sorted(tracker.moving):
-            tracked = tracker.moving.get(partition)
+        for partition in sorted(tracker.ongoing):
+            tracked = tracker.ongoing.get(partition)
             if tracked is None:
                 self._movements.pop(partition, None)
                 continue
@@ -80,13 +80,15 @@ class ReassignmentWatch:
                     budget_seconds,
                     shares,
                 )
-                self._movements[partition] = AssessedMovement(verdict, figures, tracked)
+                self._movements[partition] = AssessedReassignment(verdict, figures, tracked)
             yield partition
 
     def _forget(self, partition: TopicPartition) -> Callable[[Exception], object]:
         return lambda _: self._movements.pop(partition, None)
 
-    def find(self, partition: TopicPartition, tracked: TrackedMovement) -> AssessedMovement | None:
+    def find(
+        self, partition: TopicPartition, tracked: TrackedReassignment
+    ) -> AssessedReassignment | None:
         """Give what was last worked out of a movement; None of one that has just begun."""
         assessed = self._movements.get(partition)
         return assessed if assessed is not None and assessed.tracked is tracked else None
@@ -95,9 +97,9 @@ class ReassignmentWatch:
         """List the throttles that no movement has needed for long."""
         return self._throttles.orphaned(now_ms)
 
-    def _look_at_throttles(self, tracker: ReassignmentTracker) -> None:
+    def _observe_throttles(self, tracker: ReassignmentTracker) -> None:
         if tracker.cluster is not None:
             moving = {
-                partition: tracked.latest.replicas for partition, tracked in tracker.moving.items()
+                partition: tracked.latest.replicas for partition, tracked in tracker.ongoing.items()
             }
             self._throttles.apply(tracker.cluster, moving)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.figures import MovementFigures
+from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.throttles.shares import throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.reassignments.verdict import MovementVerdict
+from caughtup.models.reassignments.verdict import ReassignmentVerdict
 from tests.simulation.brokers import TICK_MS, Move
 from tests.simulation.replication import Cluster
 
@@ -20,8 +20,8 @@ class Judged(NamedTuple):
 
     now_ms: int
     move: Move
-    verdict: MovementVerdict
-    figures: MovementFigures
+    verdict: ReassignmentVerdict
+    figures: ReassignmentFigures
 
 
 class Observer:
@@ -43,22 +43,22 @@ class Observer:
             late = self._chance.choice((0, 0, 0, TICK_MS, 2 * TICK_MS))
             self._next_ms = cluster.now_ms + self.interval_ms + late
             if self._chance.random() >= self._gaps:
-                yield from self._look()
+                yield from self._observe()
 
-    def _look(self) -> Iterator[Judged]:
+    def _observe(self) -> Iterator[Judged]:
         cluster, tracker = self.cluster, self.tracker
-        tracker.apply_cluster(cluster.cluster_look())
-        looks = cluster.looks(self._gaps)
-        listed = {look.partition for look in looks}
+        tracker.apply_cluster(cluster.cluster_observation())
+        observations = cluster.observations(self._gaps)
+        listed = {observation.partition for observation in observations}
         for move in cluster.moves:
-            if move.ended_ms is not None and move.partition in tracker.moving:
+            if move.ended_ms is not None and move.partition in tracker.ongoing:
                 tracker.end(move.partition, move.new, tuple(sorted(move.isr)), cluster.now_ms)
-        for look in looks:
-            tracker.apply(look)
-        shares = throttle_shares(tracker.moving.values(), tracker.cluster)
+        for observation in observations:
+            tracker.apply(observation)
+        shares = throttle_shares(tracker.ongoing.values(), tracker.cluster)
         for move in cluster.moving:
             if move.partition in listed:
-                tracked = tracker.moving[move.partition]
+                tracked = tracker.ongoing[move.partition]
                 judged = assess(
                     tracked,
                     tracker.cluster,

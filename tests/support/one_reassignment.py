@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.figures import MovementFigures
+from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
     TopicThrottle,
 )
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedMovement
-from caughtup.models.reassignments.verdict import MovementVerdict
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.verdict import ReassignmentVerdict
 
 PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000
@@ -24,11 +24,11 @@ HEAD = 1_000_000
 #: A copy of 20,000 offsets a look: 50 looks for all.
 PACE = 20_000
 
-BROKERS = {one: BrokerLook(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
-CLUSTER = ClusterLook(0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
+BROKERS = {one: BrokerObservation(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
+CLUSTER = ClusterObservation(0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
 
 
-def a_look(
+def an_observation(
     step: int,
     copies: dict[int, int],
     *,
@@ -36,10 +36,10 @@ def a_look(
     isr: tuple[int, ...] = (1, 2, 3),
     leader: int | None = 1,
     **known: object,
-) -> PartitionLook:
+) -> PartitionObservation:
     """Look at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
     ends = dict.fromkeys(isr, head) | copies
-    look = PartitionLook(
+    observation = PartitionObservation(
         partition=PARTITION,
         replicas=(2, 4, 5, 1, 3),
         adding=(4, 5),
@@ -51,7 +51,7 @@ def a_look(
         log_ends=ends,
         sizes={broker: end * BYTES for broker, end in ends.items()},
     )
-    return replace(look, **known)  # type: ignore[arg-type]
+    return replace(observation, **known)  # type: ignore[arg-type]
 
 
 def copying(step: int) -> int:
@@ -59,36 +59,39 @@ def copying(step: int) -> int:
     return min(HEAD, PACE * step)
 
 
-def throttled(rate: int, topic: TopicThrottle | None = None) -> ClusterLook:
+def throttled(rate: int, topic: TopicThrottle | None = None) -> ClusterObservation:
     """Throttle all brokers, in bytes a second, as kafka-reassign-partitions does it for this."""
     brokers = {
-        one: replace(look, leader_rate=rate, follower_rate=rate) for one, look in BROKERS.items()
+        one: replace(observation, leader_rate=rate, follower_rate=rate)
+        for one, observation in BROKERS.items()
     }
     listed = topic or TopicThrottle("0:1,0:2,0:3", "0:4,0:5")
     return replace(CLUSTER, brokers=brokers, throttles={PARTITION.topic: listed})
 
 
-def track(looks: Iterable[PartitionLook]) -> TrackedMovement:
+def track(observations: Iterable[PartitionObservation]) -> TrackedReassignment:
     """Track looks as the service does."""
     tracker = ReassignmentTracker()
-    for look in looks:
-        tracker.apply(look)
-    return tracker.moving[PARTITION]
+    for observation in observations:
+        tracker.apply(observation)
+    return tracker.ongoing[PARTITION]
 
 
-def looks(count: int, at: Callable[[int], PartitionLook]) -> list[PartitionLook]:
+def observations(
+    count: int, at: Callable[[int], PartitionObservation]
+) -> list[PartitionObservation]:
     """Look ``count`` times."""
     return [at(step) for step in range(count)]
 
 
 def judged(
-    seen: list[PartitionLook],
-    cluster: ClusterLook | None = CLUSTER,
+    seen: list[PartitionObservation],
+    cluster: ClusterObservation | None = CLUSTER,
     *,
     quorum_changed_ms: int | None = None,
     budget_seconds: float | None = None,
     later_ms: int = 0,
-) -> tuple[MovementVerdict, MovementFigures]:
+) -> tuple[ReassignmentVerdict, ReassignmentFigures]:
     """Assess a movement as of its last look, or some ms later."""
     now_ms = seen[-1].as_of_ms + later_ms
     if cluster is not None:

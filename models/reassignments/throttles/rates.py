@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
+    BrokerObservation,
+    ClusterObservation,
     TopicThrottle,
 )
 
@@ -26,7 +26,7 @@ ORPHANED_MS = 600_000
 ORPHANED_BESIDE_MS = 3_600_000
 #: Kafka's default of the rates, and anything near it, holds nobody back.
 _NO_RATE = 1 << 62
-#: How ``ClusterLook.missing`` begins to tell of throttles that couldn't be asked for.
+#: How ``ClusterObservation.missing`` begins to tell of throttles that couldn't be asked for.
 _UNTOLD = "throttles of"
 
 
@@ -57,26 +57,32 @@ def throttled_followers(
     return _listed(throttle.follower, partition, brokers)
 
 
-def leader_rate(cluster: ClusterLook | None, partition: TopicPartition, broker: int) -> int | None:
+def leader_rate(
+    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
+) -> int | None:
     """Give the rate (bytes/s) at which a broker sends a partition; None if nothing limits it."""
-    throttle, look = _of(cluster, partition, broker)
-    if throttle is None or look is None or not _limits(look.leader_rate):
+    throttle, observation = _of(cluster, partition, broker)
+    if throttle is None or observation is None or not _limits(observation.leader_rate):
         return None
-    return look.leader_rate if throttled_leaders(throttle, partition.partition, (broker,)) else None
+    return (
+        observation.leader_rate
+        if throttled_leaders(throttle, partition.partition, (broker,))
+        else None
+    )
 
 
 def follower_rate(
-    cluster: ClusterLook | None, partition: TopicPartition, broker: int
+    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
 ) -> int | None:
     """Give the rate (bytes/s) at which a broker fetches a partition; None if nothing limits it."""
-    throttle, look = _of(cluster, partition, broker)
-    if throttle is None or look is None or not _limits(look.follower_rate):
+    throttle, observation = _of(cluster, partition, broker)
+    if throttle is None or observation is None or not _limits(observation.follower_rate):
         return None
     listed = throttled_followers(throttle, partition.partition, (broker,))
-    return look.follower_rate if listed else None
+    return observation.follower_rate if listed else None
 
 
-def throttles_known(cluster: ClusterLook | None, brokers: Collection[int]) -> bool:
+def throttles_known(cluster: ClusterObservation | None, brokers: Collection[int]) -> bool:
     """Tell whether throttles could be asked for, of topics and of these brokers."""
     if cluster is None or cluster.brokers is None:
         return False
@@ -92,7 +98,9 @@ class ThrottleWatch:
     _since_ms: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     _moved_ms: int | None = None
 
-    def apply(self, cluster: ClusterLook, moving: Mapping[TopicPartition, Collection[int]]) -> None:
+    def apply(
+        self, cluster: ClusterObservation, moving: Mapping[TopicPartition, Collection[int]]
+    ) -> None:
         """Take a look at the throttles, and the partitions in movement with their replicas.
 
         Those that couldn't be asked for stay as they were. Nothing has been there since a time
@@ -126,7 +134,7 @@ class ThrottleWatch:
 
 
 def unused_throttles(
-    cluster: ClusterLook, moving: Mapping[TopicPartition, Collection[int]]
+    cluster: ClusterObservation, moving: Mapping[TopicPartition, Collection[int]]
 ) -> tuple[tuple[str, str, str], ...]:
     """List (kind, name, what is set) of throttles that no movement of this moment is behind.
 
@@ -170,7 +178,7 @@ def removal(kind: str, name: str) -> str:
     )
 
 
-def _untold(cluster: ClusterLook, kind: str, name: str) -> bool:
+def _untold(cluster: ClusterObservation, kind: str, name: str) -> bool:
     """Tell whether throttles of topics, or of a broker, couldn't be asked for."""
     what = f"{_UNTOLD} topics" if kind == "topic" else f"{_UNTOLD} broker {name}"
     return any(told.partition(":")[0] == what for told in cluster.missing)
@@ -181,8 +189,8 @@ def _limits(rate: int | None) -> bool:
 
 
 def _of(
-    cluster: ClusterLook | None, partition: TopicPartition, broker: int
-) -> tuple[TopicThrottle | None, BrokerLook | None]:
+    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
+) -> tuple[TopicThrottle | None, BrokerObservation | None]:
     if cluster is None or cluster.brokers is None:
         return None, None
     return cluster.throttles.get(partition.topic), cluster.brokers.get(broker)

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttles.rates import follower_rate, leader_rate
 from caughtup.models.reassignments.throttles.shared_copies import Copy, CopyPace, Limit, sooner
-from caughtup.models.reassignments.tracking.controllers import pending
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
-from caughtup.models.reassignments.tracking.tracker import TrackedMovement
+from caughtup.models.reassignments.tracking.controllers import missing_from_isr
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
+from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
 
 #: Kafka's default of ``replica.fetch.max.bytes``: what a copy gets of a partition at once.
 FETCH_BYTES = 1 << 20
@@ -34,7 +37,7 @@ TURNS_ALLOWED = 8
 TIGHT = 0.6
 #: Growth of logs is taken over this time, in ms; sizes may be missing at all but one of some looks.
 GROWTH_MS = 90_000
-RECENT_LOOKS = 6
+RECENT_OBSERVATIONS = 6
 #: The part of a rate that in-sync replicas are known to use from which on it starves the copies.
 #: What else they fetch isn't known: partitions that don't move aren't looked at.
 STARVED = 0.8
@@ -112,7 +115,7 @@ class Throttle:
 
 
 def throttle_shares(
-    moving: Iterable[TrackedMovement], cluster: ClusterLook | None
+    moving: Iterable[TrackedReassignment], cluster: ClusterObservation | None
 ) -> ThrottleShares:
     """Add up what goes through the throttles, and past them, of all partitions in movement."""
     leaders: dict[int, Share] = {}
@@ -120,17 +123,17 @@ def throttle_shares(
     paces: dict[Copy, CopyPace] = {}
     throttled: dict[Copy, tuple[Throttle, ...]] = {}
     for movement in moving:
-        look = movement.looks[-1]
-        partition, leader = look.partition, look.leader
+        observation = movement.observations[-1]
+        partition, leader = observation.partition, observation.leader
         if leader is None:
             continue
-        behind = frozenset(pending(look, cluster))
-        comes = grown_bytes(movement.looks, leader)
-        for replica in sorted(({*look.isr} | behind) - {leader}):
-            gets = grown_bytes(movement.looks, replica)
+        behind = frozenset(missing_from_isr(observation, cluster))
+        comes = grown_bytes(movement.observations, leader)
+        for replica in sorted(({*observation.isr} | behind) - {leader}):
+            gets = grown_bytes(movement.observations, replica)
             if replica not in behind:  # what it got beyond what came, it got while it caught up
-                gets = max(0.0, gets - comes) if replica in look.adding else 0.0
-            left = _bytes_left(movement.looks, leader, replica) if replica in behind else 0
+                gets = max(0.0, gets - comes) if replica in observation.adding else 0.0
+            left = _bytes_left(movement.observations, leader, replica) if replica in behind else 0
             if left is not None and gets > 0:
                 paces[partition, replica] = CopyPace(left, gets, comes)
             holding = []
@@ -160,7 +163,7 @@ def throttles_on(
     partition: TopicPartition,
     leader: int | None,
     replica: int,
-    cluster: ClusterLook | None,
+    cluster: ClusterObservation | None,
     shares: ThrottleShares,
 ) -> tuple[Throttle, ...]:
     """List the throttles that hold back a replica that is out of sync, the tightest first."""
@@ -179,30 +182,32 @@ def throttles_on(
     )
 
 
-def _bytes_left(looks: Sequence[PartitionLook], leader: int, replica: int) -> int | None:
+def _bytes_left(
+    observations: Sequence[PartitionObservation], leader: int, replica: int
+) -> int | None:
     """Tell how many bytes a replica has yet to get, as of the last look that knew both sizes."""
-    for look in reversed(looks[-RECENT_LOOKS:]):
-        if leader in look.sizes and replica in look.sizes:
-            return max(0, look.sizes[leader] - look.sizes[replica])
+    for observation in reversed(observations[-RECENT_OBSERVATIONS:]):
+        if leader in observation.sizes and replica in observation.sizes:
+            return max(0, observation.sizes[leader] - observation.sizes[replica])
     return None
 
 
-def grown_bytes(looks: Sequence[PartitionLook], broker: int) -> float:
+def grown_bytes(observations: Sequence[PartitionObservation], broker: int) -> float:
     """Give the bytes a second that a broker's log of a partition got over the last minute and a half.
 
     Where segments were deleted it is too low.
     """
     newest = newer = None
     grown, since_ms = 0, 0
-    for look in reversed(looks):
-        size = look.sizes.get(broker)
+    for observation in reversed(observations):
+        size = observation.sizes.get(broker)
         if size is None:
             continue
         if newest is None or newer is None:
-            newest = look.as_of_ms
+            newest = observation.as_of_ms
         else:
             grown += max(0, newer - size)
-        newer, since_ms = size, look.as_of_ms
+        newer, since_ms = size, observation.as_of_ms
         if newest - since_ms >= GROWTH_MS:
             break
     if newest is None or newest <= since_ms:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 
 #: The first releases that wait for the whole target (KAFKA-15665), and that again spare what
 #: stays and was out of sync before (KAFKA-19975); and the newest that was compared.
@@ -25,7 +28,7 @@ ZOOKEEPER_STEPS = {
 
 
 class Shape(Protocol):
-    """What a reassignment consists of: a PartitionLook, or what a controller keeps."""
+    """What a reassignment consists of: a PartitionObservation, or what a controller keeps."""
 
     @property
     def replicas(self) -> tuple[int, ...]:
@@ -61,7 +64,7 @@ def reverted(shape: Shape) -> tuple[int, ...]:
     return tuple(replica for replica in shape.replicas if replica not in shape.adding)
 
 
-def rule_known(cluster: ClusterLook | None) -> bool:
+def rule_known(cluster: ClusterObservation | None) -> bool:
     """Tell whether it is known for what the cluster's controller waits, not only assumed."""
     if cluster is None:
         return False
@@ -70,17 +73,17 @@ def rule_known(cluster: ClusterLook | None) -> bool:
     return cluster.software is not None and cluster.software <= NEWEST_COMPARED
 
 
-def needed(shape: Shape, cluster: ClusterLook | None) -> frozenset[int]:
+def required_isr(shape: Shape, cluster: ClusterObservation | None) -> frozenset[int]:
     """Give the replicas that must be in the ISR before the controller completes this.
 
     Where the release can't be told, those of the newest rule.
     """
     if cluster is not None and cluster.zookeeper:
         return frozenset(target(shape))
-    return needed_in_kraft(shape, cluster.software if cluster is not None else None)
+    return required_isr_in_kraft(shape, cluster.software if cluster is not None else None)
 
 
-def needed_in_kraft(shape: Shape, software: tuple[int, int] | None) -> frozenset[int]:
+def required_isr_in_kraft(shape: Shape, software: tuple[int, int] | None) -> frozenset[int]:
     """Give the replicas that must be in the ISR, by the KRaft controller's release.
 
     None is the newest rule. Up to 3.7 a removal waits for any replica that stays: then it is all
@@ -95,13 +98,13 @@ def needed_in_kraft(shape: Shape, software: tuple[int, int] | None) -> frozenset
     return adding | staying if len(shape.adding) < len(shape.removing) else adding
 
 
-def pending(shape: Shape, cluster: ClusterLook | None) -> tuple[int, ...]:
+def missing_from_isr(shape: Shape, cluster: ClusterObservation | None) -> tuple[int, ...]:
     """Give the needed replicas that are not in the ISR, ascending.
 
     A needed broker that is being removed as well never counts as in it: up to 3.7 and from 4.3
     on, KRaft cannot complete such a reassignment.
     """
-    return tuple(sorted(needed(shape, cluster) - in_target_isr(shape)))
+    return tuple(sorted(required_isr(shape, cluster) - in_target_isr(shape)))
 
 
 def in_target_isr(shape: Shape) -> frozenset[int]:
@@ -109,21 +112,21 @@ def in_target_isr(shape: Shape) -> frozenset[int]:
     return frozenset(shape.isr) - frozenset(shape.removing)
 
 
-def row(look: PartitionLook) -> int:
+def row(observation: PartitionObservation) -> int:
     """Give the row, 2 to 5, that the ZooKeeper controller's walk is in (ZOOKEEPER_STEPS).
 
     Row 1 is before it and row 6 after it. Source: Kafka 3.3's KafkaController,
     onPartitionReassignment.
     """
-    isr, staying = frozenset(look.isr), frozenset(target(look))
+    isr, staying = frozenset(observation.isr), frozenset(target(observation))
     if not staying <= isr:
         return 2
-    if look.leader not in staying:
+    if observation.leader not in staying:
         return 3
-    return 5 if isr.isdisjoint(look.removing) else 4
+    return 5 if isr.isdisjoint(observation.removing) else 4
 
 
-def phase(look: PartitionLook, cluster: ClusterLook | None) -> str:
+def phase(observation: PartitionObservation, cluster: ClusterObservation | None) -> str:
     """Give the phase of a partition that the controller lists as in movement.
 
     ``U``: the brokers' metadata is older than the list, for its ISR or leader are none of the
@@ -131,9 +134,13 @@ def phase(look: PartitionLook, cluster: ClusterLook | None) -> str:
     the same record that takes the last one into the ISR should have completed it, and ``B`` with
     ZooKeeper.
     """
-    seen = frozenset(look.isr) if look.leader is None else frozenset((*look.isr, look.leader))
-    if not look.replicas or not seen <= frozenset(look.replicas):
+    seen = (
+        frozenset(observation.isr)
+        if observation.leader is None
+        else frozenset((*observation.isr, observation.leader))
+    )
+    if not observation.replicas or not seen <= frozenset(observation.replicas):
         return "U"
-    if pending(look, cluster):
+    if missing_from_isr(observation, cluster):
         return "A"
     return "B" if cluster is not None and cluster.zookeeper else "completing"

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import pending, reverted, target
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.controllers import missing_from_isr, reverted, target
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 
 OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanished")
 
 
 @dataclass(frozen=True, slots=True)
-class EndedMovement:
+class EndedReassignment:
     """A movement that is over, and how it ended (one of OUTCOMES).
 
     ``target``: the replicas it was to have at last. ``replicas``: those it has, None if the
@@ -29,7 +32,9 @@ class EndedMovement:
     since_ms: int
 
 
-def outcome(last: PartitionLook, original: tuple[int, ...], replicas: tuple[int, ...]) -> str:
+def outcome(
+    last: PartitionObservation, original: tuple[int, ...], replicas: tuple[int, ...]
+) -> str:
     """Tell how a movement ended from its last look, where it came from and its replicas now.
 
     A broker that was asked for once loses its place in the original order, so of those only the
@@ -43,11 +48,11 @@ def outcome(last: PartitionLook, original: tuple[int, ...], replicas: tuple[int,
     return "reverted-partial" if set(replicas) == set(reverted(last)) else "superseded"
 
 
-def is_another_movement(
-    last: PartitionLook,
+def is_another_reassignment(
+    last: PartitionObservation,
     original: tuple[int, ...],
-    look: PartitionLook,
-    cluster: ClusterLook | None,
+    observation: PartitionObservation,
+    cluster: ClusterObservation | None,
 ) -> bool:
     """Tell whether a look is at another movement than the last one was, not at a new target.
 
@@ -55,16 +60,20 @@ def is_another_movement(
     ZooKeeper. Where replicas were only added, it is another one once those are in sync.
     """
     in_kraft = cluster is not None and not cluster.zookeeper
-    if not set(look.replicas).issuperset(last.replicas if in_kraft else original):
+    if not set(observation.replicas).issuperset(last.replicas if in_kraft else original):
         return True
-    if set(look.adding) == set(last.adding) or set(reverted(look)) != set(target(last)):
+    if set(observation.adding) == set(last.adding) or set(reverted(observation)) != set(
+        target(last)
+    ):
         return False
-    return bool(look.isr) and not pending(replace(last, isr=look.isr), cluster)
+    return bool(observation.isr) and not missing_from_isr(
+        replace(last, isr=observation.isr), cluster
+    )
 
 
 def shown(
-    looks: Sequence[PartitionLook],
-    cluster: ClusterLook | None,
+    observations: Sequence[PartitionObservation],
+    cluster: ClusterObservation | None,
     replicas: tuple[int, ...],
     isr: tuple[int, ...],
     leader_epoch: int | None,
@@ -80,9 +89,13 @@ def shown(
     metadata. What is older than the movement is told from its end as long as the looks' own
     metadata wasn't.
     """
-    last = looks[-1]
+    last = observations[-1]
     lost = not set(replicas).issuperset(last.replicas)
-    seen = [look.leader_epoch for look in looks[:-1] if look.leader_epoch is not None]
+    seen = [
+        observation.leader_epoch
+        for observation in observations[:-1]
+        if observation.leader_epoch is not None
+    ]
     least = max(seen, default=last.leader_epoch)
     if leader_epoch is not None and least is not None:
         if leader_epoch < least:
@@ -92,7 +105,7 @@ def shown(
     if lost:
         epochs = leader_epoch, last.leader_epoch
         rose = epochs[0] is not None and epochs[1] is not None and epochs[0] > epochs[1]
-        asked_for_before = any(replicas == look.replicas for look in looks)
+        asked_for_before = any(replicas == observation.replicas for observation in observations)
         return "over" if rose or not asked_for_before else "unclear"
-    in_sync = not pending(replace(last, isr=isr), cluster)
+    in_sync = not missing_from_isr(replace(last, isr=isr), cluster)
     return "over" if in_sync and replicas == target(last) else "unclear"

@@ -9,7 +9,7 @@ from caughtup.models.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLook:
+class PartitionObservation:
     """One look at a partition in movement. Lists of brokers keep Kafka's order.
 
     ``replicas``, ``adding`` and ``removing`` are the controller's; ``isr``, ``leader`` (None: it
@@ -40,7 +40,7 @@ class PartitionLook:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerLook:
+class BrokerObservation:
     """A registered broker. None stands for what could not be told, or a rate that isn't set.
 
     ``leader_rate`` and ``follower_rate``: its replication throttles, bytes a second.
@@ -68,7 +68,7 @@ class TopicThrottle:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterLook:
+class ClusterObservation:
     """What holds for all partitions of a round.
 
     ``brokers``: the registered ones; None if they could not be asked for. ``quorum_leader`` and
@@ -79,7 +79,7 @@ class ClusterLook:
     """
 
     as_of_ms: int
-    brokers: Mapping[int, BrokerLook] | None = None
+    brokers: Mapping[int, BrokerObservation] | None = None
     quorum_leader: int | None = None
     quorum_epoch: int | None = None
     software: tuple[int, int] | None = None
@@ -88,9 +88,11 @@ class ClusterLook:
     missing: tuple[str, ...] = ()
 
 
-def offsets_remaining(look: PartitionLook) -> int | None:
+def offsets_remaining(observation: PartitionObservation) -> int | None:
     """Count the offsets that the furthest added replica has yet to copy; None if one is unknown."""
-    head = look.log_ends.get(look.leader) if look.leader is not None else None
-    if head is None or any(replica not in look.log_ends for replica in look.adding):
+    head = observation.log_ends.get(observation.leader) if observation.leader is not None else None
+    if head is None or any(replica not in observation.log_ends for replica in observation.adding):
         return None
-    return max((max(0, head - look.log_ends[replica]) for replica in look.adding), default=0)
+    return max(
+        (max(0, head - observation.log_ends[replica]) for replica in observation.adding), default=0
+    )

@@ -8,18 +8,21 @@ from dataclasses import dataclass, field, replace
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers, ends
-from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedMovement
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 
-__all__ = ["OUTCOMES", "EndedMovement", "ReassignmentTracker", "TrackedMovement"]
+__all__ = ["OUTCOMES", "EndedReassignment", "ReassignmentTracker", "TrackedReassignment"]
 
 #: How long looks at a movement are kept, in ms; how many of one, and of all that move at once:
 #: a look takes about a kilobyte.
 HISTORY_MS = 15 * 60_000
-LOOKS = 240
-LOOKS_OF_ALL = 100_000
+OBSERVATIONS = 240
+OBSERVATIONS_OF_ALL = 100_000
 #: Of one movement at least so many, however many move.
-LEAST_LOOKS = 8
+LEAST_OBSERVATIONS = 8
 #: How many of the last joins are kept of a movement.
 JOINS = 100
 #: After so long, in ms, what the brokers show of a movement that isn't listed is its end; and
@@ -31,7 +34,7 @@ _SHARED = ("replicas", "adding", "removing", "isr", "log_ends", "sizes")
 
 
 @dataclass(slots=True)
-class TrackedMovement:
+class TrackedReassignment:
     """A movement over time.
 
     ``first``: the first look at it. ``looks``: the last ones, oldest first; older ones are
@@ -42,8 +45,8 @@ class TrackedMovement:
     controller no longer lists it (None: it does) though its end isn't certain.
     """
 
-    first: PartitionLook
-    looks: list[PartitionLook]
+    first: PartitionObservation
+    observations: list[PartitionObservation]
     since_ms: int
     progressed_ms: int
     original: tuple[int, ...]
@@ -54,56 +57,63 @@ class TrackedMovement:
     unlisted_ms: int | None = None
 
     @property
-    def latest(self) -> PartitionLook:
+    def latest(self) -> PartitionObservation:
         """The last look at it."""
-        return self.looks[-1]
+        return self.observations[-1]
 
-    def phase(self, cluster: ClusterLook | None) -> str:
+    def phase(self, cluster: ClusterObservation | None) -> str:
         """Give the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
         if self.unlisted_ms is not None:
             return "propagating"
         return controllers.phase(self.latest, cluster)
 
-    def add(self, look: PartitionLook, cluster: ClusterLook | None) -> None:
+    def add(self, observation: PartitionObservation, cluster: ClusterObservation | None) -> None:
         """Take another look at it.
 
         Progress is another target, a needed replica that came into the ISR, or one out of it
         that copied. A look that is older than those before it tells that the clock was set back.
         """
         before = self.latest
-        joined = sorted(set(look.isr) - set(self.isr)) if self.isr else []
-        waited_for = controllers.pending(before, cluster)
+        joined = sorted(set(observation.isr) - set(self.isr)) if self.isr else []
+        waited_for = controllers.missing_from_isr(before, cluster)
         if (
-            _shape(before) != _shape(look)
-            or not controllers.needed(look, cluster).isdisjoint(joined)
-            or any(self._copied(look, replica) for replica in waited_for)
+            _shape(before) != _shape(observation)
+            or not controllers.required_isr(observation, cluster).isdisjoint(joined)
+            or any(self._copied(observation, replica) for replica in waited_for)
         ):
-            self.progressed_ms = look.as_of_ms
-        if look.as_of_ms <= before.as_of_ms:
-            self.looks = [one for one in self.looks if one.as_of_ms < look.as_of_ms]
-            self.since_ms = min(self.since_ms, look.as_of_ms)
-            self.progressed_ms = min(self.progressed_ms, look.as_of_ms)
-        self.looks.append(_sharing(before, look))
-        lasting = controllers.target(look)
-        joins = tuple((look.as_of_ms, broker) for broker in joined if broker in lasting)
+            self.progressed_ms = observation.as_of_ms
+        if observation.as_of_ms <= before.as_of_ms:
+            self.observations = [
+                one for one in self.observations if one.as_of_ms < observation.as_of_ms
+            ]
+            self.since_ms = min(self.since_ms, observation.as_of_ms)
+            self.progressed_ms = min(self.progressed_ms, observation.as_of_ms)
+        self.observations.append(_sharing(before, observation))
+        lasting = controllers.target(observation)
+        joins = tuple((observation.as_of_ms, broker) for broker in joined if broker in lasting)
         self.isr_joins = (*self.isr_joins, *joins)[-JOINS:]
         self.joined += len(joins)
-        self.isr = look.isr or self.isr
-        self.log_ends.update(look.log_ends)
+        self.isr = observation.isr or self.isr
+        self.log_ends.update(observation.log_ends)
         self.unlisted_ms = None
 
     def thin(self, most: int) -> None:
         """Keep no more than so many looks, and none that is too old; the newest half all stay."""
-        looks = self.looks
-        if len(looks) <= most and looks[-1].as_of_ms - looks[0].as_of_ms <= HISTORY_MS:
+        observations = self.observations
+        if (
+            len(observations) <= most
+            and observations[-1].as_of_ms - observations[0].as_of_ms <= HISTORY_MS
+        ):
             return
-        times = [look.as_of_ms for look in looks]
+        times = [observation.as_of_ms for observation in observations]
         # An eighth fewer than there may be: it is then not done again at every look.
         dense, sparse = most // 2, most // 2 - most // 8
-        self.looks = [looks[index] for index in kept_points(times, dense, sparse, HISTORY_MS)]
+        self.observations = [
+            observations[index] for index in kept_points(times, dense, sparse, HISTORY_MS)
+        ]
 
-    def _copied(self, look: PartitionLook, replica: int) -> bool:
-        before, now = self.log_ends.get(replica), look.log_ends.get(replica)
+    def _copied(self, observation: PartitionObservation, replica: int) -> bool:
+        before, now = self.log_ends.get(replica), observation.log_ends.get(replica)
         return before is not None and now is not None and now > before
 
 
@@ -115,69 +125,73 @@ class ReassignmentTracker:
     counts by outcome all that ended.
     """
 
-    moving: dict[TopicPartition, TrackedMovement] = field(default_factory=dict)
-    cluster: ClusterLook | None = None
+    ongoing: dict[TopicPartition, TrackedReassignment] = field(default_factory=dict)
+    cluster: ClusterObservation | None = None
     quorum_changed_ms: int | None = None
-    ended: list[EndedMovement] = field(default_factory=list)
+    ended: list[EndedReassignment] = field(default_factory=list)
     ended_counts: Counter[str] = field(default_factory=Counter)
     kept: int = 50
     _quorum: tuple[int, int] | None = None
 
-    def apply_cluster(self, look: ClusterLook) -> None:
+    def apply_cluster(self, observation: ClusterObservation) -> None:
         """Take a look at the cluster that all partitions of a round share."""
-        self.cluster = look
+        self.cluster = observation
         if self.quorum_changed_ms is not None:  # later only if the clock was set back since
-            self.quorum_changed_ms = min(self.quorum_changed_ms, look.as_of_ms)
-        if look.quorum_leader is None or look.quorum_epoch is None:
+            self.quorum_changed_ms = min(self.quorum_changed_ms, observation.as_of_ms)
+        if observation.quorum_leader is None or observation.quorum_epoch is None:
             return
-        quorum = (look.quorum_leader, look.quorum_epoch)
+        quorum = (observation.quorum_leader, observation.quorum_epoch)
         if self._quorum not in (None, quorum):
-            self.quorum_changed_ms = look.as_of_ms
+            self.quorum_changed_ms = observation.as_of_ms
         self._quorum = quorum
 
     def apply(
         self,
-        look: PartitionLook,
+        observation: PartitionObservation,
         *,
         since_ms: int | None = None,
         original: tuple[int, ...] | None = None,
-    ) -> EndedMovement | None:
+    ) -> EndedReassignment | None:
         """Take a look at a partition that the controller lists as in movement.
 
         ``since_ms`` and ``original`` are what an earlier run of the service knew of it; they
         count where this one doesn't know the movement yet. Looks count in the order in which
         they come. Give the movement that must have ended before, where it is another one.
         """
-        tracked = self.moving.get(look.partition)
+        tracked = self.ongoing.get(observation.partition)
         ended = None
-        if tracked is not None and ends.is_another_movement(
-            tracked.latest, tracked.original, look, self.cluster
+        if tracked is not None and ends.is_another_reassignment(
+            tracked.latest, tracked.original, observation, self.cluster
         ):
-            base = controllers.reverted(look)
+            base = controllers.reverted(observation)
             reached = set(base) == set(controllers.target(tracked.latest))
             shown = controllers.target(tracked.latest) if reached else base
-            ended = self._ended(tracked, shown or None, look.as_of_ms)
+            ended = self._ended(tracked, shown or None, observation.as_of_ms)
             tracked = None
         if tracked is None:
-            since = look.as_of_ms if since_ms is None else min(since_ms, look.as_of_ms)
-            before = controllers.reverted(look) if original is None else original
-            self.moving[look.partition] = TrackedMovement(
-                first=look,
-                looks=[look],
+            since = (
+                observation.as_of_ms if since_ms is None else min(since_ms, observation.as_of_ms)
+            )
+            before = controllers.reverted(observation) if original is None else original
+            self.ongoing[observation.partition] = TrackedReassignment(
+                first=observation,
+                observations=[observation],
                 since_ms=since,
-                progressed_ms=look.as_of_ms,
+                progressed_ms=observation.as_of_ms,
                 original=before,
-                isr=look.isr,
-                log_ends=dict(look.log_ends),
+                isr=observation.isr,
+                log_ends=dict(observation.log_ends),
             )
             return ended
-        tracked.add(look, self.cluster)
-        tracked.thin(max(LEAST_LOOKS, min(LOOKS, LOOKS_OF_ALL // len(self.moving))))
+        tracked.add(observation, self.cluster)
+        tracked.thin(
+            max(LEAST_OBSERVATIONS, min(OBSERVATIONS, OBSERVATIONS_OF_ALL // len(self.ongoing)))
+        )
         return None
 
     def unlisted(self, partition: TopicPartition, at_ms: int) -> None:
         """Take that the controller no longer lists a partition, before its end is certain."""
-        tracked = self.moving.get(partition)
+        tracked = self.ongoing.get(partition)
         if tracked is not None and (tracked.unlisted_ms is None or at_ms < tracked.unlisted_ms):
             tracked.unlisted_ms = at_ms
 
@@ -190,7 +204,7 @@ class ReassignmentTracker:
         leader_epoch: int | None = None,
         *,
         certain: bool = False,
-    ) -> EndedMovement | None:
+    ) -> EndedReassignment | None:
         """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
 
         Give how it ended. None is of one that isn't known, and while a broker may show what was
@@ -198,29 +212,29 @@ class ReassignmentTracker:
         or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
         a topic which took the name. Nothing waits where the caller is ``certain`` of the end.
         """
-        tracked = self.moving.get(partition)
+        tracked = self.ongoing.get(partition)
         if tracked is None or replicas == ():
             return None
         self.unlisted(partition, at_ms)
         waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
         if replicas is not None and not certain:
-            shown = ends.shown(tracked.looks, self.cluster, replicas, isr, leader_epoch)
+            shown = ends.shown(tracked.observations, self.cluster, replicas, isr, leader_epoch)
             if waited_ms < _WAITS_MS[shown]:
                 return None
             if shown == "older":
                 replicas = None
-        del self.moving[partition]
+        del self.ongoing[partition]
         return self._ended(tracked, replicas, at_ms)
 
     def _ended(
-        self, tracked: TrackedMovement, replicas: tuple[int, ...] | None, at_ms: int
-    ) -> EndedMovement:
+        self, tracked: TrackedReassignment, replicas: tuple[int, ...] | None, at_ms: int
+    ) -> EndedReassignment:
         latest = tracked.latest
         outcome = "vanished"
         if replicas is not None:
             outcome = ends.outcome(latest, tracked.original, replicas)
         target = controllers.target(latest)
-        ended = EndedMovement(
+        ended = EndedReassignment(
             latest.partition, outcome, at_ms, target, replicas, tracked.original, tracked.since_ms
         )
         self.ended = [*self.ended, ended][-self.kept :]
@@ -228,15 +242,17 @@ class ReassignmentTracker:
         return ended
 
 
-def _shape(look: PartitionLook) -> tuple[tuple[int, ...], ...]:
-    return look.replicas, look.adding, look.removing
+def _shape(observation: PartitionObservation) -> tuple[tuple[int, ...], ...]:
+    return observation.replicas, observation.adding, observation.removing
 
 
-def _sharing(before: PartitionLook, look: PartitionLook) -> PartitionLook:
+def _sharing(
+    before: PartitionObservation, observation: PartitionObservation
+) -> PartitionObservation:
     """Give the look with the parts of the one before it that are alike, which saves memory."""
     alike = {
         name: getattr(before, name)
         for name in _SHARED
-        if getattr(before, name) == getattr(look, name)
+        if getattr(before, name) == getattr(observation, name)
     }
-    return replace(look, **alike)
+    return replace(observation, **alike)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from caughtup.agents.kafka.protocol.cluster_answers import Shape
-from caughtup.agents.probes.reassignment_ends import Endings, KnownMovement
+from caughtup.agents.probes.reassignment_ends import Endings, KnownReassignment
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -17,9 +17,9 @@ def known(
     adding: tuple[int, ...] = (),
     removing: tuple[int, ...] = (),
     original: tuple[int, ...] | None = None,
-) -> KnownMovement:
-    look = PartitionLook(ORDERS, replicas, adding, removing, (1, 2), 1, 1_000, 0)
-    return KnownMovement(look, 1_000, original)
+) -> KnownReassignment:
+    observation = PartitionObservation(ORDERS, replicas, adding, removing, (1, 2), 1, 1_000, 0)
+    return KnownReassignment(observation, 1_000, original)
 
 
 def shape(replicas: tuple[int, ...], isr: tuple[int, ...] | None = None) -> Shape:
@@ -49,7 +49,7 @@ MOVE = known((3, 1, 2), adding=(3,), removing=(2,))
     ],
 )
 def test_an_end_that_metadata_shows_is_told_at_once(
-    movement: KnownMovement, now: Shape | None
+    movement: KnownReassignment, now: Shape | None
 ) -> None:
     assert Endings().is_over(movement, now)
 
@@ -64,7 +64,7 @@ def test_an_end_that_metadata_shows_is_told_at_once(
     ],
 )
 def test_an_end_that_metadata_does_not_show_waits_for_a_second_look(
-    movement: KnownMovement, now: Shape
+    movement: KnownReassignment, now: Shape
 ) -> None:
     endings = Endings()
     assert not endings.is_over(movement, now)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from caughtup.models.reassignments.tracking.controllers import (
     in_target_isr,
-    needed_in_kraft,
+    required_isr_in_kraft,
     reverted,
     target,
 )
@@ -103,7 +103,7 @@ def _completed(asked: PartitionState, software: Release) -> PartitionState:
     staying = in_target_isr(asked)
     lasting = target(asked)
     done = asked.in_progress and lasting and (staying or not asked.removing)
-    if not done or not needed_in_kraft(asked, software) <= staying:
+    if not done or not required_isr_in_kraft(asked, software) <= staying:
         return asked
     isr = tuple(replica for replica in asked.isr if replica in staying)
     return replace(asked, replicas=lasting, isr=isr, adding=(), removing=())

@@ -19,9 +19,9 @@ from tests.support.reassigning import (
     ORPHANED_MS,
     SEEN_MS,
     assess,
-    cluster_look,
+    cluster_observation,
     join,
-    moving_look,
+    ongoing_observation,
     reassigning,
 )
 from tests.support.states import HOSTILE
@@ -98,9 +98,9 @@ def test_throttles_that_are_left_over_are_named_once_it_is_certain(
 def test_a_look_that_lacked_something_is_partial_and_before_the_first_nothing_is_told() -> None:
     state = cluster_state()
     assert "caughtup_reassignments_partial" not in scrape(state)
-    state.reassignments.apply_cluster(cluster_look(SEEN_MS))
+    state.reassignments.apply_cluster(cluster_observation(SEEN_MS))
     assert scrape(state)["caughtup_reassignments_partial"] == {(): 0}
-    state.reassignments.apply_cluster(cluster_look(SEEN_MS, missing=("the quorum",)))
+    state.reassignments.apply_cluster(cluster_observation(SEEN_MS, missing=("the quorum",)))
     assert scrape(state)["caughtup_reassignments_partial"] == {(): 1}
 
 
@@ -108,7 +108,7 @@ def test_a_movement_that_has_just_begun_has_no_verdict_of_the_one_before_it() ->
     state = reassigning()
     dead = TopicPartition(*DEAD[:1], 0)
     state.reassignments.end(dead, (1,), (1,), SEEN_MS)
-    state.reassignments.apply(moving_look(dead, 2, SEEN_MS + APART_MS, 0))
+    state.reassignments.apply(ongoing_observation(dead, 2, SEEN_MS + APART_MS, 0))
     assert not any(labels[:2] == DEAD for labels in scrape(state)["caughtup_reassignment_status"])
 
 
@@ -122,7 +122,7 @@ def test_a_movement_that_takes_longer_than_it_may_is_slow() -> None:
 
 def test_names_are_escaped_and_openmetrics_is_valid() -> None:
     state = reassigning()
-    state.reassignments.apply(moving_look(TopicPartition(HOSTILE, 0), 2, SEEN_MS, 5))
+    state.reassignments.apply(ongoing_observation(TopicPartition(HOSTILE, 0), 2, SEEN_MS, 5))
     assess(state, SEEN_MS)
     assert (HOSTILE, "0") in scrape(state)["caughtup_reassignment_age_seconds"]
     families = parse_openmetrics(text(state, Health(ready=True, reader_lag=0), openmetrics=True))

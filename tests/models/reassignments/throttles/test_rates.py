@@ -20,15 +20,19 @@ from caughtup.models.reassignments.throttles.rates import (
     unused_throttles,
 )
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
+    BrokerObservation,
+    ClusterObservation,
     TopicThrottle,
 )
 
 EVENTS = TopicPartition("events", 3)
-CLUSTER = ClusterLook(
+CLUSTER = ClusterObservation(
     0,
-    {1: BrokerLook(leader_rate=1_000), 2: BrokerLook(follower_rate=2_000), 3: BrokerLook()},
+    {
+        1: BrokerObservation(leader_rate=1_000),
+        2: BrokerObservation(follower_rate=2_000),
+        3: BrokerObservation(),
+    },
     throttles={"events": TopicThrottle("3:1,4:2", "3:2,3:3")},
 )
 
@@ -61,9 +65,9 @@ def test_a_rate_holds_for_the_replicas_that_a_topic_lists() -> None:
 
 
 def test_kafkas_default_rate_limits_nobody() -> None:
-    brokers = {1: BrokerLook(leader_rate=2**63 - 1)}
+    brokers = {1: BrokerObservation(leader_rate=2**63 - 1)}
     assert leader_rate(replace(CLUSTER, brokers=brokers), EVENTS, 1) is None
-    assert unused_throttles(ClusterLook(0, brokers), {}) == ()
+    assert unused_throttles(ClusterObservation(0, brokers), {}) == ()
 
 
 def test_what_moves_is_behind_the_throttles_of_its_topic_and_brokers() -> None:
@@ -122,14 +126,14 @@ def test_a_movement_that_comes_back_makes_a_throttle_its_own_again() -> None:
 def test_a_round_that_could_not_ask_changes_nothing() -> None:
     watch = ThrottleWatch()
     watch.apply(CLUSTER, {})
-    watch.apply(ClusterLook(as_of_ms=ORPHANED_MS), {})
+    watch.apply(ClusterObservation(as_of_ms=ORPHANED_MS), {})
     assert len(watch.orphaned(ORPHANED_MS)) == 3
 
 
 def test_what_could_not_be_asked_for_stays_as_it_was_and_the_rest_goes() -> None:
     watch = ThrottleWatch()
     watch.apply(CLUSTER, {})
-    bare = ClusterLook(ORPHANED_MS, {1: BrokerLook(), 2: BrokerLook()})
+    bare = ClusterObservation(ORPHANED_MS, {1: BrokerObservation(), 2: BrokerObservation()})
     watch.apply(replace(bare, missing=("throttles of topics: gone",)), {})
     assert [one.name for one in watch.orphaned(ORPHANED_MS)] == ["events"]
     watch.apply(replace(bare, missing=("throttles of broker 1: gone",)), {})
