@@ -11,7 +11,7 @@ from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.views.reassignments import Movement, reassignment_line, worst_first
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.rates import removal, unused_throttles
+from caughtup.models.reassignments.throttles.orphaned import removal, unused_throttles
 from caughtup.models.state.cluster import ClusterState
 
 #: The service's looks are the past of what is seen now for so long (ms) after the last of them;

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.replica_causes import MEASURING
-from caughtup.models.reassignments.throttles.rates import OrphanedThrottle
+from caughtup.models.reassignments.awaited_replica import State
+from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle
 from caughtup.models.reassignments.tracking import controllers
 from caughtup.models.reassignments.tracking.tracker import (
     EndedReassignment,
@@ -45,7 +45,7 @@ def reassignment_line(
     """Describe a partition in movement as a line of ``caughtup reassignments --format json``."""
     partition, tracked, assessed = movement
     observation = tracked.latest
-    known: dict[str, Any] = {"verdict": MEASURING}
+    known: dict[str, Any] = {"verdict": State.MEASURING}
     if assessed is not None:
         verdict, figures = assessed.verdict, assessed.figures
         known = {
@@ -98,7 +98,7 @@ def worst_first(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> list[
     def rank(movement: Movement) -> tuple[float, float, TopicPartition]:
         partition, _, assessed = movement
         if assessed is None:
-            return (-_SEVERITY[MEASURING], 0.0, partition)
+            return (-_SEVERITY[State.MEASURING], 0.0, partition)
         eta = assessed.figures.eta
         severity = _SEVERITY.get(assessed.verdict.verdict, len(_SEVERITY))
         return (-severity, -(eta.seconds if eta is not None else 0.0), partition)
@@ -112,7 +112,7 @@ def verdict_counts(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> di
     counts: Counter[str] = Counter()
     for partition, tracked in tracker.ongoing.items():
         assessed = watch.find(partition, tracked)
-        counts[MEASURING if assessed is None else assessed.verdict.verdict] += 1
+        counts[State.MEASURING if assessed is None else assessed.verdict.verdict] += 1
     worst = sorted(counts, key=lambda verdict: -_SEVERITY.get(verdict, len(_SEVERITY)))
     return {verdict: counts[verdict] for verdict in worst}
 

@@ -1,12 +1,12 @@
-"""A replica's way through the looks at it: when it moved, stood, was near its leader, or went back."""
+"""What a replica's observations show: when it grew, stood, was near its leader, or went back."""
 
 from __future__ import annotations
 
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 
-class ReplicaWay:
-    """A replica's way through the looks; the attributes are those of ReplicaProgress.
+class CopyHistory:
+    """A replica's history; the attributes are those of ReplicaProgress.
 
     ``started_ms``: when it last went back, from which on there is one copy to take rates of.
     """
@@ -17,15 +17,15 @@ class ReplicaWay:
         "_head",
         "_since_ms",
         "_start",
-        "dropped_ms",
+        "dropped_since_ms",
         "drops",
         "gained",
         "longest_step",
         "lost",
         "moved",
-        "near_ms",
         "near_observations",
-        "stands_ms",
+        "near_since_ms",
+        "stands_since_ms",
         "started_ms",
     )
 
@@ -36,47 +36,47 @@ class ReplicaWay:
         self._start: int | None = None
         self.moved, self.longest_step = False, 0
         self.drops, self.gained, self.lost = 0, 0, 0
-        self.dropped_ms: int | None = None
-        self.started_ms = self.stands_ms = first_ms
-        self.near_ms: int | None = None
+        self.dropped_since_ms: int | None = None
+        self.started_ms = self.stands_since_ms = first_ms
+        self.near_since_ms: int | None = None
         self.near_observations = 0
 
-    def take(self, observation: PartitionObservation) -> None:
-        """Take the next look."""
+    def add(self, observation: PartitionObservation) -> None:
+        """Add the next observation."""
         at_ms = observation.as_of_ms
         apart = self._broker in observation.offline or self._broker in observation.isr
         if apart or observation.leader is None:  # it cannot copy, or needn't
-            self.stands_ms, self.near_ms, self.near_observations = at_ms, None, 0
+            self.stands_since_ms, self.near_since_ms, self.near_observations = at_ms, None, 0
         end = observation.log_ends.get(self._broker)
         if end is None:
             return
         if end and (self._start is None or end < self._start):
             self._start = end
         if self._end is not None and end != self._end:
-            self._moves(self._end, end, at_ms)
+            self._changed(self._end, end, at_ms)
         self._end = end
-        head = leaders_end(observation)
+        head = observation.leader_end
         if head is None:  # it may have had nothing to copy: nobody can tell
             return
         there = end >= head
         if there:
-            self.stands_ms = at_ms
+            self.stands_since_ms = at_ms
         if not apart:
             if there or (self._head is not None and end >= self._head):
-                self.near_ms = at_ms if self.near_ms is None else self.near_ms
+                self.near_since_ms = at_ms if self.near_since_ms is None else self.near_since_ms
                 self.near_observations += 1
             else:
-                self.near_ms, self.near_observations = None, 0
+                self.near_since_ms, self.near_observations = None, 0
         self._head = head
 
-    def _moves(self, before: int, end: int, at_ms: int) -> None:
-        self.stands_ms = at_ms
+    def _changed(self, before: int, end: int, at_ms: int) -> None:
+        self.stands_since_ms = at_ms
         # A replica without anything is as far as one at the log's start, to which it goes at once.
         start = self._start or 0
         copied = max(end, start) - max(before, start)
         if end > before:
             self.moved = True
-            self.gained += 0 if self.dropped_ms is None else copied
+            self.gained += 0 if self.dropped_since_ms is None else copied
             if before:
                 self.longest_step = max(self.longest_step, copied)
             return
@@ -84,12 +84,7 @@ class ReplicaWay:
         if at_ms <= self._since_ms:
             return
         self.drops += 1
-        if self.dropped_ms is None:
-            self.dropped_ms = at_ms
+        if self.dropped_since_ms is None:
+            self.dropped_since_ms = at_ms
         else:
             self.lost -= copied
-
-
-def leaders_end(observation: PartitionObservation) -> int | None:
-    """Give the leader's log end at a look."""
-    return None if observation.leader is None else observation.log_ends.get(observation.leader)

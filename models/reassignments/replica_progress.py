@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Trend, trend
-from caughtup.models.reassignments.copy_history import ReplicaWay, leaders_end
+from caughtup.models.reassignments.copy_history import CopyHistory
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
 #: Points that a trend is taken from, at most: all pairs of them are looked at.
@@ -75,16 +75,16 @@ def replica_progress(
     if not known:
         return ReplicaProgress(broker)
     last = known[-1]
-    way = ReplicaWay(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
+    history = CopyHistory(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
     for observation in observations:
-        way.take(observation)
+        history.add(observation)
     ends = [observation.log_ends[broker] for observation in known]
-    heads = [leaders_end(observation) for observation in known]
+    heads = [observation.leader_end for observation in known]
     behind, exact = _behind(observations, ends[-1], heads[-1])
     copied = [
         (observation, end, head)
         for observation, end, head in zip(known, ends, heads, strict=True)
-        if observation.as_of_ms >= way.started_ms
+        if observation.as_of_ms >= history.started_ms
     ]
     gaps = _gaps(copied, last.as_of_ms - window_ms)
     gap = _trend(gaps)
@@ -100,8 +100,8 @@ def replica_progress(
     growth = _grown([(at, head) for at, _, head in gaps])
     rate = None
     if gap is not None and growth is not None:
-        rate = max(0.0, growth - gap.per_second) if way.moved else 0.0
-    recent_ms = max(last.as_of_ms - window_ms, way.started_ms)
+        rate = max(0.0, growth - gap.per_second) if history.moved else 0.0
+    recent_ms = max(last.as_of_ms - window_ms, history.started_ms)
     sizes = _Sizes.of(
         [observation for observation in known if observation.as_of_ms >= recent_ms], broker
     )
@@ -112,15 +112,15 @@ def replica_progress(
         seen_ms=last.as_of_ms,
         behind=behind,
         behind_exact=exact,
-        moved=way.moved,
-        stands_since_ms=way.stands_ms,
-        near_since_ms=way.near_ms,
-        near_observations=way.near_observations,
-        longest_step=way.longest_step,
-        drops=way.drops,
-        dropped_since_ms=way.dropped_ms,
-        gained=way.gained,
-        lost=way.lost,
+        moved=history.moved,
+        stands_since_ms=history.stands_since_ms,
+        near_since_ms=history.near_since_ms,
+        near_observations=history.near_observations,
+        longest_step=history.longest_step,
+        drops=history.drops,
+        dropped_since_ms=history.dropped_since_ms,
+        gained=history.gained,
+        lost=history.lost,
         closing=None if gap is None else -gap,
         falls_back=falls_back,
         rate=rate,
@@ -175,7 +175,7 @@ def _behind(
     for observation in reversed(observations):
         if observation.leader != leader or observation.leader_epoch != epoch:
             break
-        head = leaders_end(observation)
+        head = observation.leader_end
         if head is not None:
             return (head - end, False) if head > end else (None, False)
     return None, False

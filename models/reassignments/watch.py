@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from caughtup.models.faults.isolation import Faults
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.assessment import assess
 from caughtup.models.reassignments.figures import ReassignmentFigures
-from caughtup.models.reassignments.throttles.rates import OrphanedThrottle, ThrottleWatch
-from caughtup.models.reassignments.throttles.shares import ThrottleShares, throttle_shares
+from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle, ThrottleWatch
+from caughtup.models.reassignments.throttles.rates import ThrottleShares
+from caughtup.models.reassignments.throttles.shares import throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
-from caughtup.models.reassignments.verdict import ReassignmentVerdict
+from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 
 
 class AssessedReassignment(NamedTuple):

@@ -6,11 +6,10 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from caughtup.models.reassignments.assessment import assess
 from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.throttles.shares import throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.reassignments.verdict import ReassignmentVerdict
+from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 from tests.simulation.brokers import TICK_MS, Move
 from tests.simulation.replication import Cluster
 

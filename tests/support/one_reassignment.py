@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.assessment import assess
 from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.tracking.observation import (
     BrokerObservation,
@@ -15,7 +14,7 @@ from caughtup.models.reassignments.tracking.observation import (
     TopicThrottle,
 )
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
-from caughtup.models.reassignments.verdict import ReassignmentVerdict
+from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 
 PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000

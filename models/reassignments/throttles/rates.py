@@ -1,199 +1,201 @@
-"""Replication throttles: whom they hold back, and which of them nobody needs any more.
+"""The replication throttles on a copy, and how long it may stand because of them.
 
 A rate is a broker's, in bytes a second: one for what it sends as a leader, one for what it
 fetches as a follower. It holds for the replicas that a topic lists, and delays those that are out
 of sync only; what in-sync replicas fetch is counted all the same (KIP-73).
+
+A throttle is kept over a window of eleven seconds. A fetch that finds it used up gets nothing; one
+that doesn't gets up to ``replica.fetch.max.bytes`` of a partition, however little was left. So a
+copy moves in steps, each followed by a pause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TypeGuard
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
     ClusterObservation,
     TopicThrottle,
 )
 
-#: A throttle without a movement is orphaned after this time if nothing at all is in movement, ...
-ORPHANED_MS = 600_000
-#: ... and after this time if something else is: whoever moves many topics under one throttle takes
-#: it off when the last of them is done.
-ORPHANED_BESIDE_MS = 3_600_000
 #: Kafka's default of the rates, and anything near it, holds nobody back.
 _NO_RATE = 1 << 62
-#: How ``ClusterObservation.missing`` begins to tell of throttles that couldn't be asked for.
-_UNTOLD = "throttles of"
+#: How ``ClusterObservation.missing`` names throttles that couldn't be asked for.
+_THROTTLES_OF = "throttles of"
+#: Kafka's default of ``replica.fetch.max.bytes``: what a copy gets of a partition at once.
+FETCH_BYTES = 1 << 20
+#: ``replication.quota.window.num`` and ``.size.seconds`` by default: after that a fetch counts no
+#: more, so that a lone copy gets something at least so often (s).
+QUOTA_SECONDS = 11.0
+#: Bytes in one answer (``replica.fetch.response.max.bytes``): a rate below this a window is
+#: exceeded in practice.
+RESPONSE_BYTES = 10 * FETCH_BYTES
+#: For so many windows a lone copy may stand at a throttle; so many more where copies compete. In
+#: simulated competition few ever stood for as long.
+WINDOWS_ALLOWED = 4
+TURNS_ALLOWED = 8
+#: The part of a rate that is used from which on it is what slows the copies down.
+TIGHT = 0.6
+#: The part of a rate that in-sync replicas are known to use from which on it starves the copies.
+#: What else they fetch isn't known: partitions without a reassignment aren't observed.
+STARVED = 0.8
+#: A replica of a partition.
+Copy = tuple[TopicPartition, int]
 
 
-class OrphanedThrottle(NamedTuple):
-    """A throttle that no movement needs: of a ``topic`` or a ``broker``.
+@dataclass(slots=True)
+class Share:
+    """What goes through one broker's throttle, in one direction, of reassigned partitions.
 
-    ``what``: its configs as they are set. ``since_ms``: since when it was seen without a movement.
+    ``copies``: replicas out of sync that are held back by it. ``copied_bytes``: what they get of
+    it, ``in_sync_bytes``: what in-sync replicas take, in bytes a second; both as far as known.
     """
 
-    kind: str
-    name: str
-    what: str
-    since_ms: int
-    advice: str
+    copies: int = 0
+    copied_bytes: float = 0.0
+    in_sync_bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleShares:
+    """The shares by broker, as leaders and as followers.
+
+    ``sooner``: by which factor a copy is there sooner than at its own pace, since others that are
+    there before leave it their part.
+    """
+
+    leaders: Mapping[int, Share] = field(default_factory=dict)
+    followers: Mapping[int, Share] = field(default_factory=dict)
+    sooner: Mapping[Copy, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """The tightest throttle on a copy: of which broker, in which direction, and who shares it.
+
+    ``rate``: bytes a second. ``side``: ``leader`` or ``follower``.
+    """
+
+    broker: int
+    side: str
+    rate: int
+    share: Share
+
+    @property
+    def copies(self) -> int:
+        """How many copies share it, this one included."""
+        return max(1, self.share.copies)
+
+    @property
+    def starved(self) -> bool:
+        """Whether in-sync replicas are known to use up most of what there is, or all."""
+        return self.share.in_sync_bytes >= max(1.0, STARVED * self.rate)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether in-sync replicas are known to use up all there is."""
+        return self.share.in_sync_bytes >= max(1.0, float(self.rate))
+
+    @property
+    def tight(self) -> bool:
+        """Whether so much of it is used that it is what limits the copies."""
+        return self.share.copied_bytes + self.share.in_sync_bytes >= TIGHT * self.rate
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a copy may stand for its share.
+
+        Copies that come when a window is free use it up at once, and all wait for the next. Who
+        comes first is chance, so that the more want what a window has, the more of them may pass.
+        """
+        window_bytes = max(1.0, self.rate * (QUOTA_SECONDS - 1))
+        step = min(1.0, FETCH_BYTES / window_bytes)  # a window forgets what exceeded it, too
+        turns = WINDOWS_ALLOWED + TURNS_ALLOWED * min(1.0, (self.copies - 1) * step)
+        return QUOTA_SECONDS * max(1.0, self.copies * step) * turns
+
+    def figures(self) -> dict[str, int | str]:
+        """Return whose it is, bytes a second, and what is known to use it, as evidence."""
+        return {
+            "throttled_broker": self.broker,
+            "throttled_as": self.side,
+            "throttle_bytes_per_second": self.rate,
+            "in_sync_bytes_per_second": round(self.share.in_sync_bytes),
+            "copied_bytes_per_second": round(self.share.copied_bytes),
+            "copies_sharing_it": self.share.copies,
+        }
 
 
 def throttled_leaders(
     throttle: TopicThrottle, partition: int, brokers: Collection[int]
 ) -> frozenset[int]:
-    """Tell which of some brokers are throttled as leader of a topic's partition."""
+    """Return which of some brokers are throttled as leader of a topic's partition."""
     return _listed(throttle.leader, partition, brokers)
 
 
 def throttled_followers(
     throttle: TopicThrottle, partition: int, brokers: Collection[int]
 ) -> frozenset[int]:
-    """Tell which of some brokers are throttled as followers of a topic's partition."""
+    """Return which of some brokers are throttled as followers of a topic's partition."""
     return _listed(throttle.follower, partition, brokers)
 
 
-def leader_rate(
-    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
-) -> int | None:
-    """Give the rate (bytes/s) at which a broker sends a partition; None if nothing limits it."""
-    throttle, observation = _of(cluster, partition, broker)
-    if throttle is None or observation is None or not _limits(observation.leader_rate):
-        return None
-    return (
-        observation.leader_rate
-        if throttled_leaders(throttle, partition.partition, (broker,))
-        else None
-    )
-
-
-def follower_rate(
-    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
-) -> int | None:
-    """Give the rate (bytes/s) at which a broker fetches a partition; None if nothing limits it."""
-    throttle, observation = _of(cluster, partition, broker)
-    if throttle is None or observation is None or not _limits(observation.follower_rate):
-        return None
-    listed = throttled_followers(throttle, partition.partition, (broker,))
-    return observation.follower_rate if listed else None
+def rates_on(
+    partition: TopicPartition, leader: int | None, replica: int, cluster: ClusterObservation | None
+) -> Iterator[tuple[str, int, int]]:
+    """Yield (``leader`` or ``follower``, broker, bytes/s) of what limits a replica's copy."""
+    throttle = None if cluster is None else cluster.throttles.get(partition.topic)
+    if throttle is None or cluster is None or cluster.brokers is None:
+        return
+    number, brokers = partition.partition, cluster.brokers
+    if leader is not None and leader in brokers:
+        rate = brokers[leader].leader_rate
+        if is_limit(rate) and throttled_leaders(throttle, number, (leader,)):
+            yield "leader", leader, rate
+    if replica in brokers:
+        rate = brokers[replica].follower_rate
+        if is_limit(rate) and throttled_followers(throttle, number, (replica,)):
+            yield "follower", replica, rate
 
 
 def throttles_known(cluster: ClusterObservation | None, brokers: Collection[int]) -> bool:
-    """Tell whether throttles could be asked for, of topics and of these brokers."""
+    """Say whether throttles could be asked for, of topics and of these brokers."""
     if cluster is None or cluster.brokers is None:
         return False
-    return not _untold(cluster, "topic", "") and not any(
-        _untold(cluster, "broker", str(broker)) for broker in brokers
+    return not is_unanswered(cluster, "topic", "") and not any(
+        is_unanswered(cluster, "broker", str(broker)) for broker in brokers
     )
 
 
-@dataclass(slots=True)
-class ThrottleWatch:
-    """Since when each throttle is there without a movement that it could be for (ms)."""
-
-    _since_ms: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    _moved_ms: int | None = None
-
-    def apply(
-        self, cluster: ClusterObservation, moving: Mapping[TopicPartition, Collection[int]]
-    ) -> None:
-        """Take a look at the throttles, and the partitions in movement with their replicas.
-
-        Those that couldn't be asked for stay as they were. Nothing has been there since a time
-        that is yet to come, as there may be after a clock was set back.
-        """
-        as_of_ms = cluster.as_of_ms
-        if moving or (self._moved_ms is not None and self._moved_ms > as_of_ms):
-            self._moved_ms = as_of_ms
-        if cluster.brokers is None:
-            return
-        busy = {partition.topic for partition in moving}
-        kept = {
-            key: known
-            for key, known in self._since_ms.items()
-            if key[1] not in busy and _untold(cluster, *key)
-        }
-        self._since_ms = kept | {
-            (kind, name): (min(as_of_ms, self._since_ms.get((kind, name), (as_of_ms, ""))[0]), what)
-            for kind, name, what in unused_throttles(cluster, moving)
-        }
-
-    def orphaned(self, now_ms: int) -> tuple[OrphanedThrottle, ...]:
-        """List the throttles that are orphaned by now."""
-        found = []
-        for (kind, name), (since_ms, what) in sorted(self._since_ms.items()):
-            quiet_ms = max(since_ms, self._moved_ms or 0)
-            if now_ms - quiet_ms >= ORPHANED_MS or now_ms - since_ms >= ORPHANED_BESIDE_MS:
-                advice = removal(kind, name)
-                found.append(OrphanedThrottle(kind, name, what, since_ms, advice))
-        return tuple(found)
-
-
-def unused_throttles(
-    cluster: ClusterObservation, moving: Mapping[TopicPartition, Collection[int]]
-) -> tuple[tuple[str, str, str], ...]:
-    """List (kind, name, what is set) of throttles that no movement of this moment is behind.
-
-    Topics none of whose partitions move; brokers that hold no replica of one that does.
-    """
-    topics = {partition.topic for partition in moving}
-    busy = {broker for replicas in moving.values() for broker in replicas}
+def throttles_on(
+    partition: TopicPartition,
+    leader: int | None,
+    replica: int,
+    cluster: ClusterObservation | None,
+    shares: ThrottleShares,
+) -> tuple[Throttle, ...]:
+    """List the throttles that hold back a replica that is out of sync, the tightest first."""
     found = []
-    for number, broker in sorted((cluster.brokers or {}).items()):
-        what = ", ".join(
-            f"{config}={rate}"
-            for config, rate in (
-                ("leader.replication.throttled.rate", broker.leader_rate),
-                ("follower.replication.throttled.rate", broker.follower_rate),
-            )
-            if _limits(rate)
-        )
-        if what and number not in busy:
-            found.append(("broker", str(number), what))
-    for topic, throttle in sorted(cluster.throttles.items()):
-        what = ", ".join(
-            f"{config}={listed}"
-            for config, listed in (
-                ("leader.replication.throttled.replicas", throttle.leader),
-                ("follower.replication.throttled.replicas", throttle.follower),
-            )
-            if listed.strip() not in ("", "none")
-        )
-        if what and topic not in topics:
-            found.append(("topic", topic, what))
-    return tuple(found)
-
-
-def removal(kind: str, name: str) -> str:
-    """Say how an operator takes a throttle off."""
-    configs = "rate" if kind == "broker" else "replicas"
-    return (
-        f"remove it: kafka-configs.sh --entity-type {kind}s --entity-name {name} --alter "
-        f"--delete-config leader.replication.throttled.{configs},"
-        f"follower.replication.throttled.{configs}"
+    for side, broker, rate in rates_on(partition, leader, replica, cluster):
+        known = shares.leaders if side == "leader" else shares.followers
+        found.append(Throttle(broker, side, rate, known.get(broker, Share(copies=1))))
+    return tuple(
+        sorted(found, key=lambda one: (not one.starved, one.rate - one.share.in_sync_bytes))
     )
 
 
-def _untold(cluster: ClusterObservation, kind: str, name: str) -> bool:
-    """Tell whether throttles of topics, or of a broker, couldn't be asked for."""
-    what = f"{_UNTOLD} topics" if kind == "topic" else f"{_UNTOLD} broker {name}"
-    return any(told.partition(":")[0] == what for told in cluster.missing)
+def is_unanswered(cluster: ClusterObservation, kind: str, name: str) -> bool:
+    """Say whether throttles of topics, or of a broker, couldn't be asked for."""
+    what = f"{_THROTTLES_OF} topics" if kind == "topic" else f"{_THROTTLES_OF} broker {name}"
+    return any(missing.partition(":")[0] == what for missing in cluster.missing)
 
 
-def _limits(rate: int | None) -> bool:
+def is_limit(rate: int | None) -> TypeGuard[int]:
+    """Say whether a rate (bytes/s) holds anybody back."""
     return rate is not None and rate < _NO_RATE
-
-
-def _of(
-    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
-) -> tuple[TopicThrottle | None, BrokerObservation | None]:
-    if cluster is None or cluster.brokers is None:
-        return None, None
-    return cluster.throttles.get(partition.topic), cluster.brokers.get(broker)
 
 
 def _listed(config: str, partition: int, brokers: Collection[int]) -> frozenset[int]:

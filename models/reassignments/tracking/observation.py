@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import TopicPartition
@@ -37,6 +37,27 @@ class PartitionObservation:
     def original(self) -> tuple[int, ...]:
         """The replicas there were before (ORS), as far as this look can tell."""
         return tuple(replica for replica in self.replicas if replica not in self.adding)
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether a broker's metadata of it was had: it has a leader, its epoch or an ISR."""
+        return self.leader is not None or self.leader_epoch is not None or bool(self.isr)
+
+    @property
+    def leader_end(self) -> int | None:
+        """The leader's log end offset, None if unknown."""
+        return None if self.leader is None else self.log_ends.get(self.leader)
+
+    def offsets_behind(self, replica: int) -> int | None:
+        """Return how many offsets a replica has yet to copy from its leader, None if unknown."""
+        head, end = self.leader_end, self.log_ends.get(replica)
+        return None if head is None or end is None else max(0, head - end)
+
+    def bytes_behind(self, replica: int) -> int | None:
+        """Return by how many bytes a replica's log is smaller than its leader's, None if unknown."""
+        whole = None if self.leader is None else self.sizes.get(self.leader)
+        part = self.sizes.get(replica)
+        return None if whole is None or part is None else max(0, whole - part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +110,21 @@ class ClusterObservation:
 
 
 def offsets_remaining(observation: PartitionObservation) -> int | None:
-    """Count the offsets that the furthest added replica has yet to copy; None if one is unknown."""
-    head = observation.log_ends.get(observation.leader) if observation.leader is not None else None
-    if head is None or any(replica not in observation.log_ends for replica in observation.adding):
+    """Return the offsets that the furthest added replica has yet to copy; None if one is unknown."""
+    behind = [observation.offsets_behind(replica) for replica in observation.adding]
+    known = [offsets for offsets in behind if offsets is not None]
+    if observation.leader_end is None or len(known) < len(behind):
         return None
-    return max(
-        (max(0, head - observation.log_ends[replica]) for replica in observation.adding), default=0
-    )
+    return max(known, default=0)
+
+
+def lasting_since(
+    observations: Sequence[PartitionObservation], holds: Callable[[PartitionObservation], bool]
+) -> tuple[int, int]:
+    """Return since when (ms) something has held up to the last observation, and at how many."""
+    since_ms, count = observations[-1].as_of_ms, 0
+    for one in reversed(observations):
+        if not holds(one):
+            break
+        since_ms, count = one.as_of_ms, count + 1
+    return since_ms, count

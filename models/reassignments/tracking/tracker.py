@@ -61,6 +61,14 @@ class TrackedReassignment:
         """The last look at it."""
         return self.observations[-1]
 
+    def age_seconds(self, now_ms: int) -> float:
+        """Return how long ago it was first seen."""
+        return max(0, now_ms - self.since_ms) / 1000
+
+    def idle_seconds(self, now_ms: int) -> float:
+        """Return how long ago it last got anywhere."""
+        return max(0, now_ms - self.progressed_ms) / 1000
+
     def phase(self, cluster: ClusterObservation | None) -> str:
         """Give the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
         if self.unlisted_ms is not None:
