@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from caughtup.agents.probes.reassignment_ends import KnownReassignment
+from caughtup.agents.reassignments.known import KnownReassignment
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition

@@ -17,10 +17,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    ClusterObservation,
-    TopicThrottle,
-)
+from caughtup.models.reassignments.tracking.observation import ClusterObservation, TopicThrottle
 
 #: Kafka's default of the rates, and anything near it, holds nobody back.
 _NO_RATE = 1 << 62

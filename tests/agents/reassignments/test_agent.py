@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.probes.reassignment_ends import KnownReassignment
+from caughtup.agents.reassignments.known import KnownReassignment
 from caughtup.agents.reassignments import records as reassignment_records
 from caughtup.agents.reassignments.records import apply_record, take_up
 from caughtup.models.clocks import AHEAD_MS

@@ -18,7 +18,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.probes.pace import Pace
-from caughtup.agents.probes.reassignment_ends import Endings, KnownReassignment
+from caughtup.agents.reassignments.known import Endings, KnownReassignment
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caughtup.agents.kafka.protocol.cluster_answers import Shape
-from caughtup.agents.probes.reassignment_ends import Endings, KnownReassignment
+from caughtup.agents.reassignments.known import Endings, KnownReassignment
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
