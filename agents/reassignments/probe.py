@@ -1,4 +1,4 @@
-"""Partition reassignments: a probe puts them on caughtup-reassignments, an agent takes them."""
+"""The probe of reassignments: observes them, and publishes that on caughtup-reassignments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Awaitable, Collection, Iterable
 
-import faust
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException
 from mode import Service
@@ -18,23 +17,23 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.probes.pace import Pace
-from caughtup.agents.reassignments.known import Endings, KnownReassignment
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.reassignments.records import apply_record, take_up
+from caughtup.agents.reassignments.known import (
+    Endings,
+    KnownReassignment,
+    PublishedReassignments,
+    read_back,
+)
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
-from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.records import Slice
 from caughtup.agents.topics.retained import read_own
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.records import cluster_observations
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.movements import PARTITIONS
 from caughtup.models.records.reassignments import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
@@ -46,44 +45,11 @@ PROBE = "reassignments"
 _TURN_SECONDS = 0.01
 
 
-def reassignments(
-    app: faust.App,
-    channel: faust.ChannelT,
-    movements: OwnTopicWriter,
-    state: ClusterState,
-    health: Health,
-) -> None:
-    """Register the reassignments agent: records in slices, the tracker updated, events sent.
-
-    An instance that stands by tells nothing: once it is active it knows what was told.
-    """
-    outbox = Outbox(state.set_aside)
-
-    @app.agent(channel, name="reassignments")
-    async def apply(slices: faust.StreamT[Slice]) -> None:
-        async for records in slices:
-            for record in records:
-                partition = apply_record(state, record.key, record.value)
-                if partition is not None and health.standby is None:
-                    for key, value in event_records(state, partition):
-                        outbox.put(movements, key, value)
-            await outbox.flush()
-
-
-def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[bytes, bytes]]:
-    """Make the records of what has become of a partition's movement; none where that fails."""
-    with state.faults.isolated("movements", str(partition), now_ms()):
-        key, movements = encode_partition(partition), state.reassignment_events
-        events = movements.new_events(state.reassignments, partition)
-        return [(key, PARTITIONS.encode_fields(event)) for event in events]
-    return []
-
-
 class ReassignmentsProbe(Service):
-    """Looks at what is in movement and publishes it, quicker and slower as it is worth it.
+    """Observes reassignments and publishes them, quicker and slower as it is worth it.
 
-    ``reassignments_interval`` is the shortest pause between two looks. A movement's beginning is
-    read back at the start, so that it has its age and its original replicas after a restart, too.
+    ``reassignments_interval`` is the shortest pause between two rounds. Where each began is read
+    back at the start, so that it has its age and its original replicas after a restart, too.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
@@ -99,15 +65,20 @@ class ReassignmentsProbe(Service):
         self._state = state
         self._topic = topic
         self._known: dict[TopicPartition, KnownReassignment] = {}
+        self._published = PublishedReassignments()
         self._endings = Endings()
-        #: Ends that were told, and that the agent hasn't taken yet.
+        #: Ends that were published, and that the agent hasn't applied yet.
         self._ended: set[TopicPartition] = set()
         self._missing: set[str] = set()
 
-    def write_again(self) -> None:
-        """Tell again what may have ended unseen: its topic was made anew.
+    def applied(self, record: ReassignmentRecord) -> None:
+        """Note a record of the topic that the agent has applied, whoever published it."""
+        self._published.apply(record)
 
-        Every round writes all that moves; an end is told once.
+    def write_again(self) -> None:
+        """Publish again what may have ended unnoticed: its topic was made anew.
+
+        Every round publishes all that is ongoing; an end is published once.
         """
         self._ended.clear()
 
@@ -121,7 +92,7 @@ class ReassignmentsProbe(Service):
             await self.sleep(self._settings.reassignments_interval)
 
     async def _observe(self) -> None:
-        """Look again and again, until that fails."""
+        """Observe again and again, until that fails."""
         try:
             async with ReassignmentObserver(self._config) as observer:
                 while not self.should_stop:
@@ -130,33 +101,32 @@ class ReassignmentsProbe(Service):
             self._failed(error)
 
     async def _read_back(self) -> None:
-        """Take up what was known before a restart: what ended meanwhile has to be told, too."""
-        untold = {
-            TopicPartition(event["topic"], event["partition"])
-            for event in self._state.reassignment_events.on_their_way()
-        }
+        """Read what was known before a restart: what ended meanwhile is to be published, too."""
+        unfinished = frozenset(self._state.reassignment_events.partitions())
         while not self.should_stop:
             try:
-                self._known = await asyncio.to_thread(self._read, untold)
+                self._known = await asyncio.to_thread(self._read, unfinished)
                 return
             except UserError as error:
                 self._failed(error)
                 await self.sleep(self._settings.reassignments_interval)
 
-    def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownReassignment]:
-        moving: dict[TopicPartition, KnownReassignment] = {}
+    def _read(
+        self, unfinished: Collection[TopicPartition]
+    ) -> dict[TopicPartition, KnownReassignment]:
+        known: dict[TopicPartition, KnownReassignment] = {}
         for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
             with isolated_record(self._state, REASSIGNMENTS, key) as clock:
-                take_up(moving, key, value, clock, untold)
-        return moving
+                read_back(known, key, value, clock, unfinished)
+        return known
 
     async def _round(self, observer: ReassignmentObserver) -> float:
-        """Look once, publish, and give the seconds to wait."""
+        """Observe once, publish, and return the seconds to wait."""
         began = time.monotonic()
         self._adopt()
         found = await observer.observe(self._known.keys())
         await self._publish(found)
-        self._tell_missing(found.cluster.missing)
+        self._log_missing(found.cluster.missing)
         if found.listed:
             self._health.succeeded(PROBE, now_ms())
         else:
@@ -164,17 +134,15 @@ class ReassignmentsProbe(Service):
         return self._pace.pause_seconds(found.ongoing, time.monotonic() - began)
 
     def _adopt(self) -> None:
-        """Take up movements that others wrote, so that they end if the controller lists none."""
-        moving = self._state.reassignments.ongoing
-        self._ended &= moving.keys()
-        for partition, tracked in moving.items():
+        """Add reassignments that others published, so that they end if none is listed."""
+        published = self._published.ongoing
+        self._ended &= published.keys()
+        for partition, known in published.items():
             if partition not in self._known and partition not in self._ended:
-                self._known[partition] = KnownReassignment(
-                    tracked.latest, tracked.since_ms, tracked.original
-                )
+                self._known[partition] = known
 
-    def _tell_missing(self, missing: Iterable[str]) -> None:
-        """Log what could not be had, unless it couldn't the last time either, why ever."""
+    def _log_missing(self, missing: Iterable[str]) -> None:
+        """Log what could not be had, unless it couldn't the last time either, whatever the reason."""
         subjects = {what.partition(": ")[0]: what for what in missing}
         for subject in sorted(subjects.keys() - self._missing):
             log.warning("reassignments: cannot tell %s", subjects[subject])
@@ -191,47 +159,40 @@ class ReassignmentsProbe(Service):
                 await asyncio.sleep(0)
                 turn = time.monotonic()
         if found.listed:
-            moving = {observation.partition for observation in found.ongoing}
-            gone = sorted(self._known.keys() - moving)
-            told = {partition: await self._unlisted(partition, found) for partition in gone}
-            # A look that gets lost is followed by another, an end is told once: until it is there.
-            for partition, written in told.items():
+            listed = {observation.partition for observation in found.ongoing}
+            gone = sorted(self._known.keys() - listed)
+            sent = {partition: await self._unlisted(partition, found) for partition in gone}
+            # An observation that gets lost is followed by another, an end is published once.
+            for partition, written in sent.items():
                 if written:
                     await asyncio.gather(*written)
                     del self._known[partition]
                     self._ended.add(partition)
 
     def _note(self, observation: PartitionObservation) -> ReassignmentRecord:
-        """Remember a look, and give its record with what is known of the movement's beginning."""
-        self._endings.forget(observation.partition)
-        known = self._known.get(observation.partition)
+        """Keep an observation, and return its record with what is known of the beginning."""
+        partition = observation.partition
+        self._endings.forget(partition)
+        known = self._published.ongoing.get(partition) or self._known.get(partition)
         since_ms, original = (known.since_ms, known.original) if known else (None, None)
-        tracked = self._state.reassignments.ongoing.get(observation.partition)
-        if tracked is not None:
-            since_ms, original = tracked.since_ms, tracked.original
-        self._known[observation.partition] = KnownReassignment(observation, since_ms, original)
+        self._known[partition] = KnownReassignment(observation, since_ms, original)
         return ReassignmentRecord.from_observation(observation, since_ms, original)
 
     async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
-        """Tell what became of a partition; give what to wait for if that was its end."""
+        """Publish what became of a partition; return what to wait for if that was its end."""
         known, as_of_ms = self._known[partition], found.cluster.as_of_ms
         if partition not in found.shapes:
             return []
         shape = found.shapes[partition]
+        began = known.since_ms, known.original
         if not self._endings.is_over(known, shape):
-            record = ReassignmentRecord.from_observation(
-                known.observation, known.since_ms, known.original
-            )
+            record = ReassignmentRecord.from_observation(known.observation, *began)
             record.as_of_ms, record.unlisted = as_of_ms, True
             await self._send(record)
             return []
-        if partition not in self._state.reassignments.ongoing:
+        if partition not in self._published.ongoing:
             # It ended while the service was down, whose tracker learns of it by this.
-            await self._send(
-                ReassignmentRecord.from_observation(
-                    known.observation, known.since_ms, known.original
-                )
-            )
+            await self._send(ReassignmentRecord.from_observation(known.observation, *began))
         replicas, isr = ((), ()) if shape is None else (shape.replicas, shape.isr)
         record = ReassignmentRecord(
             FORMAT.schema, *partition, as_of_ms, replicas, isr=isr, ended=True

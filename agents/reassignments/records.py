@@ -1,13 +1,9 @@
-"""Records of caughtup-reassignments, taken as they come, and taken up after a restart."""
+"""Records of caughtup-reassignments, applied to the tracker as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from caughtup.agents.reassignments.known import KnownReassignment
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.ids import TopicPartition
 from caughtup.models.records.cluster_observations import (
     CLUSTER_KEY,
     ClusterRecord,
@@ -18,16 +14,16 @@ from caughtup.models.records.reassignments import ReassignmentRecord, read_reass
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
-#: Partitions in movement that are followed: a whole cluster's may be. Anybody may write more.
+#: Reassignments that are followed: a whole cluster's may be ongoing. Anybody may write more.
 MOST_MOVING = 200_000
 
 
 def apply_record(
     state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
-) -> TopicPartition | None:
-    """Take one record of caughtup-reassignments, and return the partition that it is about.
+) -> ReassignmentRecord | None:
+    """Apply one record of caughtup-reassignments, and return it.
 
-    None where it is about none, refused or outdated. ``clock_ms``: what to hold its times against.
+    None where it is about no partition, refused or outdated. ``clock_ms``: what to hold its times against.
     """
     with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
@@ -35,7 +31,7 @@ def apply_record(
             state.reassignments.apply_cluster(record.to_observation())
         elif record is not None and not _is_outdated(state, record, clock):
             _apply(state, record)
-            return record.topic_partition
+            return record
     return None
 
 
@@ -56,7 +52,7 @@ def _read(
 
 
 def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int) -> bool:
-    """Tell whether a look is older than the last one, and was so before it came.
+    """Say whether an observation is older than the last one, and was so before it came.
 
     One that is older and fresh was made after the clock was set back.
     """
@@ -76,27 +72,3 @@ def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
         tracker.unlisted(partition, as_of_ms)
     else:
         tracker.apply(record.to_observation(), since_ms=record.since_ms, original=record.original)
-
-
-def take_up(
-    moving: dict[TopicPartition, KnownReassignment],
-    key: bytes | None,
-    value: bytes | None,
-    clock_ms: int,
-    untold: Collection[TopicPartition] = (),
-) -> None:
-    """Take a record that was read back: movements that go on by the last of each partition's.
-
-    And the last movements of those whose end is ``untold``: it was written, and nobody was left to
-    tell what followed from it.
-    """
-    if key == CLUSTER_KEY:
-        return
-    partition, record = read_reassignment(key, value)
-    if record is None or record.ended:
-        if partition not in untold:
-            moving.pop(partition, None)
-        return
-    require_past(record.as_of_ms, clock_ms)
-    since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
-    moving[partition] = KnownReassignment(record.to_observation(), since_ms, record.original)

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.reassignments.known import KnownReassignment
 from caughtup.agents.reassignments import records as reassignment_records
-from caughtup.agents.reassignments.records import apply_record, take_up
+from caughtup.agents.reassignments.known import KnownReassignment, read_back
+from caughtup.agents.reassignments.records import apply_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
@@ -117,7 +117,7 @@ def test_a_malformed_record_is_refused_with_its_reason(reason: str, value: bytes
     assert state.reassignments.ongoing == {}
     assert state.refused.counts == {("reassignments", reason): 1}
     assert state.faults.newest() == []
-    assert apply_record(state, KEY, encoded()) == PARTITION
+    assert apply_record(state, KEY, encoded()).topic_partition == PARTITION
     assert list(state.reassignments.ongoing) == [PARTITION]
 
 
@@ -146,7 +146,10 @@ def test_a_look_from_long_before_the_last_one_says_nothing_of_now() -> None:
     tracked = state.reassignments.ongoing[PARTITION]
     assert (tracked.since_ms, tracked.isr) == (now_ms, (1, 2))
     # The clock was set back: this one was made just now.
-    assert apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1) == PARTITION
+    assert (
+        apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1).topic_partition
+        == PARTITION
+    )
     assert [observation.as_of_ms for observation in tracked.observations] == [AHEAD_MS]
 
 
@@ -185,22 +188,22 @@ def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) ->
     apply_record(state, KEY, encoded())
     assert apply_record(state, b"orders-1", encoded(partition=1)) is None
     assert state.refused.counts == {("reassignments", "too_many"): 1}
-    assert apply_record(state, KEY, encoded(as_of_ms=1_001)) == PARTITION
+    assert apply_record(state, KEY, encoded(as_of_ms=1_001)).topic_partition == PARTITION
 
 
 def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> None:
     def known(
-        records: list[tuple[bytes, bytes | None]], untold: list[TopicPartition]
+        records: list[tuple[bytes, bytes | None]], unfinished: list[TopicPartition]
     ) -> dict[TopicPartition, KnownReassignment]:
         moving: dict[TopicPartition, KnownReassignment] = {}
         for key, value in records:
-            take_up(moving, key, value, 2_000, untold)
+            read_back(moving, key, value, 2_000, unfinished)
         return moving
 
     observations = [(KEY, encoded()), (KEY, encoded(as_of_ms=1_500))]
     over = [*observations, (KEY, ended((3, 1))), (KEY, None)]
-    assert known(over, untold=[]) == {}
-    (one,) = known(over, untold=[PARTITION]).values()
+    assert known(over, unfinished=[]) == {}
+    (one,) = known(over, unfinished=[PARTITION]).values()
     assert (one.observation.partition, one.observation.as_of_ms) == (PARTITION, 1_500)
-    assert known(observations, untold=[]) == {PARTITION: one}
-    assert known([*over, *observations[:1]], untold=[])[PARTITION].observation.as_of_ms == 1_000
+    assert known(observations, unfinished=[]) == {PARTITION: one}
+    assert known([*over, *observations[:1]], unfinished=[])[PARTITION].observation.as_of_ms == 1_000

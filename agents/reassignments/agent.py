@@ -1,0 +1,57 @@
+"""The agent of caughtup-reassignments: follows reassignments, and publishes what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import faust
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.process.health import Health
+from caughtup.agents.reassignments.records import apply_record
+from caughtup.agents.topics.outbox import Outbox
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.records import Slice
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.keys import encode_partition
+from caughtup.models.records.movements import PARTITIONS
+from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.state.cluster import ClusterState
+
+
+def reassignments(
+    app: faust.App,
+    channel: faust.ChannelT,
+    movements: OwnTopicWriter,
+    state: ClusterState,
+    health: Health,
+    applied: Callable[[ReassignmentRecord], None],
+) -> None:
+    """Register the reassignments agent: records in slices, the tracker updated, events sent.
+
+    ``applied`` is called with each record that was applied. An instance that stands by publishes
+    nothing: once it is active it has read what was published.
+    """
+    outbox = Outbox(state.set_aside)
+
+    @app.agent(channel, name="reassignments")
+    async def apply(slices: faust.StreamT[Slice]) -> None:
+        async for records in slices:
+            for record in records:
+                reassignment = apply_record(state, record.key, record.value)
+                if reassignment is None:
+                    continue
+                applied(reassignment)
+                if health.standby is None:
+                    for key, value in event_records(state, reassignment.topic_partition):
+                        outbox.put(movements, key, value)
+            await outbox.flush()
+
+
+def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[bytes, bytes]]:
+    """Return the records of what has become of a reassignment; none where that fails."""
+    with state.faults.isolated("movements", str(partition), now_ms()):
+        key = encode_partition(partition)
+        events = state.reassignment_events.new_events(state.reassignments, partition)
+        return [(key, PARTITIONS.encode_fields(event)) for event in events]
+    return []
