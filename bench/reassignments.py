@@ -1,4 +1,4 @@
-"""``caughtup bench reassignments``: rounds of looks at many partitions in movement."""
+"""``caughtup bench reassignments``: rounds that observe many reassignments."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def reassignments(partitions: int, rounds: int, output: str) -> None:
     """
     try:
         with _cluster(partitions) as cluster:
-            # To remove what thousands of partitions left behind takes a while: tell it before.
-            _tell(asyncio.run(_measure(cluster, partitions, rounds)), output)
+            # To remove what thousands of partitions left behind takes a while: say it before.
+            _print(asyncio.run(_measure(cluster, partitions, rounds)), output)
     except CaughtupError as error:
         raise UserError(error.message) from error
 
 
-def _tell(figures: dict[str, Any], output: str) -> None:
+def _print(figures: dict[str, Any], output: str) -> None:
     if output == "json":
         click.echo(msgspec.json.encode(figures).decode())
         return
@@ -139,7 +139,7 @@ async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> di
 
 
 async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> None:
-    """Wait until everything is in movement, and every replica that lives tells its log end."""
+    """Wait until everything is listed, and every replica that lives has a log end."""
     deadline = time.monotonic() + _SECONDS
     while True:
         found = await observer.observe()
@@ -151,7 +151,7 @@ async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> Non
 
 
 async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition]) -> None:
-    """Ask what is in movement, then two brokers for their log ends, and decode nothing."""
+    """Ask for the reassignments, then two brokers for their log ends, and decode nothing."""
     connections = protocol.connections
     await connections.ask(1, list_reassignments_call(10_000), purpose=Purpose.FORWARDED)
 
@@ -186,9 +186,9 @@ async def _timed(
 
 
 async def _longest_waits(stop: asyncio.Event) -> tuple[float, float]:
-    """Give the longest that a sleep took beyond its time, and of CPU time that passed meanwhile.
+    """Return the longest that a sleep took beyond its time, and of CPU time that passed meanwhile.
 
-    The event loop's own CPU time alone tells what held it up where the machine is busy, too.
+    The event loop's own CPU time alone shows what held it up where the machine is busy, too.
     """
     wait = turn = 0.0
     while not stop.is_set():

@@ -1,4 +1,4 @@
-"""One round of questions about partitions in movement: a ClusterObservation and their PartitionLooks."""
+"""One round of questions about reassignments: of the cluster, and of each partition."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TIMEOUT_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round saw.
+    """What one round observed.
 
-    ``listed``: whether the controller told what is in movement; if not, nothing is known of that.
-    ``ongoing``: a look at each partition in movement, sorted; one of which no metadata could be had
+    ``listed``: whether the controller listed the reassignments; if not, nothing is known of them.
+    ``ongoing``: an observation of each, sorted; one of which no metadata could be had
     has no leader epoch, and neither ISR nor leader. ``shapes``: of the partitions that were asked
     for in addition, None for one that is gone; absent where it couldn't be had.
     """
@@ -46,7 +46,7 @@ class Round:
 
 
 class ReassignmentObserver:
-    """Looks at partitions in movement again and again. Use as an async context manager.
+    """Observes reassignments again and again. Use as an async context manager.
 
     ``config``: aiokafka's properties. Entering connects, and raises KafkaError where no broker
     can be reached.
@@ -70,7 +70,7 @@ class ReassignmentObserver:
         await self.protocol.__aexit__(kind, error, traceback)
 
     async def observe(self, also: Collection[TopicPartition] = ()) -> Round:
-        """Look once; ``also`` are partitions whose shapes are wanted, in movement or not.
+        """Observe once; ``also`` are partitions whose metadata is wanted, reassigned or not.
 
         What couldn't be had is named in ``cluster.missing``, in words. Raises KafkaError only
         where no broker can be reached.
@@ -164,7 +164,7 @@ def _partition_observations(
     told: Mapping[int, BrokerReplicas],
     as_of_ms: int,
 ) -> tuple[PartitionObservation, ...]:
-    """Put together what the controller, the metadata and each replica's broker told."""
+    """Put together what the controller, the metadata and each replica's broker answered."""
     observations = []
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         shape = shapes.get(partition)
@@ -196,7 +196,7 @@ def _partition_observations(
 def _asked_shapes(
     asked: Collection[TopicPartition], shapes: Shapes | None
 ) -> dict[TopicPartition, Shape | None]:
-    """Give the shapes that were asked for in addition; None says that the partition is gone."""
+    """Return the metadata that was asked for in addition; None: the partition is gone."""
     if shapes is None:
         return {}
     gone = UnknownTopicOrPartitionError.errno

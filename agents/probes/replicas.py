@@ -1,4 +1,4 @@
-"""Where the replicas of partitions in movement are: asked of each broker that should have one."""
+"""Where the replicas of reassigned partitions are: asked of each broker that should have one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NOT_HOSTED = (NotLeaderForPartitionError.errno, UnknownTopicOrPartitionError.er
 
 @dataclass(slots=True)
 class BrokerReplicas:
-    """What one broker told of its replicas; ``answered`` is False where it told nothing.
+    """What one broker answered of its replicas; ``answered`` is False where it didn't.
 
     ``ends``: log end offsets. ``not_hosted``: partitions that it has no replica of. ``sizes``: in
-    bytes. ``directories``: its log directories, None if it didn't tell.
+    bytes. ``directories``: its log directories, None if it didn't say.
     """
 
     answered: bool = False

@@ -1,7 +1,7 @@
-"""Replication throttles: of what is in movement each time, and of everything now and then.
+"""Replication throttles: of what is reassigned each time, and of everything now and then.
 
-A throttle that was left behind is one where nothing moves, so all topics and brokers are looked
-at, too, at a slower pace and beside the rounds.
+A throttle that was left behind is one where nothing is reassigned, so all topics and brokers are
+observed, too, at a slower pace and beside the rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNKNOWN_TOPIC = 3
 
 _BATCH = 500
 _SWEEP_SECONDS = 60.0
-#: Looking at everything takes this part of the time at most.
+#: Observing everything takes this part of the time at most.
 _SWEEP_SHARE = 10
 
 
@@ -51,7 +51,7 @@ class Throttles:
 
 
 class ThrottleObserver:
-    """Remembers the throttles of everything, and looks at some of them anew each time."""
+    """Remembers the throttles of everything, and observes some of them anew each time."""
 
     def __init__(
         self, protocol: ClusterProtocol, clock: Callable[[], float] = time.monotonic
@@ -65,9 +65,9 @@ class ThrottleObserver:
     async def observe(
         self, topics: Collection[str], brokers: Collection[int], missing: set[str]
     ) -> Throttles:
-        """Look at the throttles of these topics and brokers, and give all that are known.
+        """Observe the throttles of these topics and brokers, and return all that are known.
 
-        The first time everything is looked at before; later that goes on beside the rounds. What
+        The first time everything is observed before; later that goes on beside the rounds. What
         couldn't be had is added to ``missing``.
         """
         if self._sweep is None and self._clock() >= self._due:

@@ -36,7 +36,7 @@ _PAUSE_SECONDS: Final = (1.0, 8.0)
 
 
 class ToldEta(NamedTuple):
-    """When an ETA was told, what it was in seconds, and whether nothing else moved then."""
+    """When an ETA was given, what it was in seconds, and whether nothing else moved then."""
 
     at: float
     seconds: float
@@ -55,7 +55,7 @@ class EtaError(NamedTuple):
 class ChurnedMove:
     """A move from its start to its end, in seconds of the monotonic clock, and what was said.
 
-    ``seen``: whether it was ever shown as moving. ``etas``: each that was told.
+    ``seen``: whether it was ever shown as moving. ``etas``: each that was given.
     """
 
     partition: TopicPartition
@@ -67,9 +67,9 @@ class ChurnedMove:
     alarms: set[str] = field(default_factory=set)
 
     def errors(self) -> list[EtaError]:
-        """Give by how much each ETA was off, from half-way on.
+        """Return by how much each ETA was off, from half-way on.
 
-        The last second doesn't count: looks are as far apart.
+        The last second doesn't count: observations are as far apart.
         """
         if self.ended is None:
             return []
@@ -193,4 +193,4 @@ class Churn:
                 move.ended = now - ago
                 del going[partition]
             elif not move.seen and now - move.began > _UNSEEN_SECONDS:
-                del going[partition]  # it was over between two looks
+                del going[partition]  # it was over between two observations

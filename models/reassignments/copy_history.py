@@ -56,7 +56,7 @@ class CopyHistory:
             self._changed(self._end, end, at_ms)
         self._end = end
         head = observation.leader_end
-        if head is None:  # it may have had nothing to copy: nobody can tell
+        if head is None:  # it may have had nothing to copy: nobody knows
             return
         there = end >= head
         if there:

@@ -1,7 +1,7 @@
-"""How far a replica has come with its copy, from looks at its log end and its leader's.
+"""How far a replica has come with its copy, from observations of its log end and its leader's.
 
-Offsets are exact: each broker tells its own replica's log end. Bytes come from the sizes of the
-logs; they tell how much there is to send, but not when a copy is done, since the leader's log may
+Offsets are exact: each broker reports its own replica's log end. Bytes come from the sizes of the
+logs; they say how much there is to send, but not when a copy is done, since the leader's log may
 be compacted or cut differently.
 """
 
@@ -17,7 +17,7 @@ from caughtup.models.histories.trend import Trend, trend
 from caughtup.models.reassignments.copy_history import CopyHistory
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 
-#: Points that a trend is taken from, at most: all pairs of them are looked at.
+#: Points that a trend is taken from, at most: all pairs of them are compared.
 TREND_POINTS = 12
 #: The part of the time to go over which a pace is taken, if that is longer than the window.
 FAR = 0.2
@@ -25,15 +25,15 @@ FAR = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
-    """What the looks tell of one replica's copy. Offsets; bytes; times in ms since the epoch.
+    """What is observed of one replica's copy. Offsets; bytes; times in ms since the epoch.
 
-    ``samples``: looks that knew its log end; ``log_end`` the last of these, at ``seen_ms``.
+    ``samples``: observations with its log end; ``log_end`` the last of these, at ``seen_ms``.
     ``behind``: what it has yet to copy, None if the leader's end was never known. It is a lower
-    bound where ``behind_exact`` is False: then the leader's end is from an older look.
-    ``moved``: whether it was ever seen to grow. ``stands_since_ms``: since when it has had
+    bound where ``behind_exact`` is False: then the leader's end is from an older observation.
+    ``moved``: whether it ever grew. ``stands_since_ms``: since when it has had
     something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
-    one look, None if it is; ``near_observations``: at how many looks in a row. ``longest_step``: the most
-    that it got from one look to the next. In the long run, ``drops``: how often it
+    one observation, None if it is; ``near_observations``: how many in a row. ``longest_step``: the
+    most that it got from one to the next. In the long run, ``drops``: how often it
     went back, ``dropped_since_ms`` when first; ``gained`` and ``lost``: offsets, since then.
     ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
     by how many it has grown over the long run; ``rate``: how many it copies,
@@ -67,9 +67,10 @@ class ReplicaProgress:
 def replica_progress(
     observations: Sequence[PartitionObservation], broker: int, window_ms: int, long_ms: int
 ) -> ReplicaProgress:
-    """Gather a replica's progress from looks, oldest first.
+    """Return a replica's progress, from observations, oldest first.
 
-    Rates are of the last ``window_ms``, or longer for what is far off. What tells whether it gains at all is of ``long_ms``.
+    Rates are of the last ``window_ms``, or longer for what is far off; ``falls_back`` is of
+    ``long_ms``.
     """
     known = [observation for observation in observations if broker in observation.log_ends]
     if not known:
@@ -78,24 +79,18 @@ def replica_progress(
     history = CopyHistory(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
     for observation in observations:
         history.add(observation)
-    ends = [observation.log_ends[broker] for observation in known]
-    heads = [observation.leader_end for observation in known]
-    behind, exact = _behind(observations, ends[-1], heads[-1])
-    copied = [
-        (observation, end, head)
-        for observation, end, head in zip(known, ends, heads, strict=True)
-        if observation.as_of_ms >= history.started_ms
-    ]
-    gaps = _gaps(copied, last.as_of_ms - window_ms)
+    behind, exact = _behind(observations, last, broker)
+    copied = [observation for observation in known if observation.as_of_ms >= history.started_ms]
+    gaps = _gaps(copied, broker, last.as_of_ms - window_ms)
     gap = _trend(gaps)
     falls_back = None
     if gap is not None and gap.per_second >= 0:
-        falls_back = _trend(_gaps(copied, last.as_of_ms - long_ms))
+        falls_back = _trend(_gaps(copied, broker, last.as_of_ms - long_ms))
     elif gap is not None and behind is not None:
-        # What is far off needn't be told from the last minute, and is told better from more.
+        # What is far off is estimated better from more than the last minute.
         far_ms = round(behind / -gap.per_second * 1000 * FAR)
         if far_ms > window_ms:
-            gaps = _gaps(copied, last.as_of_ms - far_ms)
+            gaps = _gaps(copied, broker, last.as_of_ms - far_ms)
             gap = _trend(gaps)
     growth = _grown([(at, head) for at, _, head in gaps])
     rate = None
@@ -108,7 +103,7 @@ def replica_progress(
     return ReplicaProgress(
         broker=broker,
         samples=len(known),
-        log_end=ends[-1],
+        log_end=last.log_ends[broker],
         seen_ms=last.as_of_ms,
         behind=behind,
         behind_exact=exact,
@@ -132,7 +127,7 @@ def replica_progress(
 
 
 def observation_interval_ms(observations: Sequence[PartitionObservation]) -> int:
-    """Give the longest of the last three waits between looks, in ms; 0 of fewer than two."""
+    """Return the longest of the last three waits between observations, in ms; 0 of fewer."""
     times = [observation.as_of_ms for observation in observations[-4:]]
     return max((after - before for before, after in pairwise(times)), default=0)
 
@@ -146,31 +141,33 @@ class _Sizes(NamedTuple):
 
     @classmethod
     def of(cls, observations: Sequence[PartitionObservation], broker: int) -> _Sizes:
-        told = [
+        known = [
             (observation.as_of_ms, size, led)
             for observation in observations
             if observation.leader is not None
             and (size := observation.sizes.get(broker)) is not None
             and (led := observation.sizes.get(observation.leader)) is not None
         ]
-        if not told:
+        if not known:
             return cls(None, None, None)
         return cls(
-            max(0, told[-1][2] - told[-1][1]),
-            _grown([(at, size) for at, size, _ in told]),
-            _grown([(at, led) for at, _, led in told]),
+            max(0, known[-1][2] - known[-1][1]),
+            _grown([(at, size) for at, size, _ in known]),
+            _grown([(at, led) for at, _, led in known]),
         )
 
 
 def _behind(
-    observations: Sequence[PartitionObservation], end: int, head: int | None
+    observations: Sequence[PartitionObservation], last: PartitionObservation, replica: int
 ) -> tuple[int | None, bool]:
-    """Tell how far a log end is behind the leader's, and whether that is exact.
+    """Return how far a replica was behind when last known, and whether that is exact.
 
-    The end of the same leader at an older look stands in: it can only have grown since.
+    The end of the same leader at an older observation stands in: it can only have grown since.
     """
-    if head is not None:
-        return max(0, head - end), True
+    behind = last.offsets_behind(replica)
+    if behind is not None:
+        return behind, True
+    end = last.log_ends[replica]
     leader, epoch = observations[-1].leader, observations[-1].leader_epoch
     for observation in reversed(observations):
         if observation.leader != leader or observation.leader_epoch != epoch:
@@ -182,7 +179,7 @@ def _behind(
 
 
 def _grown(points: Sequence[tuple[int, int]]) -> float | None:
-    """Tell by how much something grew in a second; steps back, of segments deleted, don't count."""
+    """Return by how much something grew in a second, without steps back (segments deleted)."""
     if len(points) < 2:
         return None
     grown = sum(max(0, after - before) for (_, before), (_, after) in pairwise(points))
@@ -190,13 +187,13 @@ def _grown(points: Sequence[tuple[int, int]]) -> float | None:
 
 
 def _gaps(
-    copied: list[tuple[PartitionObservation, int, int | None]], since_ms: int
+    copied: Sequence[PartitionObservation], replica: int, since_ms: int
 ) -> list[tuple[int, int, int]]:
-    """Give moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
+    """Return moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
     known = [
-        (observation.as_of_ms, head - end, head)
-        for observation, end, head in copied
-        if head is not None and observation.as_of_ms >= since_ms
+        (observation.as_of_ms, head - observation.log_ends[replica], head)
+        for observation in copied
+        if observation.as_of_ms >= since_ms and (head := observation.leader_end) is not None
     ]
     if len(known) <= TREND_POINTS:
         return known

@@ -1,4 +1,4 @@
-"""Somebody who looks at the simulated replication now and then, and judges every move."""
+"""Somebody who observes the simulated replication now and then, and judges every move."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Judged(NamedTuple):
 
 
 class Observer:
-    """Looks every so many ms, sometimes later or not at all; answers are missing now and then."""
+    """Observes every so many ms, sometimes later or not at all; answers are missing now and then."""
 
     def __init__(self, cluster: Cluster, chance: random.Random, gaps: float = 0.03) -> None:
         self.cluster, self._chance, self._gaps = cluster, chance, gaps
@@ -33,7 +33,7 @@ class Observer:
         self._next_ms = 0
 
     def run(self, until_ms: int) -> Iterator[Judged]:
-        """Let time pass, and give what is judged at each look. Ends when all moves have ended."""
+        """Let time pass, and yield what is judged at each observation. Ends when all moves have ended."""
         cluster = self.cluster
         while cluster.now_ms < until_ms and cluster.moving:
             cluster.step()

@@ -1,4 +1,4 @@
-"""A partition that moves from brokers 1, 2, 3 to 2, 4, 5, as looks at it every ten seconds."""
+"""A partition reassigned from brokers 1, 2, 3 to 2, 4, 5, observed every ten seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000
 BYTES = 100
 HEAD = 1_000_000
-#: A copy of 20,000 offsets a look: 50 looks for all.
+#: A copy of 20,000 offsets an observation: 50 for all.
 PACE = 20_000
 
 BROKERS = {one: BrokerObservation(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
@@ -36,7 +36,7 @@ def an_observation(
     leader: int | None = 1,
     **known: object,
 ) -> PartitionObservation:
-    """Look at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
+    """Return the observation at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
     ends = dict.fromkeys(isr, head) | copies
     observation = PartitionObservation(
         partition=PARTITION,
@@ -54,7 +54,7 @@ def an_observation(
 
 
 def copying(step: int) -> int:
-    """Give the log end of a copy that goes on at its pace."""
+    """Return the log end of a copy that goes on at its pace."""
     return min(HEAD, PACE * step)
 
 
@@ -69,7 +69,7 @@ def throttled(rate: int, topic: TopicThrottle | None = None) -> ClusterObservati
 
 
 def track(observations: Iterable[PartitionObservation]) -> TrackedReassignment:
-    """Track looks as the service does."""
+    """Track observations as the service does."""
     tracker = ReassignmentTracker()
     for observation in observations:
         tracker.apply(observation)
@@ -79,7 +79,7 @@ def track(observations: Iterable[PartitionObservation]) -> TrackedReassignment:
 def observations(
     count: int, at: Callable[[int], PartitionObservation]
 ) -> list[PartitionObservation]:
-    """Look ``count`` times."""
+    """Return ``count`` observations."""
     return [at(step) for step in range(count)]
 
 
@@ -91,7 +91,7 @@ def judged(
     budget_seconds: float | None = None,
     later_ms: int = 0,
 ) -> tuple[ReassignmentVerdict, ReassignmentFigures]:
-    """Assess a movement as of its last look, or some ms later."""
+    """Assess a reassignment as of its last observation, or some ms later."""
     now_ms = seen[-1].as_of_ms + later_ms
     if cluster is not None:
         cluster = replace(cluster, as_of_ms=seen[-1].as_of_ms)

@@ -1,4 +1,4 @@
-"""A cluster in which partitions move: one well, one to a broker that is away, one just begun."""
+"""A cluster in which partitions are reassigned: one well, one to a broker that is away, one just begun."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.streams import START_MS, cluster_state
 FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))
 DONE, LOST = (TopicPartition(name, 0) for name in ("done", "lost"))
 OBSERVATIONS, APART_MS = 40, 5_000
-#: When they were last looked at.
+#: When they were last observed.
 SEEN_MS = START_MS + (OBSERVATIONS - 1) * APART_MS
 #: A throttle that nobody needs has been seen for so long by then.
 ORPHANED_MS = SEEN_MS + 700_000
@@ -25,7 +25,7 @@ _RECORD_BYTES = 100
 
 
 def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterObservation:
-    """Give six brokers, of which 5 is away and 6 has a throttle."""
+    """Return six brokers, of which 5 is away and 6 has a throttle."""
     brokers = {broker: BrokerObservation(fenced=False) for broker in (1, 2, 3, 4)}
     brokers[6] = BrokerObservation(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
     throttles = {"left": TopicThrottle("*", "*")}
@@ -35,7 +35,7 @@ def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterObs
 def ongoing_observation(
     partition: TopicPartition, target: int, at_ms: int, copied: int
 ) -> PartitionObservation:
-    """Look at a partition that goes from broker 1 to another, of 100,000 records so many copied."""
+    """Observe a partition that goes from broker 1 to another, of 100,000 records so many copied."""
     away = target == 5
     return PartitionObservation(
         partition=partition,
@@ -54,7 +54,7 @@ def ongoing_observation(
 
 
 def reassigning() -> ClusterState:
-    """Look at all of them for some minutes, and work out how they fare."""
+    """Observe all of them for some minutes, and work out how they fare."""
     state = cluster_state()
     tracker = state.reassignments
     for number in range(OBSERVATIONS):
@@ -79,6 +79,6 @@ def join(state: ClusterState, at_ms: int = SEEN_MS + APART_MS) -> None:
 
 
 def assess(state: ClusterState, now_ms: int, budget_seconds: float | None = None) -> None:
-    """Work out how every partition in movement fares."""
+    """Work out how every reassignment fares."""
     for _ in state.reassignment_watch.assess(state.reassignments, now_ms, budget_seconds):
         pass

@@ -17,10 +17,10 @@ OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanishe
 
 @dataclass(frozen=True, slots=True)
 class EndedReassignment:
-    """A movement that is over, and how it ended (one of OUTCOMES).
+    """A reassignment that is over, and how it ended (one of OUTCOMES).
 
     ``target``: the replicas it was to have at last. ``replicas``: those it has, None if the
-    topic is gone. ``original``: those it had before. ``since_ms``: when it was first seen.
+    topic is gone. ``original``: those it had before. ``since_ms``: when it was first observed.
     """
 
     partition: TopicPartition
@@ -35,7 +35,7 @@ class EndedReassignment:
 def outcome(
     last: PartitionObservation, original: tuple[int, ...], replicas: tuple[int, ...]
 ) -> str:
-    """Tell how a movement ended from its last look, where it came from and its replicas now.
+    """Return how a reassignment ended: by its last observation, its origin and its replicas now.
 
     A broker that was asked for once loses its place in the original order, so of those only the
     set must be back. ``reverted-partial``: it was cancelled after a change of target, and what
@@ -48,13 +48,25 @@ def outcome(
     return "reverted-partial" if set(replicas) == set(reverted(last)) else "superseded"
 
 
+def ended(
+    last: PartitionObservation,
+    original: tuple[int, ...],
+    replicas: tuple[int, ...] | None,
+    since_ms: int,
+    at_ms: int,
+) -> EndedReassignment:
+    """Return the end of a reassignment that left these replicas (None: the topic is gone)."""
+    how = "vanished" if replicas is None else outcome(last, original, replicas)
+    return EndedReassignment(last.partition, how, at_ms, target(last), replicas, original, since_ms)
+
+
 def is_another_reassignment(
     last: PartitionObservation,
     original: tuple[int, ...],
     observation: PartitionObservation,
     cluster: ClusterObservation | None,
 ) -> bool:
-    """Tell whether a look is at another movement than the last one was, not at a new target.
+    """Say whether an observation is of another reassignment than the last, not of a new target.
 
     A change of target keeps all the present replicas in KRaft, and the original ones with
     ZooKeeper. Where replicas were only added, it is another one once those are in sync.
@@ -71,23 +83,23 @@ def is_another_reassignment(
     )
 
 
-def shown(
+def metadata_shows(
     observations: Sequence[PartitionObservation],
     cluster: ClusterObservation | None,
     replicas: tuple[int, ...],
     isr: tuple[int, ...],
     leader_epoch: int | None,
 ) -> str:
-    """Tell whether what a broker shows of a movement that isn't listed is what it left.
+    """Say whether a broker's metadata of a reassignment that isn't listed shows its end.
 
-    ``over``: it is. ``older``: it is what was before the end, or is another topic's. ``unclear``:
-    nobody can tell yet, for instance where it is what was while another target was asked for.
+    ``over``: it does. ``older``: it is what was before the end, or is another topic's. ``unclear``:
+    nobody knows yet, for instance where it is what was while another target was asked for.
 
     A broker's metadata may be older than the controller's list, and only some ends show: one
     that takes a replica away raises the leader epoch, and one that leaves all has what was added
-    in sync. The last of the ``looks`` may have met the end itself, between the list and the
-    metadata. What is older than the movement is told from its end as long as the looks' own
-    metadata wasn't.
+    in sync. The last of the ``observations`` may have met the end itself, between the list and the
+    metadata. What is older than the reassignment differs from its end as long as the observations'
+    own metadata wasn't older.
     """
     last = observations[-1]
     lost = not set(replicas).issuperset(last.replicas)

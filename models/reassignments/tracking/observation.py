@@ -1,4 +1,4 @@
-"""What one look at partitions in movement saw: values only, nothing of it is decided here."""
+"""What one round observed of reassigned partitions: values only, nothing is decided here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caughtup.models.ids import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class PartitionObservation:
-    """One look at a partition in movement. Lists of brokers keep Kafka's order.
+    """One observation of a reassigned partition. Lists of brokers keep Kafka's order.
 
     ``replicas``, ``adding`` and ``removing`` are the controller's; ``isr``, ``leader`` (None: it
     has none), ``leader_epoch`` and ``offline`` a broker's metadata. By broker: ``log_ends``, that
@@ -35,7 +35,7 @@ class PartitionObservation:
 
     @property
     def original(self) -> tuple[int, ...]:
-        """The replicas there were before (ORS), as far as this look can tell."""
+        """The replicas there were before (ORS), as far as this observation shows."""
         return tuple(replica for replica in self.replicas if replica not in self.adding)
 
     @property
@@ -62,7 +62,7 @@ class PartitionObservation:
 
 @dataclass(frozen=True, slots=True)
 class BrokerObservation:
-    """A registered broker. None stands for what could not be told, or a rate that isn't set.
+    """A registered broker. None stands for what is unknown, or a rate that isn't set.
 
     ``leader_rate`` and ``follower_rate``: its replication throttles, bytes a second.
     ``usable_bytes`` and ``total_bytes``: of the fullest of its log directories.
@@ -94,7 +94,7 @@ class ClusterObservation:
 
     ``brokers``: the registered ones; None if they could not be asked for. ``quorum_leader`` and
     ``quorum_epoch``: of the controllers' quorum. ``software``: the newest Kafka release that all
-    brokers can be, such as (4, 1), from what they support; None if it can't be told, or where
+    brokers can be, such as (4, 1), from what they support; None if it is unknown, or where
     ZooKeeper still decides, which ``zookeeper`` says. ``throttles``: by topic, where one is set.
     ``missing``: what of this round could not be had, in words that an operator reads.
     """

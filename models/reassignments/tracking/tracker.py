@@ -1,4 +1,4 @@
-"""Partitions in movement over time: since when, how far they got, and how they ended."""
+"""Reassignments over time: since when, how far they got, and how they ended."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from dataclasses import dataclass, field, replace
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers, ends
-from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.tracking.ends import EndedReassignment
 from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
 
-__all__ = ["OUTCOMES", "EndedReassignment", "ReassignmentTracker", "TrackedReassignment"]
-
-#: How long looks at a movement are kept, in ms; how many of one, and of all that move at once:
-#: a look takes about a kilobyte.
+#: How long observations of a reassignment are kept, in ms; how many of one, and of all that are
+#: ongoing: each takes about a kilobyte.
 HISTORY_MS = 15 * 60_000
 OBSERVATIONS = 240
 OBSERVATIONS_OF_ALL = 100_000
-#: Of one movement at least so many, however many move.
+#: Of one reassignment at least so many, however many there are.
 LEAST_OBSERVATIONS = 8
-#: How many of the last joins are kept of a movement.
+#: How many of the last joins are kept of a reassignment.
 JOINS = 100
-#: After so long, in ms, what the brokers show of a movement that isn't listed is its end; and
+#: After so long, in ms, what the brokers show of one that isn't listed is its end; and
 #: it is another topic's where it can't be.
 SETTLED_MS = 30_000
 OLDER_MS = 10 * 60_000
@@ -35,13 +33,13 @@ _SHARED = ("replicas", "adding", "removing", "isr", "log_ends", "sizes")
 
 @dataclass(slots=True)
 class TrackedReassignment:
-    """A movement over time.
+    """A reassignment over time.
 
-    ``first``: the first look at it. ``looks``: the last ones, oldest first; older ones are
+    ``first``: its first observation. ``observations``: the last ones, oldest first; older ones are
     sparser. ``original``: the replicas that there were before it, in the order known of them.
     ``isr`` and ``log_ends``: the last ones that are known. ``isr_joins``: when which replica of
     the target came into the ISR; ``joined`` counts them all. Times in ms: ``since_ms`` when it
-    was first seen, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
+    was first observed, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
     controller no longer lists it (None: it does) though its end isn't certain.
     """
 
@@ -58,7 +56,7 @@ class TrackedReassignment:
 
     @property
     def latest(self) -> PartitionObservation:
-        """The last look at it."""
+        """Its last observation."""
         return self.observations[-1]
 
     def age_seconds(self, now_ms: int) -> float:
@@ -70,22 +68,22 @@ class TrackedReassignment:
         return max(0, now_ms - self.progressed_ms) / 1000
 
     def phase(self, cluster: ClusterObservation | None) -> str:
-        """Give the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
+        """Return the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
         if self.unlisted_ms is not None:
             return "propagating"
         return controllers.phase(self.latest, cluster)
 
     def add(self, observation: PartitionObservation, cluster: ClusterObservation | None) -> None:
-        """Take another look at it.
+        """Add another observation.
 
-        Progress is another target, a needed replica that came into the ISR, or one out of it
-        that copied. A look that is older than those before it tells that the clock was set back.
+        Progress is another target, a required replica that came into the ISR, or one out of it
+        that copied. An observation older than those before it means that the clock was set back.
         """
         before = self.latest
         joined = sorted(set(observation.isr) - set(self.isr)) if self.isr else []
         waited_for = controllers.missing_from_isr(before, cluster)
         if (
-            _shape(before) != _shape(observation)
+            _replica_sets(before) != _replica_sets(observation)
             or not controllers.required_isr(observation, cluster).isdisjoint(joined)
             or any(self._copied(observation, replica) for replica in waited_for)
         ):
@@ -106,7 +104,7 @@ class TrackedReassignment:
         self.unlisted_ms = None
 
     def thin(self, most: int) -> None:
-        """Keep no more than so many looks, and none that is too old; the newest half all stay."""
+        """Keep no more than so many observations, none too old; the newest half all stay."""
         observations = self.observations
         if (
             len(observations) <= most
@@ -114,7 +112,7 @@ class TrackedReassignment:
         ):
             return
         times = [observation.as_of_ms for observation in observations]
-        # An eighth fewer than there may be: it is then not done again at every look.
+        # An eighth fewer than there may be: it is then not done again each time.
         dense, sparse = most // 2, most // 2 - most // 8
         self.observations = [
             observations[index] for index in kept_points(times, dense, sparse, HISTORY_MS)
@@ -127,7 +125,7 @@ class TrackedReassignment:
 
 @dataclass(slots=True)
 class ReassignmentTracker:
-    """Every partition in movement, the cluster around them, and the last ones that ended.
+    """Every ongoing reassignment, the cluster around them, and the last ones that ended.
 
     ``quorum_changed_ms``: when another controller was first seen to be active. ``ended_counts``
     counts by outcome all that ended.
@@ -142,7 +140,7 @@ class ReassignmentTracker:
     _quorum: tuple[int, int] | None = None
 
     def apply_cluster(self, observation: ClusterObservation) -> None:
-        """Take a look at the cluster that all partitions of a round share."""
+        """Apply what a round observed of the cluster."""
         self.cluster = observation
         if self.quorum_changed_ms is not None:  # later only if the clock was set back since
             self.quorum_changed_ms = min(self.quorum_changed_ms, observation.as_of_ms)
@@ -160,11 +158,11 @@ class ReassignmentTracker:
         since_ms: int | None = None,
         original: tuple[int, ...] | None = None,
     ) -> EndedReassignment | None:
-        """Take a look at a partition that the controller lists as in movement.
+        """Apply an observation of a partition that the controller lists as reassigned.
 
         ``since_ms`` and ``original`` are what an earlier run of the service knew of it; they
-        count where this one doesn't know the movement yet. Looks count in the order in which
-        they come. Give the movement that must have ended before, where it is another one.
+        count where this one doesn't know the reassignment yet. Observations count in the order in
+        which they come. Returns the reassignment that must have ended before, where it is another.
         """
         tracked = self.ongoing.get(observation.partition)
         ended = None
@@ -198,7 +196,7 @@ class ReassignmentTracker:
         return None
 
     def unlisted(self, partition: TopicPartition, at_ms: int) -> None:
-        """Take that the controller no longer lists a partition, before its end is certain."""
+        """Note that the controller no longer lists a partition, before its end is certain."""
         tracked = self.ongoing.get(partition)
         if tracked is not None and (tracked.unlisted_ms is None or at_ms < tracked.unlisted_ms):
             tracked.unlisted_ms = at_ms
@@ -213,9 +211,9 @@ class ReassignmentTracker:
         *,
         certain: bool = False,
     ) -> EndedReassignment | None:
-        """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
+        """Apply that one isn't listed, and what the brokers show (None: the topic is gone).
 
-        Give how it ended. None is of one that isn't known, and while a broker may show what was
+        Return how it ended; None of one that isn't known, and while a broker may show what was
         before the end: it is then ``unlisted`` until this is called again with what is the end,
         or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
         a topic which took the name. Nothing waits where the caller is ``certain`` of the end.
@@ -226,7 +224,9 @@ class ReassignmentTracker:
         self.unlisted(partition, at_ms)
         waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
         if replicas is not None and not certain:
-            shown = ends.shown(tracked.observations, self.cluster, replicas, isr, leader_epoch)
+            shown = ends.metadata_shows(
+                tracked.observations, self.cluster, replicas, isr, leader_epoch
+            )
             if waited_ms < _WAITS_MS[shown]:
                 return None
             if shown == "older":
@@ -237,27 +237,20 @@ class ReassignmentTracker:
     def _ended(
         self, tracked: TrackedReassignment, replicas: tuple[int, ...] | None, at_ms: int
     ) -> EndedReassignment:
-        latest = tracked.latest
-        outcome = "vanished"
-        if replicas is not None:
-            outcome = ends.outcome(latest, tracked.original, replicas)
-        target = controllers.target(latest)
-        ended = EndedReassignment(
-            latest.partition, outcome, at_ms, target, replicas, tracked.original, tracked.since_ms
-        )
+        ended = ends.ended(tracked.latest, tracked.original, replicas, tracked.since_ms, at_ms)
         self.ended = [*self.ended, ended][-self.kept :]
-        self.ended_counts[outcome] += 1
+        self.ended_counts[ended.outcome] += 1
         return ended
 
 
-def _shape(observation: PartitionObservation) -> tuple[tuple[int, ...], ...]:
+def _replica_sets(observation: PartitionObservation) -> tuple[tuple[int, ...], ...]:
     return observation.replicas, observation.adding, observation.removing
 
 
 def _sharing(
     before: PartitionObservation, observation: PartitionObservation
 ) -> PartitionObservation:
-    """Give the look with the parts of the one before it that are alike, which saves memory."""
+    """Return the observation with what the one before has alike, which saves memory."""
     alike = {
         name: getattr(before, name)
         for name in _SHARED

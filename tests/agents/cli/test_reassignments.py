@@ -57,7 +57,7 @@ def recorded(until: int = OBSERVATIONS - 1, **there: bool) -> list[tuple[bytes, 
 
 
 def lines(view: ReassignmentView) -> list[dict[str, Any]]:
-    written = [msgspec.json.encode(view.line(movement)) for movement in view.movements()]
+    written = [msgspec.json.encode(view.line(reassignment)) for reassignment in view.ongoing()]
     return [json.loads(line) for line in written]
 
 

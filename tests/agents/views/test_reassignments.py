@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from caughtup.agents.views.reassignments import (
-    Movement,
-    ended_row,
+    OngoingReassignment,
+    ended_reassignment,
     in_words,
-    page_row,
+    page_reassignment,
     reassignment_line,
     size,
     worst_first,
@@ -70,9 +70,9 @@ def line(state: ClusterState, partition: TopicPartition, page: bool = False) -> 
     tracker = state.reassignments
     tracked = tracker.ongoing[partition]
     assessed = state.reassignment_watch.find(partition, tracked)
-    describe = page_row if page else reassignment_line
+    describe = page_reassignment if page else reassignment_line
     written = msgspec.json.encode(
-        describe(tracker, Movement(partition, tracked, assessed), SEEN_MS)
+        describe(tracker, OngoingReassignment(partition, tracked, assessed), SEEN_MS)
     )
     read: dict[str, Any] = json.loads(written)
     return read
@@ -170,7 +170,7 @@ def test_those_that_need_somebody_come_first(state: ClusterState) -> None:
 
 
 def test_an_end_says_from_where_to_where_and_where_it_is(state: ClusterState) -> None:
-    lost = ended_row(state.reassignments.ended[-1])
+    lost = ended_reassignment(state.reassignments.ended[-1])
     assert lost == {
         "topic": "lost",
         "partition": 0,

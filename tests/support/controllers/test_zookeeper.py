@@ -11,8 +11,8 @@ from caughtup.models.reassignments.tracking.controllers import (
     missing_from_isr,
     phase,
     reverted,
-    row,
     target,
+    zookeeper_step,
 )
 from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
@@ -76,7 +76,11 @@ def test_a_look_tells_the_row_the_phase_and_the_sets_back() -> None:
     assert [number for _, number, _, _ in walked] == [3, 4, 5]
     for state, number, name, missing in waits + walked:
         seen = observation(state)
-        assert (row(seen), phase(seen, ZOOKEEPER), missing_from_isr(seen, ZOOKEEPER)) == (
+        assert (
+            zookeeper_step(seen),
+            phase(seen, ZOOKEEPER),
+            missing_from_isr(seen, ZOOKEEPER),
+        ) == (
             number,
             name,
             missing,

@@ -8,10 +8,12 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.views.reassignments import page_reassignment, reassignment_line, worst_first
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.tracker import OUTCOMES
+from caughtup.models.reassignments.tracking.ends import OUTCOMES
+from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.reassignments.verdict import VERDICTS
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassigning import (
@@ -131,3 +133,22 @@ def test_names_are_escaped_and_openmetrics_is_valid() -> None:
 
 def test_they_are_told_before_the_log_of_commits_is_read() -> None:
     assert FINE in scrape(reassigning(), Health())["caughtup_reassignment_age_seconds"]
+
+
+def test_offsets_remaining_are_the_same_on_the_page_in_metrics_and_in_the_command(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    state = reassigning()
+    tracker, watch = state.reassignments, state.reassignment_watch
+    observed, on_the_page, in_the_command = {}, {}, {}
+    for one in worst_first(tracker, watch):
+        labels = (one.partition.topic, str(one.partition.partition))
+        observed[labels] = offsets_remaining(one.tracked.latest)
+        for found, describe in (
+            (on_the_page, page_reassignment),
+            (in_the_command, reassignment_line),
+        ):
+            found[labels] = describe(tracker, one, SEEN_MS).get("offsets_remaining")
+    assert on_the_page == in_the_command == observed
+    known = {labels: offsets for labels, offsets in observed.items() if offsets is not None}
+    assert series["caughtup_reassignment_offsets_remaining"] == known

@@ -13,9 +13,9 @@ from caughtup.models.reassignments.tracking.controllers import (
     phase,
     required_isr,
     reverted,
-    row,
     rule_known,
     target,
+    zookeeper_step,
 )
 from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
@@ -155,5 +155,5 @@ def test_the_phase_is_a_until_what_the_controller_waits_for_is_in_sync(
 def test_the_row_of_the_zookeeper_controllers_walk_shows_in_the_isr_and_the_leader(
     isr: tuple[int, ...], leader: int | None, number: int
 ) -> None:
-    assert row(replace(MOVING, isr=isr, leader=leader)) == number
+    assert zookeeper_step(replace(MOVING, isr=isr, leader=leader)) == number
     assert number in ZOOKEEPER_STEPS

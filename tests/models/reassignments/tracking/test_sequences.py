@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import reverted, target
+from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedReassignment
 from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
@@ -16,8 +17,6 @@ from caughtup.models.reassignments.tracking.observation import (
 from caughtup.models.reassignments.tracking.tracker import (
     OBSERVATIONS,
     OLDER_MS,
-    OUTCOMES,
-    EndedReassignment,
     ReassignmentTracker,
 )
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
