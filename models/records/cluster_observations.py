@@ -79,7 +79,7 @@ class ClusterRecord(Record, omit_defaults=True):
 
     @classmethod
     def from_observation(cls, observation: ClusterObservation) -> ClusterRecord:
-        """Write a look down."""
+        """Return the record of an observation."""
         brokers = None
         if observation.brokers is not None:
             brokers = {
@@ -109,7 +109,7 @@ class ClusterRecord(Record, omit_defaults=True):
         )
 
     def to_observation(self) -> ClusterObservation:
-        """Return the look that was written down."""
+        """Return the observation that was written."""
         brokers = None
         if self.brokers is not None:
             brokers = {
@@ -138,7 +138,7 @@ class ClusterRecord(Record, omit_defaults=True):
         )
 
 
-#: Every broker, and every throttled replica of topics in movement.
+#: Every broker, and every throttled replica of reassigned topics.
 FORMAT = RecordFormat(ClusterRecord, schemas=(1, 2), most_bytes=16 << 20)
 
 

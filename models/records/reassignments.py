@@ -81,7 +81,7 @@ class ReassignmentRecord(Record, omit_defaults=True):
         since_ms: int | None = None,
         original: tuple[int, ...] | None = None,
     ) -> ReassignmentRecord:
-        """Write a look down."""
+        """Return the record of an observation."""
         return cls(
             FORMAT.schema,
             *observation.partition,
@@ -102,7 +102,7 @@ class ReassignmentRecord(Record, omit_defaults=True):
         )
 
     def to_observation(self) -> PartitionObservation:
-        """Return the look that was written down."""
+        """Return the observation that was written."""
         return PartitionObservation(
             partition=self.topic_partition,
             replicas=self.replicas,

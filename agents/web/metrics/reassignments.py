@@ -54,15 +54,14 @@ def _eta(figures: ReassignmentFigures) -> float | None:
 
 
 def _since(
-    since_ms: Callable[[TrackedReassignment], int],
+    seconds: Callable[[TrackedReassignment, int], float],
     family: Family,
     scrape: Scrape,
     partition: TopicPartition,
 ) -> Iterator[bytes]:
     tracked = scrape.state.reassignments.ongoing.get(partition)
     if tracked is not None:
-        seconds = max(0, scrape.now_ms - since_ms(tracked)) / 1000
-        yield family.line_of(_labels(scrape, partition), seconds)
+        yield family.line_of(_labels(scrape, partition), seconds(tracked, scrape.now_ms))
 
 
 def _verdict(scrape: Scrape, partition: TopicPartition) -> ReassignmentVerdict | None:
@@ -141,11 +140,15 @@ REASSIGNMENT_FAMILIES = (
         "rate_bytes_per_second", "Bytes copied a second", partial(_figure, attrgetter("rate_bytes"))
     ),
     _family("eta_seconds", "Time until it is copied", partial(_figure, _eta)),
-    _family("age_seconds", "Time since it was first seen", partial(_since, attrgetter("since_ms"))),
+    _family(
+        "age_seconds",
+        "Time since it was first seen",
+        partial(_since, TrackedReassignment.age_seconds),
+    ),
     _family(
         "idle_seconds",
         "Time since a replica gained or joined the ISR",
-        partial(_since, attrgetter("progressed_ms")),
+        partial(_since, TrackedReassignment.idle_seconds),
     ),
     _family("status", "How a partition in movement fares", _status, "status"),
     _family("cause", "Why a partition in movement fares as it does", _cause, "cause"),

@@ -9,8 +9,8 @@ from caughtup.agents.kafka.protocol.client import ListedReassignment
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, Shape, Shapes
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
 from caughtup.agents.probes.reassignments import _asked_shapes as asked_shapes
-from caughtup.agents.probes.reassignments import _broker_observation as broker_look
-from caughtup.agents.probes.reassignments import _partition_observations as partition_looks
+from caughtup.agents.probes.reassignments import _broker_observation as broker_observation
+from caughtup.agents.probes.reassignments import _partition_observations as partition_observations
 from caughtup.agents.probes.replicas import BrokerReplicas
 from caughtup.agents.probes.throttles import Rates
 from caughtup.models.ids import TopicPartition
@@ -31,7 +31,7 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
         4: BrokerReplicas(True, ends={PARCELS: 7}),
     }
     listed = {ORDERS: ListedReassignment((4, 3, 1, 2), (4, 3), (2,))}
-    (observation,) = partition_looks(listed, {ORDERS: SHAPE}, told, 1_000)
+    (observation,) = partition_observations(listed, {ORDERS: SHAPE}, told, 1_000)
     assert observation == PartitionObservation(
         partition=ORDERS,
         replicas=(4, 3, 1, 2),
@@ -51,7 +51,7 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
 
 def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_true() -> None:
     listed = {ORDERS: ListedReassignment((), (), ())}
-    (observation,) = partition_looks(listed, {}, {}, 1_000)
+    (observation,) = partition_observations(listed, {}, {}, 1_000)
     assert observation == PartitionObservation(ORDERS, (), (), (), (), None, 1_000)
     assert observation.leader_epoch is None
 
@@ -62,7 +62,7 @@ def test_looks_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
         ORDERS: ListedReassignment((1,), (), ()),
     }
     told = {1: BrokerReplicas(), 2: BrokerReplicas(True, not_hosted={PARCELS})}
-    observations = partition_looks(listed, {}, told, 1_000)
+    observations = partition_observations(listed, {}, told, 1_000)
     assert [observation.partition for observation in observations] == [ORDERS, PARCELS]
     assert (observations[1].not_hosted, observations[1].unanswered) == ((2,), (1,))
 
@@ -75,14 +75,16 @@ def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -
         LogDirectory("/odd", 0, 0, 0),
     )
     told = BrokerReplicas(True, directories=directories)
-    assert broker_look(Broker(1, "a", 1, True), told, {1: Rates(5, None)}) == BrokerObservation(
+    assert broker_observation(
+        Broker(1, "a", 1, True), told, {1: Rates(5, None)}
+    ) == BrokerObservation(
         fenced=True,
         leader_rate=5,
         usable_bytes=10,
         total_bytes=1_000,
         offline_directories=("/dead",),
     )
-    assert broker_look(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerObservation()
+    assert broker_observation(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerObservation()
 
 
 def test_a_partition_is_gone_only_where_brokers_say_so() -> None:

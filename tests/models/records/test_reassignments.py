@@ -13,8 +13,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
     TopicThrottle,
 )
-from caughtup.models.records import cluster_observations
-from caughtup.models.records import reassignments as partition_looks
+from caughtup.models.records import cluster_observations, reassignments
 from caughtup.models.records.cluster_observations import (
     CLUSTER_KEY,
     ClusterRecord,
@@ -79,7 +78,7 @@ def test_a_look_at_a_partition(
     observation: PartitionObservation, since_ms: int | None, original: tuple[int, ...] | None
 ) -> None:
     written = ReassignmentRecord.from_observation(observation, since_ms, original)
-    partition, read = read_reassignment(written.key, partition_looks.FORMAT.encode(written))
+    partition, read = read_reassignment(written.key, reassignments.FORMAT.encode(written))
     assert read is not None
     assert (read.to_observation(), read.since_ms, read.original) == (
         observation,
