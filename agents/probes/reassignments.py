@@ -82,7 +82,7 @@ class ReassignmentObserver:
         replicas = {partition: moving.replicas for partition, moving in listed.items()}
         hosts = {broker for brokers_of in replicas.values() for broker in brokers_of}
         as_of_ms = now_ms()
-        shapes, told, throttles = await asyncio.gather(
+        shapes, answers, throttles = await asyncio.gather(
             # Sorted once, in a thread: to sort it again is then quick.
             self._shapes([*replicas, *sorted(set(also) - replicas.keys())], missing),
             observe_replicas(self.protocol, replicas, missing),
@@ -93,7 +93,7 @@ class ReassignmentObserver:
         cluster = ClusterObservation(
             as_of_ms=as_of_ms,
             brokers={
-                broker.id: _broker_observation(broker, told.get(broker.id), throttles.rates)
+                broker.id: _broker_observation(broker, answers.get(broker.id), throttles.rates)
                 for broker in brokers
             },
             quorum_leader=quorum.leader,
@@ -104,7 +104,7 @@ class ReassignmentObserver:
             missing=tuple(sorted(missing)),
         )
         observations = await asyncio.to_thread(
-            _partition_observations, listed, shapes.found if shapes else {}, told, as_of_ms
+            _partition_observations, listed, shapes.found if shapes else {}, answers, as_of_ms
         )
         return Round(cluster, listing is not None, observations, _asked_shapes(also, shapes))
 
@@ -135,9 +135,11 @@ class ReassignmentObserver:
 
 
 def _broker_observation(
-    broker: Broker, told: BrokerReplicas | None, rates: Mapping[int, Rates]
+    broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, Rates]
 ) -> BrokerObservation:
-    directories = told.directories if told is not None and told.directories is not None else ()
+    directories = (
+        answers.directories if answers is not None and answers.directories is not None else ()
+    )
     fullest = min(
         (d for d in directories if d.usable_bytes is not None and d.total_bytes),
         key=_usable_part,
@@ -161,14 +163,14 @@ def _usable_part(directory: LogDirectory) -> float:
 def _partition_observations(
     listed: Mapping[TopicPartition, ListedReassignment],
     shapes: Mapping[TopicPartition, Shape],
-    told: Mapping[int, BrokerReplicas],
+    answers: Mapping[int, BrokerReplicas],
     as_of_ms: int,
 ) -> tuple[PartitionObservation, ...]:
     """Put together what the controller, the metadata and each replica's broker answered."""
     observations = []
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         shape = shapes.get(partition)
-        hosts = [(broker, told[broker]) for broker in dict.fromkeys(replicas)]
+        hosts = [(broker, answers[broker]) for broker in dict.fromkeys(replicas)]
         observations.append(
             PartitionObservation(
                 partition=partition,

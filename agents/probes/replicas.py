@@ -65,23 +65,23 @@ async def _ask(
     partitions: Sequence[TopicPartition],
     missing: set[str],
 ) -> BrokerReplicas:
-    told = BrokerReplicas()
+    answers = BrokerReplicas()
     try:
         for start in range(0, len(partitions), _BATCH):
             ends, errors = await protocol.replica_log_ends(
                 broker, partitions[start : start + _BATCH]
             )
-            told.ends.update(ends)
-            told.not_hosted.update(p for p, code in errors.items() if code in _NOT_HOSTED)
-            told.answered = True
+            answers.ends.update(ends)
+            answers.not_hosted.update(p for p, code in errors.items() if code in _NOT_HOSTED)
+            answers.answered = True
     except KafkaError as error:
         missing.add(f"replicas on broker {broker}: {words(error)}")
-        return told
+        return answers
     try:
         for start in range(0, len(partitions), _SIZES_BATCH):
             logs = await protocol.log_directories(broker, partitions[start : start + _SIZES_BATCH])
-            told.sizes.update(logs.sizes)
-            told.directories = logs.directories
+            answers.sizes.update(logs.sizes)
+            answers.directories = logs.directories
     except KafkaError as error:
         missing.add(f"sizes on broker {broker}: {words(error)}")
-    return told
+    return answers

@@ -121,7 +121,7 @@ class ThrottleObserver:
             except KafkaError as error:
                 into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
                 continue
-            _take(found, into)
+            _add_topics(found, into)
 
     async def _brokers(self, brokers: Iterable[int], into: Throttles) -> None:
         await asyncio.gather(*(self._broker(broker, into) for broker in sorted(brokers)))
@@ -137,7 +137,7 @@ class ThrottleObserver:
         )
 
 
-def _take(found: Iterable[Configs], into: Throttles) -> None:
+def _add_topics(found: Iterable[Configs], into: Throttles) -> None:
     for topic in found:
         if topic.error_code == _UNKNOWN_TOPIC:
             continue

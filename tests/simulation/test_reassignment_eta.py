@@ -11,7 +11,7 @@ from tests.simulation.observer import Observer
 from tests.support.sizes import daily
 
 MOVES = daily(3, 12)
-#: What comes on top of a copy: the ISR is joined within two seconds, and looked at once a poll.
+#: What comes on top of a copy: the ISR is joined within two seconds, and observed once a poll.
 JOIN_SECONDS = 2.0
 
 
@@ -19,7 +19,7 @@ JOIN_SECONDS = 2.0
 def test_from_half_way_on_times_to_go_are_within_a_quarter_of_the_truth(
     throttle: int | None,
 ) -> None:
-    """In 19 of 20 looks: what chance deals out behind a throttle in the rest nobody can know."""
+    """In 19 of 20 observations: what chance deals out behind a throttle in the rest nobody can know."""
     good = told = observations = 0
     worst = (0.0, "")
     for seed in range(MOVES):

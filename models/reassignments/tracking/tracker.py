@@ -171,8 +171,8 @@ class ReassignmentTracker:
         ):
             base = controllers.reverted(observation)
             reached = set(base) == set(controllers.target(tracked.latest))
-            shown = controllers.target(tracked.latest) if reached else base
-            ended = self._ended(tracked, shown or None, observation.as_of_ms)
+            left = controllers.target(tracked.latest) if reached else base
+            ended = self._ended(tracked, left or None, observation.as_of_ms)
             tracked = None
         if tracked is None:
             since = (
@@ -224,12 +224,12 @@ class ReassignmentTracker:
         self.unlisted(partition, at_ms)
         waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
         if replicas is not None and not certain:
-            shown = ends.metadata_shows(
+            state = ends.metadata_shows(
                 tracked.observations, self.cluster, replicas, isr, leader_epoch
             )
-            if waited_ms < _WAITS_MS[shown]:
+            if waited_ms < _WAITS_MS[state]:
                 return None
-            if shown == "older":
+            if state == "older":
                 replicas = None
         del self.ongoing[partition]
         return self._ended(tracked, replicas, at_ms)

@@ -44,7 +44,7 @@ def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> Round:
 
 
 def recorded(until: int = OBSERVATIONS - 1, **there: bool) -> list[tuple[bytes, bytes]]:
-    """Give what a service wrote of its looks, as it is on the topic."""
+    """Return what a service wrote of its observations, as it is on the topic."""
     records = []
     for number in range(until):
         seen = round_at(START_MS + number * APART_MS, **there)
@@ -75,7 +75,7 @@ def text(view: ReassignmentView, most: int = 99) -> str:
     return console.file.getvalue()
 
 
-def test_with_a_services_looks_there_is_a_verdict_at_once_and_since_when() -> None:
+def test_with_a_services_observations_there_is_a_verdict_at_once_and_since_when() -> None:
     view = ReassignmentView("c")
     view.take_up(recorded())
     dead, fine = lines(seen(view, round_at(SEEN_MS)))
@@ -85,14 +85,14 @@ def test_with_a_services_looks_there_is_a_verdict_at_once_and_since_when() -> No
     assert fine["idle_seconds"] == 0
 
 
-def test_without_one_it_says_what_a_few_looks_tell_and_not_since_when() -> None:
+def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -> None:
     rounds = [round_at(SEEN_MS - n * 2_000) for n in (3, 2, 1, 0)]
     for line in lines(seen(ReassignmentView("c"), *rounds)):
         assert line["verdict"] in {"measuring", "moving"}
         assert not {"age_seconds", "idle_seconds"} & line.keys()
 
 
-def test_looks_of_a_service_that_stopped_long_ago_are_left_out() -> None:
+def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
     view = ReassignmentView("c")
     view.take_up(recorded(until=3))
     (_, fine) = lines(seen(view, round_at(SEEN_MS)))

@@ -17,11 +17,11 @@ def observation(
     )
 
 
-def test_nothing_in_movement_is_looked_for_at_leisure() -> None:
+def test_nothing_in_reassignment_is_observed_at_leisure() -> None:
     assert Pace(2.0).pause_seconds([], 0.01) == 5.0
 
 
-def test_what_has_just_begun_is_looked_at_soon_again() -> None:
+def test_what_has_just_begun_is_observed_soon_again() -> None:
     pace = Pace(2.0)
     assert pace.pause_seconds([observation(0, 0)], 0.01) == 2.0
     assert pace.pause_seconds([observation(2_000, None)], 0.01) == 2.0
@@ -54,7 +54,7 @@ def test_what_gets_nowhere_is_not_near_its_end() -> None:
     assert pace.pause_seconds([observation(4_000, 600, end=2_000)], 0.01) == 4.0
 
 
-def test_many_partitions_are_looked_at_for_a_tenth_of_the_time_at_most() -> None:
+def test_many_partitions_are_observed_for_a_tenth_of_the_time_at_most() -> None:
     pace = Pace(2.0)
     for at_ms in (0, 2_000):
         moving = [observation(at_ms, 900, partition) for partition in range(5_000)]

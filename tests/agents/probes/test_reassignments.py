@@ -56,7 +56,7 @@ def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_tru
     assert observation.leader_epoch is None
 
 
-def test_looks_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
+def test_observations_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
     listed = {
         PARCELS: ListedReassignment((2, 1, 2), (2,), (2,)),
         ORDERS: ListedReassignment((1,), (), ()),

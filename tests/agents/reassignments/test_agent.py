@@ -47,7 +47,7 @@ def ended(replicas: tuple[int, ...]) -> bytes:
     return msgspec.json.encode(ReassignmentRecord(1, "orders", 0, 2_000, replicas, ended=True))
 
 
-def test_a_record_reads_back_as_the_look_it_was_written_of() -> None:
+def test_a_record_reads_back_as_the_observation_it_was_written_of() -> None:
     state = cluster_state()
     apply_record(state, KEY, msgspec.json.encode(MOVING))
     assert state.reassignments.ongoing[PARTITION].latest == PartitionObservation(
@@ -75,7 +75,7 @@ def test_what_could_not_be_had_is_absent() -> None:
     ("replicas", "outcome"),
     [((3, 1), "completed"), ((1, 2), "cancelled"), ((), "vanished"), ((8, 9), "superseded")],
 )
-def test_the_last_look_ends_a_movement(replicas: tuple[int, ...], outcome: str) -> None:
+def test_the_last_observation_ends_a_reassignment(replicas: tuple[int, ...], outcome: str) -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded())
     apply_record(state, KEY, ended(replicas))
@@ -128,7 +128,7 @@ def test_the_beginning_that_a_record_tells_counts_where_it_was_not_seen() -> Non
     assert (tracked.since_ms, tracked.original) == (300, (2, 1))
 
 
-def test_a_movement_that_is_not_listed_propagates_until_it_is_again() -> None:
+def test_a_reassignment_that_is_not_listed_propagates_until_it_is_again() -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded())
     apply_record(state, KEY, encoded(unlisted=True, as_of_ms=1_500))
@@ -138,7 +138,7 @@ def test_a_movement_that_is_not_listed_propagates_until_it_is_again() -> None:
     assert (tracked.unlisted_ms, tracked.phase(None)) == (None, "A")
 
 
-def test_a_look_from_long_before_the_last_one_says_nothing_of_now() -> None:
+def test_an_observation_from_long_before_the_last_one_says_nothing_of_now() -> None:
     state = cluster_state()
     now_ms = 100 * AHEAD_MS
     apply_record(state, KEY, encoded(as_of_ms=now_ms), now_ms)
@@ -153,7 +153,7 @@ def test_a_look_from_long_before_the_last_one_says_nothing_of_now() -> None:
     assert [observation.as_of_ms for observation in tracked.observations] == [AHEAD_MS]
 
 
-def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
+def test_an_observation_at_the_cluster_is_taken_for_all_partitions() -> None:
     state = cluster_state()
     observation = ClusterObservation(
         7, {1: BrokerObservation(fenced=True)}, missing=("sizes on broker 1: hm",)
@@ -175,7 +175,7 @@ def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
         ("from_the_future", b'{"schema": 2, "as_of_ms": 4102444800000}'),
     ],
 )
-def test_a_malformed_look_at_the_cluster_is_refused(reason: str, value: bytes) -> None:
+def test_a_malformed_observation_at_the_cluster_is_refused(reason: str, value: bytes) -> None:
     state = cluster_state()
     apply_record(state, CLUSTER_KEY, value)
     assert state.reassignments.cluster is None

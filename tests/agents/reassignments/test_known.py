@@ -1,4 +1,4 @@
-"""A movement ends once list and metadata agree, or a second look shows what the first did."""
+"""A reassignment ends once list and metadata agree, or a second observation shows what the first did."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_end_that_metadata_shows_is_told_at_once(
         pytest.param(MOVE, shape((7, 8)), id="neither"),
     ],
 )
-def test_an_end_that_metadata_does_not_show_waits_for_a_second_look(
+def test_an_end_that_metadata_does_not_show_waits_for_a_second_observation(
     movement: KnownReassignment, now: Shape
 ) -> None:
     endings = Endings()
@@ -77,7 +77,7 @@ def test_metadata_that_comes_late_tells_the_end_that_it_was() -> None:
     assert endings.is_over(MOVE, shape((3, 1)))
 
 
-def test_metadata_that_changes_from_look_to_look_is_waited_for() -> None:
+def test_metadata_that_changes_from_observation_to_observation_is_waited_for() -> None:
     endings = Endings()
     for replicas in ((7, 8), (8, 9), (7, 8)):
         assert not endings.is_over(MOVE, shape(replicas))

@@ -27,7 +27,7 @@ SECONDS = 90.0
 
 
 async def seen(protocol: ClusterProtocol) -> PartitionState:
-    """Give the partition as the controller lists it and the brokers show it."""
+    """Return the partition as the controller lists it and the brokers show it."""
     listed = (await protocol.list_reassignments()).get(PARTITION)
     shape = (await protocol.shapes([PARTITION])).found[PARTITION]
     return PartitionState(
@@ -64,7 +64,7 @@ async def ask(
 
 
 def started(make_cluster: MakeCluster) -> EmbeddedCluster:
-    """Give two nodes, the second of which is down, and a partition on the first."""
+    """Return two nodes, the second of which is down, and a partition on the first."""
     cluster = make_cluster(2)
     admin = AdminClient(cluster.client_config())
     topic = NewTopic(PARTITION.topic, 1, replica_assignment=[[1]])

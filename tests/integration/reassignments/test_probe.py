@@ -1,4 +1,4 @@
-"""Rounds of looks at real movements: what each broker tells, also while one is gone or hangs."""
+"""Rounds of observations of real reassignments: what each broker answers, also while one is gone or hangs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def move(observer: ReassignmentObserver, *partitions: TopicPartition) -> N
 async def until(
     observer: ReassignmentObserver, seen: Callable[[Round], bool], *also: TopicPartition
 ) -> Round:
-    """Look again and again until something is seen."""
+    """Observe again and again until something is seen."""
     deadline = time.monotonic() + SECONDS
     while not seen(found := await observer.observe(also)):
         assert time.monotonic() < deadline, f"never seen; the last round was {found}"
@@ -128,7 +128,7 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
     clear_throttle(brokers, partition.topic)
 
     def is_over(found: Round) -> bool:
-        """Metadata may be older than the list of what moves."""
+        """Metadata may be older than the list of reassignments."""
         shape = found.shapes.get(partition)
         over = look_at(found, partition) is None and shape is not None
         return over and shape.replicas == (3, 1)

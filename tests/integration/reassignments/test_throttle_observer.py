@@ -1,4 +1,4 @@
-"""Throttles where nothing moves: looked for at the start, and again once in a while."""
+"""Throttles where nothing is reassigned: observed at the start, and again once in a while."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL = TopicThrottle("*", "*")
 async def until(
     observer: ThrottleObserver, topic: str, throttle: TopicThrottle | None
 ) -> Throttles:
-    """Look, as when nothing moves, until a topic is seen with this throttle."""
+    """Observe, as when nothing is reassigned, until a topic is seen with this throttle."""
     deadline = time.monotonic() + SECONDS
     while (found := await observer.observe((), (), set())).topics.get(topic) != throttle:
         assert time.monotonic() < deadline, found
@@ -31,7 +31,7 @@ async def until(
     return found
 
 
-async def test_everything_is_looked_at_now_and_then_and_what_moves_each_time(
+async def test_everything_is_observed_now_and_then_and_what_moves_each_time(
     cluster: EmbeddedCluster, make_topic: MakeTopic
 ) -> None:
     topic, now, missing = make_topic(), 0.0, set[str]()

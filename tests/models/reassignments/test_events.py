@@ -65,7 +65,9 @@ def steps(events: list[dict[str, Any]]) -> list[tuple[str, list[int], str | None
     return [(event["event"], event["to"], event.get("why")) for event in events]
 
 
-def test_a_movement_is_planned_when_it_is_first_seen_and_promoted_when_it_is_completed() -> None:
+def test_a_reassignment_is_planned_when_it_is_first_seen_and_promoted_when_it_is_completed() -> (
+    None
+):
     told = Told()
     assert told.see(ON_ITS_WAY) == [
         {
@@ -93,7 +95,7 @@ def test_a_movement_is_planned_when_it_is_first_seen_and_promoted_when_it_is_com
 @pytest.mark.parametrize(
     ("replicas", "why"), [((1, 2), "cancelled"), (None, "vanished"), ((7, 8), "superseded")]
 )
-def test_a_movement_that_ends_otherwise_is_dropped_with_how_it_ended(
+def test_a_reassignment_that_ends_otherwise_is_dropped_with_how_it_ended(
     replicas: tuple[int, ...] | None, why: str
 ) -> None:
     told = Told()
@@ -122,7 +124,7 @@ def test_nothing_is_told_again_after_a_restart_and_an_end_meanwhile_is_told_then
     assert again.restarted().end((3, 4)) == []
 
 
-def test_a_look_that_saw_no_replicas_tells_nothing() -> None:
+def test_an_observation_that_saw_no_replicas_tells_nothing() -> None:
     told = Told()
     told.see(ON_ITS_WAY)
     assert told.see(observation((), (), ())) == []

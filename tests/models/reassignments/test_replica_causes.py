@@ -1,4 +1,4 @@
-"""Why a copy isn't in sync: each cause from looks that a person can follow."""
+"""Why a copy isn't in sync: each cause from observations that a person can follow."""
 
 from __future__ import annotations
 

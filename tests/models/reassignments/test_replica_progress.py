@@ -1,4 +1,4 @@
-"""What looks tell of one replica's copy."""
+"""What observations show of one replica's copy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_time_in_sync_offline_or_without_a_leader_is_no_standing() -> None:
         assert replica_progress(seen, 4, *WINDOW).stands_since_ms == 30_000
 
 
-def test_a_copy_is_near_when_it_has_what_the_leader_had_a_look_ago() -> None:
+def test_a_copy_is_near_when_it_has_what_the_leader_had_an_observation_ago() -> None:
     def at(step: int) -> PartitionObservation:
         return an_observation(
             step, {4: HEAD + 100 * (step - 1) if step > 2 else 0}, head=HEAD + 100 * step
@@ -77,7 +77,7 @@ def test_the_jump_to_the_logs_start_is_no_step_of_a_copy() -> None:
     assert replica_progress(seen, 4, *WINDOW).longest_step == 10
 
 
-def test_a_distance_that_grows_is_looked_at_over_the_long_run() -> None:
+def test_a_distance_that_grows_is_observed_over_the_long_run() -> None:
     seen = observations(30, lambda s: an_observation(s, {4: 100 * s}, head=HEAD + 300 * s))
     falls_back = replica_progress(seen, 4, *WINDOW).falls_back
     assert falls_back is not None
@@ -85,7 +85,7 @@ def test_a_distance_that_grows_is_looked_at_over_the_long_run() -> None:
     assert falls_back.span_seconds == pytest.approx(180)
 
 
-def test_looks_are_apart_by_the_longest_of_the_last_three_waits() -> None:
+def test_observations_are_apart_by_the_longest_of_the_last_three_waits() -> None:
     seen = [an_observation(step, {}) for step in (0, 5, 6, 8, 9)]
     assert observation_interval_ms(seen) == 20_000
     assert observation_interval_ms(seen[:1]) == 0

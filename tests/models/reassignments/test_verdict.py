@@ -1,4 +1,4 @@
-"""Verdicts on movements, each from looks that a person can follow."""
+"""Verdicts on reassignments, each from observations that a person can follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.one_reassignment import (
 )
 
 
-def test_nothing_is_said_from_fewer_than_three_looks() -> None:
+def test_nothing_is_said_from_fewer_than_three_observations() -> None:
     for count in (1, 2):
         verdict, _ = judged(
             observations(count, lambda step: an_observation(step, {4: 0, 5: 0}, offline=(5,)))
@@ -113,7 +113,7 @@ def test_a_move_that_takes_longer_than_it_may_is_slow(
     assert verdict.advice
 
 
-def test_a_move_that_nobody_looks_at_any_more_is_unknown() -> None:
+def test_a_move_that_nobody_observes_any_more_is_unknown() -> None:
     seen = observations(9, lambda step: an_observation(step, dict.fromkeys((4, 5), copying(step))))
     verdict, _ = judged(seen, later_ms=90_000)
     assert (verdict.verdict, verdict.cause) == ("unknown", "not-looked-at")
@@ -139,7 +139,7 @@ def test_an_older_end_of_the_leader_still_proves_that_a_copy_stands() -> None:
     assert figures.offsets_remaining is None
 
 
-def test_without_a_look_at_the_cluster_verdicts_rest_on_the_partition() -> None:
+def test_without_an_observation_at_the_cluster_verdicts_rest_on_the_partition() -> None:
     seen = observations(
         9, lambda step: an_observation(step, {4: copying(step)}, offline=(5,), unanswered=(5,))
     )

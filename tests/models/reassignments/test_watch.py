@@ -1,4 +1,4 @@
-"""How partitions in movement fare, as last worked out; and throttles that are left over."""
+"""How reassignments fare, as last worked out; and throttles that are left over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.reassigning import (
 )
 
 
-def test_each_movement_is_worked_out_in_a_step_of_its_own_in_order() -> None:
+def test_each_reassignment_is_worked_out_in_a_step_of_its_own_in_order() -> None:
     state, watch = reassigning(), ReassignmentWatch()
     tracker = state.reassignments
     steps = watch.assess(tracker, SEEN_MS)
@@ -38,7 +38,9 @@ def test_what_comes_and_goes_between_two_steps_harms_nothing() -> None:
     assert list(steps) == [NEW]
 
 
-def test_a_movement_that_ended_is_forgotten_and_a_new_one_of_the_partition_starts_anew() -> None:
+def test_a_reassignment_that_ended_is_forgotten_and_a_new_one_of_the_partition_starts_anew() -> (
+    None
+):
     state, watch = reassigning(), ReassignmentWatch()
     tracker = state.reassignments
     list(watch.assess(tracker, SEEN_MS))

@@ -74,7 +74,7 @@ CLUSTER_LOOKS = st.builds(
 
 @thorough
 @given(observation=OBSERVATIONS, since_ms=st.none() | TIMES, original=st.none() | BROKERS)
-def test_a_look_at_a_partition(
+def test_an_observation_at_a_partition(
     observation: PartitionObservation, since_ms: int | None, original: tuple[int, ...] | None
 ) -> None:
     written = ReassignmentRecord.from_observation(observation, since_ms, original)
@@ -93,7 +93,7 @@ def test_a_look_at_a_partition(
 
 @thorough
 @given(observation=CLUSTER_LOOKS)
-def test_a_look_at_the_cluster(observation: ClusterObservation) -> None:
+def test_an_observation_at_the_cluster(observation: ClusterObservation) -> None:
     written = cluster_observations.FORMAT.encode(ClusterRecord.from_observation(observation))
     assert read_cluster_observation(written).to_observation() == observation
 

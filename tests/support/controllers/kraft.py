@@ -33,7 +33,7 @@ class Revert(NamedTuple):
 def reassigned(
     state: PartitionState, wanted: tuple[int, ...], alive: Collection[int], software: Release
 ) -> PartitionState:
-    """Give the state after a request for other replicas, which count from the present ones.
+    """Return the state after a request for other replicas, which count from the present ones.
 
     Present ones include those that an earlier request is still adding. Where nothing is new to
     be added or removed, what the earlier request listed stays, so that a broker may be both.
@@ -54,12 +54,12 @@ def reassigned(
 def isr_changed(
     state: PartitionState, isr: tuple[int, ...], alive: Collection[int], software: Release
 ) -> PartitionState:
-    """Give the state after the leader reported another ISR (AlterPartition)."""
+    """Return the state after the leader reported another ISR (AlterPartition)."""
     return _written(state, replace(state, isr=isr), alive, software)
 
 
 def revert(state: PartitionState) -> Revert:
-    """Give the replicas and ISR that cancelling leads to (Kafka's PartitionReassignmentRevert).
+    """Return the replicas and ISR that cancelling leads to (Kafka's PartitionReassignmentRevert).
 
     Where only added replicas are in sync, the first of the others would be, uncleanly.
     """
@@ -71,7 +71,7 @@ def revert(state: PartitionState) -> Revert:
 def cancelled(
     state: PartitionState, alive: Collection[int], software: Release
 ) -> PartitionState | None:
-    """Give the state after a cancellation; None if it is refused.
+    """Return the state after a cancellation; None if it is refused.
 
     It is where nothing is in progress, or where no replica in sync would be left.
     """

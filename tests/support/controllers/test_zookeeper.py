@@ -67,7 +67,7 @@ def test_three_replicas_go_over_to_three_others_in_six_rows() -> None:
     ]
 
 
-def test_a_look_tells_the_row_the_phase_and_the_sets_back() -> None:
+def test_an_observation_tells_the_row_the_phase_and_the_sets_back() -> None:
     (copying,) = proceeded(updated(BEFORE, TARGET), ALIVE)
     halfway = replace(copying.state, isr=(1, 2, 3, 5))
     in_sync = replace(copying.state, isr=(5, 1, 2, 3, 4, 6))

@@ -1,4 +1,4 @@
-"""Metrics of partitions in movement, as a Prometheus server parses them."""
+"""Metrics of reassignments, as a Prometheus server parses them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def series() -> dict[str, dict[Labels, float]]:
         return scrape(reassigning())
 
 
-def test_partitions_in_movement_are_counted_by_phase(
+def test_partitions_in_reassignment_are_counted_by_phase(
     series: dict[str, dict[Labels, float]],
 ) -> None:
     partitions = series["caughtup_reassignment_partitions"]
@@ -97,7 +97,9 @@ def test_throttles_that_are_left_over_are_named_once_it_is_certain(
     assert orphaned == {("broker", "6"): 1, ("topic", "left"): 1}
 
 
-def test_a_look_that_lacked_something_is_partial_and_before_the_first_nothing_is_told() -> None:
+def test_an_observation_that_lacked_something_is_partial_and_before_the_first_nothing_is_told() -> (
+    None
+):
     state = cluster_state()
     assert "caughtup_reassignments_partial" not in scrape(state)
     state.reassignments.apply_cluster(cluster_observation(SEEN_MS))
@@ -106,7 +108,7 @@ def test_a_look_that_lacked_something_is_partial_and_before_the_first_nothing_is
     assert scrape(state)["caughtup_reassignments_partial"] == {(): 1}
 
 
-def test_a_movement_that_has_just_begun_has_no_verdict_of_the_one_before_it() -> None:
+def test_a_reassignment_that_has_just_begun_has_no_verdict_of_the_one_before_it() -> None:
     state = reassigning()
     dead = TopicPartition(*DEAD[:1], 0)
     state.reassignments.end(dead, (1,), (1,), SEEN_MS)
@@ -114,7 +116,7 @@ def test_a_movement_that_has_just_begun_has_no_verdict_of_the_one_before_it() ->
     assert not any(labels[:2] == DEAD for labels in scrape(state)["caughtup_reassignment_status"])
 
 
-def test_a_movement_that_takes_longer_than_it_may_is_slow() -> None:
+def test_a_reassignment_that_takes_longer_than_it_may_is_slow() -> None:
     state = reassigning()
     assess(state, SEEN_MS, budget_seconds=60)
     assert scrape(state)["caughtup_reassignment_status"][*FINE, "slow"] == 1

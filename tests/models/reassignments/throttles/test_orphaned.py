@@ -48,7 +48,7 @@ def test_what_moves_is_behind_the_throttles_of_its_topic_and_brokers() -> None:
     ]
 
 
-def test_a_throttle_is_orphaned_ten_minutes_after_the_last_movement() -> None:
+def test_a_throttle_is_orphaned_ten_minutes_after_the_last_reassignment() -> None:
     watch = ThrottleWatch()
     watch.apply(replace(CLUSTER, as_of_ms=1_000), {EVENTS: (1, 2)})
     watch.apply(replace(CLUSTER, as_of_ms=2_000), {})
@@ -71,7 +71,7 @@ def test_a_clock_that_is_set_back_hides_no_throttle() -> None:
     assert len(watch.orphaned(2_000 + ORPHANED_MS)) == 3
 
 
-def test_beside_other_movements_a_throttle_is_given_an_hour() -> None:
+def test_beside_other_reassignments_a_throttle_is_given_an_hour() -> None:
     watch = ThrottleWatch()
     other = {TopicPartition("other", 0): (3,)}
     for at_ms in range(0, ORPHANED_BESIDE_MS + 1, 60_000):
@@ -79,7 +79,7 @@ def test_beside_other_movements_a_throttle_is_given_an_hour() -> None:
         assert bool(watch.orphaned(at_ms)) == (at_ms >= ORPHANED_BESIDE_MS)
 
 
-def test_a_movement_that_comes_back_makes_a_throttle_its_own_again() -> None:
+def test_a_reassignment_that_comes_back_makes_a_throttle_its_own_again() -> None:
     watch = ThrottleWatch()
     watch.apply(CLUSTER, {})
     watch.apply(replace(CLUSTER, as_of_ms=ORPHANED_MS), {EVENTS: (1, 2)})

@@ -1,4 +1,4 @@
-"""What looks at a partition tell: what it waits for by release, its phase, its row."""
+"""What observations of a partition show: what it waits for by release, its phase, its step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a movement ends: its outcome, ends that aren't certain yet, movements that follow at once."""
+"""How a reassignment ends: its outcome, ends that aren't certain yet, others that follow at once."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_cancellation_after_a_change_of_target_reverts_it_only_in_part() -> No
     assert (over.outcome, over.original, over.target) == ("reverted-partial", (1,), (4, 6))
 
 
-def test_a_movement_that_was_given_another_target_completes_there() -> None:
+def test_a_reassignment_that_was_given_another_target_completes_there() -> None:
     second = observation((5, 1, 2, 3, 4), (5,), (2, 3, 4), as_of_ms=2_000)
     assert ended(moving(MOVING, second), (5, 1)).outcome == "completed"
     assert ended(moving(MOVING, second), (1, 2)).outcome == "cancelled"
@@ -151,7 +151,7 @@ def test_brokers_that_show_what_was_before_the_end_do_not_end_it(
     assert end.outcome == "completed"
 
 
-def test_the_last_look_may_have_met_the_end_between_the_list_and_the_metadata() -> None:
+def test_the_last_observation_may_have_met_the_end_between_the_list_and_the_metadata() -> None:
     met = replace(MOVING, isr=(4, 3, 1), leader=3, leader_epoch=8, as_of_ms=1_500)
     end = moving(MOVING, met).end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000, 8)
     assert end is not None
@@ -182,7 +182,7 @@ def test_a_leader_epoch_that_does_not_rise_is_that_of_another_topic_of_the_name(
     assert (end.outcome, end.replicas) == ("vanished", None)
 
 
-def test_a_movement_that_is_listed_again_starts_to_wait_anew() -> None:
+def test_a_reassignment_that_is_listed_again_starts_to_wait_anew() -> None:
     tracker = moving(MOVING)
     assert tracker.end(PARTITION, (1, 2), (1, 2), 2_000, 7) is None
     tracker.apply(replace(MOVING, as_of_ms=20_000))
@@ -229,7 +229,7 @@ def test_the_end_of_what_was_never_seen_moving_is_nothing() -> None:
         pytest.param(observation((5, 8), (5,), (8,)), "superseded", id="a topic of the same name"),
     ],
 )
-def test_a_movement_that_follows_at_once_ends_the_one_before(
+def test_a_reassignment_that_follows_at_once_ends_the_one_before(
     then: PartitionObservation, outcome: str
 ) -> None:
     tracker = moving(MOVING)
@@ -261,7 +261,7 @@ def test_with_zookeeper_another_target_drops_what_the_first_one_added() -> None:
     assert ended(tracker, (1, 2)).outcome == "cancelled"
 
 
-def test_a_partition_that_moves_again_is_a_movement_of_its_own() -> None:
+def test_a_partition_that_moves_again_is_a_reassignment_of_its_own() -> None:
     tracker = moving(MOVING)
     ended(tracker, (3, 4, 1))
     again = replace(MOVING, as_of_ms=30_000)
@@ -270,7 +270,7 @@ def test_a_partition_that_moves_again_is_a_movement_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("kept", [1, 3])
-def test_only_the_last_movements_that_ended_are_kept_newest_last_and_all_are_counted(
+def test_only_the_last_reassignments_that_ended_are_kept_newest_last_and_all_are_counted(
     kept: int,
 ) -> None:
     tracker = ReassignmentTracker(kept=kept)

@@ -1,4 +1,4 @@
-"""Looks with holes: nothing is called stuck that isn't, and nothing makes an assessment fail."""
+"""Observations with holes: nothing is called stuck that isn't, and nothing makes an assessment fail."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_whatever_is_seen_there_is_a_verdict_that_can_be_written_down(
 
 @st.composite
 def full_of_holes(draw: st.DrawFn) -> list[PartitionObservation]:
-    """Draw looks at a healthy copy, from each of which something may be missing."""
+    """Draw observations of a healthy copy, from each of which something may be missing."""
     pace = draw(st.integers(1_000, 40_000))
     seen = []
     for step in range(draw(st.integers(3, 40))):

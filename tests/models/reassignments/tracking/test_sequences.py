@@ -59,7 +59,7 @@ unlisted = st.tuples(st.sampled_from(PARTITIONS), times)
 
 @settings(max_examples=400, print_blob=True, deadline=None)
 @given(st.lists(st.one_of(observations, observations, clusters, ends, unlisted), max_size=40))
-def test_no_sequence_of_looks_raises_or_is_called_completed_without_its_target(
+def test_no_sequence_of_observations_raises_or_is_called_completed_without_its_target(
     events: list[Any],
 ) -> None:
     tracker = ReassignmentTracker()
@@ -148,7 +148,7 @@ class World:
         return isr_changed(state, isr, ALIVE, self.release) if isr else state
 
     def shown(self, poll: int, least: int) -> PartitionState | None:
-        """Give the state as it was at the end of a poll, at the earliest number ``least``.
+        """Return the state as it was at the end of a poll, at the earliest number ``least``.
 
         Never that of an earlier topic of the name: nothing but its id would tell it.
         """
@@ -177,7 +177,7 @@ def test_a_controllers_walk_is_told_as_it_was_though_the_metadata_is_older(
         for event in events:
             world.happen(*event, poll)
         followed = name in tracker.ongoing
-        # Brokers have seen a movement begin before it ends, or the first look at it was exact.
+        # Brokers have seen one begin before it ends, or its first observation was exact.
         least = began if followed and not honest else 0
         state, seen = world.state, world.shown(poll - (age if lasts == 1 else 0), least)
         end, then = None, began
@@ -210,7 +210,7 @@ def look_at(
 
 
 def assert_it_was_so(world: World, end: EndedReassignment, began: int) -> None:
-    """Hold an outcome against all there was since the movement was first seen."""
+    """Hold an outcome against all there was since it was first observed."""
     since = world.was[began:]
     still = [set(s.replicas) for _, _, s in since if s is not None and not s.in_progress]
     first_generation = since[0][1]

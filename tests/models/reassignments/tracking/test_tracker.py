@@ -1,4 +1,4 @@
-"""Partitions in movement over time: what is left, progress, ISR joins, what is kept of looks."""
+"""Reassignments over time: what is left, progress, ISR joins, which observations are kept."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_broker_that_answers_again_did_not_copy_meanwhile() -> None:
     assert tracked(MOVING, first, went_on).progressed_ms == 6_000
 
 
-def test_metadata_that_is_missing_for_a_look_makes_nobody_join() -> None:
+def test_metadata_that_is_missing_for_an_observation_makes_nobody_join() -> None:
     blind = at(2_000, isr=(), leader=None)
     stuck = tracked(MOVING, blind, at(3_000))
     assert (stuck.progressed_ms, stuck.isr_joins, stuck.joined) == (1_000, (), 0)
@@ -132,7 +132,9 @@ def test_only_the_last_joins_are_kept_and_all_are_counted() -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 10, 60, 1_000])
-def test_looks_are_kept_for_a_quarter_of_an_hour_and_the_newest_lie_closest(seconds: int) -> None:
+def test_observations_are_kept_for_a_quarter_of_an_hour_and_the_newest_lie_closest(
+    seconds: int,
+) -> None:
     interval = seconds * 1_000
     observations = [at(1_000 + number * interval) for number in range(1_500)]
     kept = tracked(*observations)
@@ -147,7 +149,9 @@ def test_looks_are_kept_for_a_quarter_of_an_hour_and_the_newest_lie_closest(seco
     assert times[-1] - times[0] > 0.9 * HISTORY_MS - interval
 
 
-def test_with_many_movements_fewer_looks_are_kept_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_many_reassignments_fewer_observations_are_kept_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(reassignment, "OBSERVATIONS_OF_ALL", 400)
     for count, most in ((10, 40), (100, LEAST_OBSERVATIONS)):
         tracker = ReassignmentTracker()
@@ -160,17 +164,17 @@ def test_with_many_movements_fewer_looks_are_kept_of_each(monkeypatch: pytest.Mo
         assert (kept[0].as_of_ms, kept[-1].as_of_ms) == (0, 79 * 5_000)
 
 
-def test_a_clock_that_is_set_back_leaves_no_look_in_the_future() -> None:
+def test_a_clock_that_is_set_back_leaves_no_observation_in_the_future() -> None:
     back = tracked(at(9_000_000), at(9_005_000), at(500_000), at(505_000))
     assert [observation.as_of_ms for observation in back.observations] == [500_000, 505_000]
     assert (back.since_ms, back.progressed_ms) == (500_000, 500_000)
 
 
-def test_the_same_look_twice_is_one_look() -> None:
+def test_the_same_observation_twice_is_one_observation() -> None:
     assert tracked(MOVING, MOVING, MOVING).observations == [MOVING]
 
 
-def test_what_an_earlier_run_knew_counts_for_a_movement_that_is_new_here() -> None:
+def test_what_an_earlier_run_knew_counts_for_a_reassignment_that_is_new_here() -> None:
     tracker = ReassignmentTracker()
     tracker.apply(MOVING, since_ms=-50_000, original=(2, 1))
     tracker.apply(at(2_000), since_ms=0, original=(7,))
