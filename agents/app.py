@@ -18,7 +18,8 @@ from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
-from caughtup.agents.reassignments.agent import ReassignmentsProbe, reassignments
+from caughtup.agents.reassignments.agent import reassignments
+from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.reports import (
@@ -114,7 +115,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, read[END_OFFSETS], state, wakeups)
-    reassignments(app, read[REASSIGNMENTS], movements, state, health)
+    moves = ReassignmentsProbe(settings, health, state, publisher.topic(REASSIGNMENTS))
+    reassignments(app, read[REASSIGNMENTS], movements, state, health, moves.applied)
     for topic, wakeup in (
         (application_states, Wakeup.GROUPS),
         (task_positions, Wakeup.POSITIONS),
@@ -126,7 +128,6 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     recommend(app, wakeups, state, health, recommended, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
-    moves = ReassignmentsProbe(settings, health, state, publisher.topic(REASSIGNMENTS))
     lag = LagTopic(settings, state, health, election.may_publish)
     write_again = {
         END_OFFSETS: ends.write_again,

@@ -1,4 +1,4 @@
-"""``caughtup bench reassignments``: rounds of looks at many partitions in movement."""
+"""``caughtup bench reassignments``: rounds that observe many reassignments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.protocol.brokers import Purpose
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.requests import list_reassignments_call, replica_log_ends_call
-from caughtup.agents.probes.reassignments import ReassignmentLooks
+from caughtup.agents.probes.reassignments import ReassignmentObserver
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
@@ -59,13 +59,13 @@ def reassignments(partitions: int, rounds: int, output: str) -> None:
     """
     try:
         with _cluster(partitions) as cluster:
-            # To remove what thousands of partitions left behind takes a while: tell it before.
-            _tell(asyncio.run(_measure(cluster, partitions, rounds)), output)
+            # To remove what thousands of partitions left behind takes a while: say it before.
+            _print(asyncio.run(_measure(cluster, partitions, rounds)), output)
     except CaughtupError as error:
         raise UserError(error.message) from error
 
 
-def _tell(figures: dict[str, Any], output: str) -> None:
+def _print(figures: dict[str, Any], output: str) -> None:
     if output == "json":
         click.echo(msgspec.json.encode(figures).decode())
         return
@@ -122,28 +122,28 @@ async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> di
         for topic, count in _topics(partitions).items()
         for number in range(count)
     ]
-    async with ReassignmentLooks(config) as looks:
+    async with ReassignmentObserver(config) as observer:
         for start in range(0, partitions, _BATCH):
             some = moved[start : start + _BATCH]
-            await looks.protocol.alter_reassignments({p: [_DEAD, 1] for p in some})
-        await _wait_all_seen(looks, partitions)
+            await observer.protocol.alter_reassignments({p: [_DEAD, 1] for p in some})
+        await _wait_all_seen(observer, partitions)
         asked: dict[str, Callable[[], Awaitable[object]]] = {
-            "looks": looks.look,
-            "bare": lambda: _ask_barely(looks.protocol, moved),
+            "looks": observer.observe,
+            "bare": lambda: _ask_barely(observer.protocol, moved),
         }
         seen: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
         for _ in range(rounds):
             for name, ask in asked.items():
-                seen[name].append(await _timed(looks.protocol, ask))
+                seen[name].append(await _timed(observer.protocol, ask))
     return {"partitions": partitions} | {name: _summary(runs) for name, runs in seen.items()}
 
 
-async def _wait_all_seen(looks: ReassignmentLooks, partitions: int) -> None:
-    """Wait until everything is in movement, and every replica that lives tells its log end."""
+async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> None:
+    """Wait until everything is listed, and every replica that lives has a log end."""
     deadline = time.monotonic() + _SECONDS
     while True:
-        found = await looks.look()
-        seen = sum(set(look.log_ends) == {1, 2} for look in found.moving)
+        found = await observer.observe()
+        seen = sum(set(observation.log_ends) == {1, 2} for observation in found.ongoing)
         if seen == partitions:
             return
         if time.monotonic() > deadline:
@@ -151,7 +151,7 @@ async def _wait_all_seen(looks: ReassignmentLooks, partitions: int) -> None:
 
 
 async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition]) -> None:
-    """Ask what is in movement, then two brokers for their log ends, and decode nothing."""
+    """Ask for the reassignments, then two brokers for their log ends, and decode nothing."""
     connections = protocol.connections
     await connections.ask(1, list_reassignments_call(10_000), purpose=Purpose.FORWARDED)
 
@@ -186,9 +186,9 @@ async def _timed(
 
 
 async def _longest_waits(stop: asyncio.Event) -> tuple[float, float]:
-    """Give the longest that a sleep took beyond its time, and of CPU time that passed meanwhile.
+    """Return the longest that a sleep took beyond its time, and of CPU time that passed meanwhile.
 
-    The event loop's own CPU time alone tells what held it up where the machine is busy, too.
+    The event loop's own CPU time alone shows what held it up where the machine is busy, too.
     """
     wait = turn = 0.0
     while not stop.is_set():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: An ETA is right when it is off by no more than this share of what was left.
 _ETA_SHARE = 0.25
-#: What no ETA can know: one look, and the two seconds that joining the ISR takes.
+#: What no ETA can know: one observation, and the two seconds that joining the ISR takes.
 _ALLOWED_SECONDS = 3.0
 
 
@@ -114,7 +114,7 @@ def _six_nodes() -> Iterator[Stage]:
 
 
 def stage_moves(stage: Stage, acts: Sequence[str] = ()) -> Iterator[tuple[str, StagedMove]]:
-    """Play the acts, all unless some are named, and give each move with its act's name.
+    """Play the acts, all unless some are named, and yield each move with its act's name.
 
     Raises CaughtupError for an act that there isn't, and when the cluster fails.
     """
@@ -135,7 +135,7 @@ def stage_moves(stage: Stage, acts: Sequence[str] = ()) -> Iterator[tuple[str, S
 
 
 def staged_figures(act: str, move: StagedMove) -> dict[str, Any]:
-    """Give what was said of a move as it is printed; seconds from the trouble to the verdict."""
+    """Return what was said of a move as it is printed; seconds from the trouble to the verdict."""
     return {
         "act": act,
         "staged": move.name,
@@ -213,7 +213,7 @@ def _churned(moves: Sequence[ChurnedMove]) -> dict[str, Any]:
 
 
 def _within_quarter(errors: Sequence[EtaError]) -> float | None:
-    """Give the share of ETAs that were within a quarter of what was left, or within the allowance."""
+    """Return the share of ETAs that were within a quarter of what was left, or within the allowance."""
     if not errors:
         return None
     good = sum(one.seconds <= max(_ETA_SHARE * one.left, _ALLOWED_SECONDS) for one in errors)

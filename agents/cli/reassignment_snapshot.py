@@ -1,4 +1,4 @@
-"""Partitions in movement as a command sees them: the service's last looks, if any, and its own."""
+"""Reassignments as a command observes them: after the service's last observations, if any."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import Round
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.reassignments.records import apply_record
-from caughtup.agents.views.reassignments import Movement, movement_line, worst_first
+from caughtup.agents.views.reassignments import OngoingReassignment, reassignment_line, worst_first
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.limits import removal, unused_throttles
+from caughtup.models.reassignments.throttles.orphaned import removal, unused_throttles
 from caughtup.models.state.cluster import ClusterState
 
-#: The service's looks are the past of what is seen now for so long (ms) after the last of them;
-#: then a movement may have ended, and another one of the same partition begun.
+#: The service's observations are the past of what is observed now for so long (ms) after the last;
+#: then a reassignment may have ended, and another one of the same partition begun.
 _PAST_MS = 120_000
 
 
 class ReassignmentView:
-    """Takes rounds of looks, and says of each partition in movement how it fares.
+    """Applies rounds of observations, and says of each reassignment how it fares.
 
     ``missing``: what the last round could not have, in words.
     """
@@ -34,54 +34,56 @@ class ReassignmentView:
     def take_up(
         self, records: Iterable[tuple[bytes | None, bytes | None]], at_ms: int | None = None
     ) -> None:
-        """Take the records of caughtup-reassignments, as a service wrote them."""
+        """Apply the records of caughtup-reassignments, as a service wrote them."""
         for key, value in records:
             apply_record(self._state, key, value)
         tracker = self._state.reassignments
         now = now_ms() if at_ms is None else at_ms
-        for partition, tracked in list(tracker.moving.items()):
+        for partition, tracked in list(tracker.ongoing.items()):
             if now - tracked.latest.as_of_ms > _PAST_MS:
-                del tracker.moving[partition]
+                del tracker.ongoing[partition]
         tracker.ended.clear()
-        self._aged = frozenset(tracker.moving)
+        self._aged = frozenset(tracker.ongoing)
 
     def take(self, found: Round) -> None:
-        """Take what a round saw; what it no longer lists is over."""
+        """Apply what a round observed; what it no longer lists is over."""
         tracker = self._state.reassignments
         tracker.apply_cluster(found.cluster)
-        for look in found.moving:
-            tracker.apply(look)
-        for partition in tracker.moving.keys() - {look.partition for look in found.moving}:
-            del tracker.moving[partition]
-        self._aged &= tracker.moving.keys()
+        for observation in found.ongoing:
+            tracker.apply(observation)
+        for partition in tracker.ongoing.keys() - {
+            observation.partition for observation in found.ongoing
+        }:
+            del tracker.ongoing[partition]
+        self._aged &= tracker.ongoing.keys()
         self.missing = found.cluster.missing
 
     def assess(self, budget_seconds: float | None = None) -> None:
-        """Work out how every partition in movement fares, as of now."""
+        """Work out how every reassignment fares, as of now."""
         watch = self._state.reassignment_watch
         for _ in watch.assess(self._state.reassignments, now_ms(), budget_seconds):
             pass
 
-    def movements(self) -> list[Movement]:
-        """Give the partitions in movement, those that need somebody first."""
+    def ongoing(self) -> list[OngoingReassignment]:
+        """Return the reassignments, those that need somebody first."""
         return worst_first(self._state.reassignments, self._state.reassignment_watch)
 
-    def line(self, movement: Movement) -> dict[str, Any]:
+    def line(self, reassignment: OngoingReassignment) -> dict[str, Any]:
         """Describe one for a person or a program.
 
-        A command that never saw it before doesn't know since when it has been in movement.
+        A command that never saw it before doesn't know since when it has been ongoing.
         """
-        line = movement_line(self._state.reassignments, movement, now_ms())
-        if movement.partition not in self._aged:
+        line = reassignment_line(self._state.reassignments, reassignment, now_ms())
+        if reassignment.partition not in self._aged:
             del line["age_seconds"], line["idle_seconds"]
-        return {"kind": "partition", "at_ms": movement.tracked.latest.as_of_ms, **line}
+        return {"kind": "partition", "at_ms": reassignment.tracked.latest.as_of_ms, **line}
 
     def throttles(self) -> list[dict[str, Any]]:
-        """Describe the throttles that nothing that moves now needs."""
+        """Describe the throttles that no reassignment of now needs."""
         tracker = self._state.reassignments
         if tracker.cluster is None:
             return []
-        moving = {p: tracked.latest.replicas for p, tracked in tracker.moving.items()}
+        moving = {p: tracked.latest.replicas for p, tracked in tracker.ongoing.items()}
         return [
             {
                 "kind": "throttle",

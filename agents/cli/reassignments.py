@@ -23,7 +23,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import words
-from caughtup.agents.probes.reassignments import ReassignmentLooks, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import REASSIGNMENTS
@@ -32,7 +32,7 @@ from caughtup.agents.views.reassignments import in_words, size
 from caughtup.models.durations import duration
 from caughtup.models.reassignments.tracking.tracker import HISTORY_MS
 
-_LOOKS = 4
+_OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
 _NOTHING = "no partition is in movement"
 _NO_THROTTLE = ", and no throttle is left over"
@@ -55,14 +55,14 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
     view.take_up(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
     show = _watching(view, output) if watch else None
     try:
-        asyncio.run(_look(settings, view, show))
+        asyncio.run(_observe(settings, view, show))
     except KeyboardInterrupt:
         return
     except KafkaError as error:
         raise UserError(f"cannot look at reassignments: {words(error)}") from None
     for what in view.missing:
         click.echo(f"caughtup: not known: {what}", err=True)
-    if not view.movements() and not view.throttles():
+    if not view.ongoing() and not view.throttles():
         click.echo(_NOTHING if view.missing else _NOTHING + _NO_THROTTLE, err=True)
         sys.exit(NOTHING_MATCHED)
     if output == "json":
@@ -71,14 +71,14 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
         _print(Console(markup=False, highlight=False), view)
 
 
-async def _look(
+async def _observe(
     settings: Settings, view: ReassignmentView, show: Callable[[], None] | None
 ) -> None:
-    """Look until there is something to say, or for ever where each look is shown."""
-    async with ReassignmentLooks(aiokafka_config(settings)) as looks:
-        with Progress().task("looking at reassignments", 0 if show else _LOOKS) as advance:
+    """Observe until there is something to say, or for ever where each round is shown."""
+    async with ReassignmentObserver(aiokafka_config(settings)) as observer:
+        with Progress().task("looking at reassignments", 0 if show else _OBSERVATIONS) as advance:
             number = 0
-            async for found in _rounds(looks, patient=show is not None):
+            async for found in _rounds(observer, patient=show is not None):
                 view.take(found)
                 view.assess(settings.reassignment_budget)
                 number += 1
@@ -86,15 +86,15 @@ async def _look(
                     show()
                     continue
                 advance(1)
-                if number == _LOOKS or not found.moving:
+                if number == _OBSERVATIONS or not found.ongoing:
                     return
 
 
-async def _rounds(looks: ReassignmentLooks, *, patient: bool) -> AsyncIterator[Round]:
-    """Look again and again; who is patient is told of a look that fails, and looks again."""
+async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIterator[Round]:
+    """Observe again and again; who is patient is told of a round that fails, and waits."""
     while True:
         try:
-            found = await looks.look()
+            found = await observer.observe()
             if not found.listed:
                 missing = "; ".join(found.cluster.missing)
                 raise UserError(f"cannot tell what is in movement; {missing}")
@@ -107,7 +107,7 @@ async def _rounds(looks: ReassignmentLooks, *, patient: bool) -> AsyncIterator[R
 
 
 def _watching(view: ReassignmentView, output: str) -> Callable[[], None]:
-    """Give what shows a look: JSON lines, or a table that a terminal keeps in its place."""
+    """Return what shows a round: JSON lines, or a table that a terminal keeps in its place."""
     if output == "json":
         return lambda: _print_json(view)
     console = Console(markup=False, highlight=False)
@@ -126,15 +126,15 @@ def _print(console: Console, view: ReassignmentView) -> None:
 
 
 def _print_json(view: ReassignmentView) -> None:
-    for movement in view.movements():
-        click.echo(msgspec.json.encode(view.line(movement)).decode())
+    for reassignment in view.ongoing():
+        click.echo(msgspec.json.encode(view.line(reassignment)).decode())
     for throttle in view.throttles():
         click.echo(msgspec.json.encode(throttle).decode())
 
 
 def rendered(view: ReassignmentView, most: int) -> list[RenderableType]:
-    """Draw ``most`` of the partitions in movement, the worst, and what is wrong with each."""
-    movements = view.movements()
+    """Draw ``most`` of the reassignments, the worst, and what is wrong with each."""
+    ongoing = view.ongoing()
     table = Table(title="partitions in movement", title_justify="left")
     for column in (
         "partition",
@@ -149,12 +149,12 @@ def rendered(view: ReassignmentView, most: int) -> list[RenderableType]:
         right = column in ("left", "rate", "ends in")
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     about: list[Text] = []
-    for movement in movements[:most]:
-        line = view.line(movement)
-        assessed = movement.assessed
+    for reassignment in ongoing[:most]:
+        line = view.line(reassignment)
+        assessed = reassignment.assessed
         eta = None if assessed is None else assessed.figures.eta
         table.add_row(
-            str(movement.partition),
+            str(reassignment.partition),
             f"{_brokers(line['original'])} → {_brokers(line['target'])}",
             line["phase"],
             f"{len(set(line['isr']) & set(line['target']))} of {len(line['target'])}",
@@ -164,10 +164,10 @@ def rendered(view: ReassignmentView, most: int) -> list[RenderableType]:
             line["verdict"],
         )
         if line["verdict"] not in _CALM or "cause" in line:
-            about.append(_about(str(movement.partition), line))
-    parts: list[RenderableType] = [table] if movements else [Text("no partition is in movement")]
-    if len(movements) > most:
-        parts.append(Text(f"{len(movements) - most:,} more that fare no worse"))
+            about.append(_about(str(reassignment.partition), line))
+    parts: list[RenderableType] = [table] if ongoing else [Text("no partition is in movement")]
+    if len(ongoing) > most:
+        parts.append(Text(f"{len(ongoing) - most:,} more that fare no worse"))
     for throttle in view.throttles():
         text = f"throttle without a movement on the {throttle['on']} {throttle['name']}: "
         about.append(Text(f"{text}{throttle['what']}\n  {throttle['advice']}"))

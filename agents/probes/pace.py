@@ -1,35 +1,38 @@
-"""How long to wait between two rounds of looks at reassignments."""
+"""How long to wait between two rounds that observe reassignments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionLook, offsets_remaining
+from caughtup.models.reassignments.tracking.observation import (
+    PartitionObservation,
+    offsets_remaining,
+)
 
 #: A round takes this part of the time at most, unless it only waits for brokers: with so many
 #: partitions a second, at most, a pause is long enough however long the round took.
 _SHARE = 10
 _PARTITIONS_A_SECOND = 150
-#: What ends that soon is looked at as often as the setting allows.
+#: What ends that soon is observed as often as the setting allows.
 _NEAR_SECONDS = 60.0
-#: So much longer is the pause while nothing is near its end, and while nothing moves at all.
+#: So much longer is the pause while nothing is near its end, and while nothing is reassigned at all.
 _FAR, _IDLE = 2.0, 2.5
 
 
 class Pace:
-    """Tells after each round how long to wait. ``floor_seconds``: the shortest pause."""
+    """Says after each round how long to wait. ``floor_seconds``: the shortest pause."""
 
     def __init__(self, floor_seconds: float) -> None:
         self._floor = floor_seconds
         self._before: Mapping[TopicPartition, tuple[int, int]] = {}
 
-    def pause_seconds(self, moving: Sequence[PartitionLook], round_seconds: float) -> float:
-        """Give the pause after a round that saw these looks and took so long."""
+    def pause_seconds(self, moving: Sequence[PartitionObservation], round_seconds: float) -> float:
+        """Return the pause after a round that observed these and took so long."""
         remaining = {
-            look.partition: (look.as_of_ms, left)
-            for look in moving
-            if (left := offsets_remaining(look)) is not None
+            observation.partition: (observation.as_of_ms, left)
+            for observation in moving
+            if (left := offsets_remaining(observation)) is not None
         }
         soonest = min(
             (
@@ -50,7 +53,7 @@ class Pace:
 
 
 def _seconds_left(before: tuple[int, int], now: tuple[int, int]) -> float:
-    """Tell when the copy would end if it went on as between two looks: (ms, offsets to go)."""
+    """Return when the copy would end at its pace between two (ms, offsets to go)."""
     if now[1] == 0:
         return 0.0
     copied = before[1] - now[1]

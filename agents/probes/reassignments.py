@@ -1,4 +1,4 @@
-"""One round of questions about partitions in movement: a ClusterLook and their PartitionLooks."""
+"""One round of questions about reassignments: of the cluster, and of each partition."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
 )
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
-from caughtup.agents.probes.replicas import BrokerReplicas, look_at_replicas
-from caughtup.agents.probes.throttles import Rates, ThrottleLooks
+from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
+from caughtup.agents.probes.throttles import Rates, ThrottleObserver
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
 )
 
 #: A round waits so long for any one answer.
@@ -35,22 +35,22 @@ TIMEOUT_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round saw.
+    """What one round observed.
 
-    ``listed``: whether the controller told what is in movement; if not, nothing is known of that.
-    ``moving``: a look at each partition in movement, sorted; one of which no metadata could be had
-    has no leader epoch, and neither ISR nor leader. ``shapes``: of the partitions that were asked
+    ``listed``: whether the controller listed the reassignments; if not, nothing is known of them.
+    ``ongoing``: an observation of each, sorted; one of which no metadata could be had
+    has no leader epoch, and neither ISR nor leader. ``described``: of the partitions that were asked
     for in addition, None for one that is gone; absent where it couldn't be had.
     """
 
-    cluster: ClusterLook
+    cluster: ClusterObservation
     listed: bool
-    moving: tuple[PartitionLook, ...]
-    shapes: Mapping[TopicPartition, PartitionInfo | None] = field(default_factory=dict)
+    ongoing: tuple[PartitionObservation, ...]
+    described: Mapping[TopicPartition, PartitionInfo | None] = field(default_factory=dict)
 
 
-class ReassignmentLooks:
-    """Looks at partitions in movement again and again. Use as an async context manager.
+class ReassignmentObserver:
+    """Observes reassignments again and again. Use as an async context manager.
 
     ``config``: aiokafka's properties. Entering connects, and raises KafkaError where no broker
     can be reached.
@@ -58,7 +58,7 @@ class ReassignmentLooks:
 
     def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.protocol = ClusterProtocol(config, timeout_seconds)
-        self._throttles = ThrottleLooks(self.protocol)
+        self._throttles = ThrottleObserver(self.protocol)
 
     async def __aenter__(self) -> Self:
         await self.protocol.__aenter__()
@@ -73,8 +73,8 @@ class ReassignmentLooks:
         await self._throttles.stop()
         await self.protocol.__aexit__(kind, error, traceback)
 
-    async def look(self, also: Collection[TopicPartition] = ()) -> Round:
-        """Look once; ``also`` are partitions whose shapes are wanted, in movement or not.
+    async def observe(self, also: Collection[TopicPartition] = ()) -> Round:
+        """Observe once; ``also`` are partitions whose metadata is wanted, reassigned or not.
 
         What couldn't be had is named in ``cluster.missing``, in words. Raises KafkaError only
         where no broker can be reached.
@@ -86,18 +86,18 @@ class ReassignmentLooks:
         replicas = {partition: moving.replicas for partition, moving in listed.items()}
         hosts = {broker for brokers_of in replicas.values() for broker in brokers_of}
         as_of_ms = now_ms()
-        shapes, told, throttles = await asyncio.gather(
+        described, answers, throttles = await asyncio.gather(
             # Sorted once, in a thread: to sort it again is then quick.
-            self._shapes([*replicas, *sorted(set(also) - replicas.keys())], missing),
-            look_at_replicas(self.protocol, replicas, missing),
-            self._throttles.look({partition.topic for partition in listed}, hosts, missing),
+            self._describe([*replicas, *sorted(set(also) - replicas.keys())], missing),
+            observe_replicas(self.protocol, replicas, missing),
+            self._throttles.observe({partition.topic for partition in listed}, hosts, missing),
         )
         offered = self.protocol.connections.all_offered()
         by_zookeeper = any(map(zookeeper_decides, offered))
-        cluster = ClusterLook(
+        cluster = ClusterObservation(
             as_of_ms=as_of_ms,
             brokers={
-                broker.id: _broker_look(broker, told.get(broker.id), throttles.rates)
+                broker.id: _broker_observation(broker, answers.get(broker.id), throttles.rates)
                 for broker in brokers
             },
             quorum_leader=quorum.leader,
@@ -107,10 +107,14 @@ class ReassignmentLooks:
             throttles=throttles.topics,
             missing=tuple(sorted(missing)),
         )
-        looks = await asyncio.to_thread(
-            _partition_looks, listed, shapes.partitions if shapes else {}, told, as_of_ms
+        observations = await asyncio.to_thread(
+            _partition_observations,
+            listed,
+            described.partitions if described else {},
+            answers,
+            as_of_ms,
         )
-        return Round(cluster, listing is not None, looks, _asked_shapes(also, shapes))
+        return Round(cluster, listing is not None, observations, _asked_partitions(also, described))
 
     async def _list(self, missing: set[str]) -> dict[TopicPartition, PartitionReassignment] | None:
         try:
@@ -126,31 +130,33 @@ class ReassignmentLooks:
             missing.add(f"the controllers' quorum: {words(error)}")
             return Quorum(None, None)
 
-    async def _shapes(
+    async def _describe(
         self, wanted: Collection[TopicPartition], missing: set[str]
     ) -> DescribedPartitions | None:
         try:
-            shapes = await self.protocol.describe_partitions(wanted)
+            described = await self.protocol.describe_partitions(wanted)
         except KafkaError as error:
             missing.add(f"replicas, ISR and leaders: {words(error)}")
             return None
-        for topic, code in sorted(shapes.errors.items()):
+        for topic, code in sorted(described.errors.items()):
             if code != UnknownTopicOrPartitionError.errno:
                 missing.add(f"replicas, ISR and leaders: {words(for_code(code)())} {topic}")
-        return shapes
+        return described
 
 
-def _broker_look(
-    broker: Broker, told: BrokerReplicas | None, rates: Mapping[int, Rates]
-) -> BrokerLook:
-    directories = told.directories if told is not None and told.directories is not None else ()
+def _broker_observation(
+    broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, Rates]
+) -> BrokerObservation:
+    directories = (
+        answers.directories if answers is not None and answers.directories is not None else ()
+    )
     fullest = min(
         (d for d in directories if d.usable_bytes is not None and d.total_bytes),
         key=_usable_part,
         default=LogDirectory("", 0, None, None),
     )
     rate = rates.get(broker.id, Rates())
-    return BrokerLook(
+    return BrokerObservation(
         fenced=broker.fenced,
         leader_rate=rate.leader,
         follower_rate=rate.follower,
@@ -164,28 +170,28 @@ def _usable_part(directory: LogDirectory) -> float:
     return (directory.usable_bytes or 0) / (directory.total_bytes or 1)
 
 
-def _partition_looks(
+def _partition_observations(
     listed: Mapping[TopicPartition, PartitionReassignment],
-    shapes: Mapping[TopicPartition, PartitionInfo],
-    told: Mapping[int, BrokerReplicas],
+    described: Mapping[TopicPartition, PartitionInfo],
+    answers: Mapping[int, BrokerReplicas],
     as_of_ms: int,
-) -> tuple[PartitionLook, ...]:
-    """Put together what the controller, the metadata and each replica's broker told."""
-    looks = []
+) -> tuple[PartitionObservation, ...]:
+    """Put together what the controller, the metadata and each replica's broker answered."""
+    observations = []
     for partition, (replicas, adding, removing) in sorted(listed.items()):
-        shape = shapes.get(partition)
-        hosts = [(broker, told[broker]) for broker in dict.fromkeys(replicas)]
-        looks.append(
-            PartitionLook(
+        info = described.get(partition)
+        hosts = [(broker, answers[broker]) for broker in dict.fromkeys(replicas)]
+        observations.append(
+            PartitionObservation(
                 partition=partition,
                 replicas=replicas,
                 adding=adding,
                 removing=removing,
-                isr=() if shape is None else shape.isr,
-                leader=None if shape is None else shape.leader,
+                isr=() if info is None else info.isr,
+                leader=None if info is None else info.leader,
                 as_of_ms=as_of_ms,
-                leader_epoch=None if shape is None else shape.leader_epoch,
-                offline=() if shape is None else shape.offline,
+                leader_epoch=None if info is None else info.leader_epoch,
+                offline=() if info is None else info.offline,
                 log_ends={b: host.ends[partition] for b, host in hosts if partition in host.ends},
                 sizes={b: host.sizes[partition] for b, host in hosts if partition in host.sizes},
                 not_hosted=tuple(b for b, host in hosts if partition in host.not_hosted),
@@ -196,18 +202,18 @@ def _partition_looks(
                 ),
             )
         )
-    return tuple(looks)
+    return tuple(observations)
 
 
-def _asked_shapes(
-    asked: Collection[TopicPartition], shapes: DescribedPartitions | None
+def _asked_partitions(
+    asked: Collection[TopicPartition], described: DescribedPartitions | None
 ) -> dict[TopicPartition, PartitionInfo | None]:
-    """Give the shapes that were asked for in addition; None says that the partition is gone."""
-    if shapes is None:
+    """Return the metadata that was asked for in addition; None: the partition is gone."""
+    if described is None:
         return {}
     gone = UnknownTopicOrPartitionError.errno
     return {
-        partition: shapes.partitions.get(partition)
+        partition: described.partitions.get(partition)
         for partition in sorted(asked)
-        if shapes.errors.get(partition.topic, gone) == gone
+        if described.errors.get(partition.topic, gone) == gone
     }

@@ -1,4 +1,4 @@
-"""Where the replicas of partitions in movement are: asked of each broker that should have one."""
+"""Where the replicas of reassigned partitions are: asked of each broker that should have one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NOT_HOSTED = (NotLeaderForPartitionError.errno, UnknownTopicOrPartitionError.er
 
 @dataclass(slots=True)
 class BrokerReplicas:
-    """What one broker told of its replicas; ``answered`` is False where it told nothing.
+    """What one broker answered of its replicas; ``answered`` is False where it didn't.
 
     ``ends``: log end offsets. ``not_hosted``: partitions that it has no replica of. ``sizes``: in
-    bytes. ``directories``: its log directories, None if it didn't tell.
+    bytes. ``directories``: its log directories, None if it didn't say.
     """
 
     answered: bool = False
@@ -40,7 +40,7 @@ class BrokerReplicas:
     directories: tuple[LogDirectory, ...] | None = None
 
 
-async def look_at_replicas(
+async def observe_replicas(
     protocol: ClusterProtocol,
     replicas: Mapping[TopicPartition, Iterable[int]],
     missing: set[str],
@@ -65,23 +65,23 @@ async def _ask(
     partitions: Sequence[TopicPartition],
     missing: set[str],
 ) -> BrokerReplicas:
-    told = BrokerReplicas()
+    answers = BrokerReplicas()
     try:
         for start in range(0, len(partitions), _BATCH):
             ends, errors = await protocol.replica_log_ends(
                 broker, partitions[start : start + _BATCH]
             )
-            told.ends.update(ends)
-            told.not_hosted.update(p for p, code in errors.items() if code in _NOT_HOSTED)
-            told.answered = True
+            answers.ends.update(ends)
+            answers.not_hosted.update(p for p, code in errors.items() if code in _NOT_HOSTED)
+            answers.answered = True
     except KafkaError as error:
         missing.add(f"replicas on broker {broker}: {words(error)}")
-        return told
+        return answers
     try:
         for start in range(0, len(partitions), _SIZES_BATCH):
             logs = await protocol.log_directories(broker, partitions[start : start + _SIZES_BATCH])
-            told.sizes.update(logs.sizes)
-            told.directories = logs.directories
+            answers.sizes.update(logs.sizes)
+            answers.directories = logs.directories
     except KafkaError as error:
         missing.add(f"sizes on broker {broker}: {words(error)}")
-    return told
+    return answers

@@ -1,7 +1,7 @@
-"""Replication throttles: of what is in movement each time, and of everything now and then.
+"""Replication throttles: of what is reassigned each time, and of everything now and then.
 
-A throttle that was left behind is one where nothing moves, so all topics and brokers are looked
-at, too, at a slower pace and beside the rounds.
+A throttle that was left behind is one where nothing is reassigned, so all topics and brokers are
+observed, too, at a slower pace and beside the rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNKNOWN_TOPIC = 3
 
 _BATCH = 500
 _SWEEP_SECONDS = 60.0
-#: Looking at everything takes this part of the time at most.
+#: Observing everything takes this part of the time at most.
 _SWEEP_SHARE = 10
 
 
@@ -50,8 +50,8 @@ class Throttles:
     missing: set[str] = field(default_factory=set)
 
 
-class ThrottleLooks:
-    """Remembers the throttles of everything, and looks at some of them anew each time."""
+class ThrottleObserver:
+    """Remembers the throttles of everything, and observes some of them anew each time."""
 
     def __init__(
         self, protocol: ClusterProtocol, clock: Callable[[], float] = time.monotonic
@@ -62,18 +62,18 @@ class ThrottleLooks:
         self._sweep: asyncio.Task[None] | None = None
         self._due = float("-inf")
 
-    async def look(
+    async def observe(
         self, topics: Collection[str], brokers: Collection[int], missing: set[str]
     ) -> Throttles:
-        """Look at the throttles of these topics and brokers, and give all that are known.
+        """Observe the throttles of these topics and brokers, and return all that are known.
 
-        The first time everything is looked at before; later that goes on beside the rounds. What
+        The first time everything is observed before; later that goes on beside the rounds. What
         couldn't be had is added to ``missing``.
         """
         if self._sweep is None and self._clock() >= self._due:
             is_first = self._due == float("-inf")
             self._due = float("inf")
-            self._sweep = asyncio.create_task(self._look_at_everything())
+            self._sweep = asyncio.create_task(self._observe_everything())
             if is_first:
                 await asyncio.shield(self._sweep)
                 topics, brokers = (), ()
@@ -93,7 +93,7 @@ class ThrottleLooks:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sweep
 
-    async def _look_at_everything(self) -> None:
+    async def _observe_everything(self) -> None:
         began = self._clock()
         try:
             everything = Throttles()
@@ -121,7 +121,7 @@ class ThrottleLooks:
             except KafkaError as error:
                 into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
                 continue
-            _take(found, into)
+            _add_topics(found, into)
 
     async def _brokers(self, brokers: Iterable[int], into: Throttles) -> None:
         await asyncio.gather(*(self._broker(broker, into) for broker in sorted(brokers)))
@@ -137,7 +137,7 @@ class ThrottleLooks:
         )
 
 
-def _take(found: Iterable[Configs], into: Throttles) -> None:
+def _add_topics(found: Iterable[Configs], into: Throttles) -> None:
     for topic in found:
         if topic.error_code == _UNKNOWN_TOPIC:
             continue

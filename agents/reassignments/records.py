@@ -1,13 +1,9 @@
-"""Records of caughtup-reassignments, taken as they come, and taken up after a restart."""
+"""Records of caughtup-reassignments, applied to the tracker as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from caughtup.agents.probes.reassignment_ends import KnownMovement
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.ids import TopicPartition
 from caughtup.models.records.cluster_observations import (
     CLUSTER_KEY,
     ClusterRecord,
@@ -18,24 +14,24 @@ from caughtup.models.records.reassignments import ReassignmentRecord, read_reass
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
-#: Partitions in movement that are followed: a whole cluster's may be. Anybody may write more.
+#: Reassignments that are followed: a whole cluster's may be ongoing. Anybody may write more.
 MOST_MOVING = 200_000
 
 
 def apply_record(
     state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
-) -> TopicPartition | None:
-    """Take one record of caughtup-reassignments, and return the partition that it is about.
+) -> ReassignmentRecord | None:
+    """Apply one record of caughtup-reassignments, and return it.
 
-    None where it is about none, refused or outdated. ``clock_ms``: what to hold its times against.
+    None where it is about no partition, refused or outdated. ``clock_ms``: what to hold its times against.
     """
     with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
         if isinstance(record, ClusterRecord):
-            state.reassignments.apply_cluster(record.to_look())
+            state.reassignments.apply_cluster(record.to_observation())
         elif record is not None and not _is_outdated(state, record, clock):
             _apply(state, record)
-            return record.topic_partition
+            return record
     return None
 
 
@@ -56,11 +52,11 @@ def _read(
 
 
 def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int) -> bool:
-    """Tell whether a look is older than the last one, and was so before it came.
+    """Say whether an observation is older than the last one, and was so before it came.
 
     One that is older and fresh was made after the clock was set back.
     """
-    tracked = state.reassignments.moving.get(record.topic_partition)
+    tracked = state.reassignments.ongoing.get(record.topic_partition)
     if tracked is None or record.as_of_ms >= tracked.latest.as_of_ms:
         return False
     return clock_ms - record.as_of_ms > AHEAD_MS
@@ -68,35 +64,11 @@ def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int)
 
 def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
     tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
-    if partition not in tracker.moving and len(tracker.moving) >= MOST_MOVING:
+    if partition not in tracker.ongoing and len(tracker.ongoing) >= MOST_MOVING:
         raise RefusedError(TOO_MANY, "too many partitions are in movement")
     if record.ended:
         tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)
     elif record.unlisted:
         tracker.unlisted(partition, as_of_ms)
     else:
-        tracker.apply(record.to_look(), since_ms=record.since_ms, original=record.original)
-
-
-def take_up(
-    moving: dict[TopicPartition, KnownMovement],
-    key: bytes | None,
-    value: bytes | None,
-    clock_ms: int,
-    untold: Collection[TopicPartition] = (),
-) -> None:
-    """Take a record that was read back: movements that go on by the last of each partition's.
-
-    And the last movements of those whose end is ``untold``: it was written, and nobody was left to
-    tell what followed from it.
-    """
-    if key == CLUSTER_KEY:
-        return
-    partition, record = read_reassignment(key, value)
-    if record is None or record.ended:
-        if partition not in untold:
-            moving.pop(partition, None)
-        return
-    require_past(record.as_of_ms, clock_ms)
-    since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
-    moving[partition] = KnownMovement(record.to_look(), since_ms, record.original)
+        tracker.apply(record.to_observation(), since_ms=record.since_ms, original=record.original)

@@ -48,7 +48,7 @@ def _apply_movement(
     state: ClusterState, record: PartitionMovementRecord | TaskMovementRecord
 ) -> bool:
     if isinstance(record, PartitionMovementRecord):
-        state.partition_movements.restore(builtins_of(record))
+        state.reassignment_events.restore(builtins_of(record))
     else:
         state.applications.movements.restore(builtins_of(record))
     return True

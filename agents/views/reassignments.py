@@ -1,4 +1,4 @@
-"""What the page, ``caughtup reassignments`` and its JSON say of partitions in movement.
+"""What the page, ``caughtup reassignments`` and its JSON say of reassignments.
 
 Unknown figures are absent; so is a time that never comes, for which JSON has no word.
 """
@@ -12,38 +12,40 @@ from typing import Any, NamedTuple
 
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.causes.cause import MEASURING
-from caughtup.models.reassignments.throttles.limits import OrphanedThrottle
+from caughtup.models.reassignments.awaited_replica import State
+from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle
 from caughtup.models.reassignments.tracking import controllers
+from caughtup.models.reassignments.tracking.ends import EndedReassignment
 from caughtup.models.reassignments.tracking.tracker import (
-    EndedMovement,
     ReassignmentTracker,
-    TrackedMovement,
+    TrackedReassignment,
 )
 from caughtup.models.reassignments.verdict import VERDICTS
-from caughtup.models.reassignments.watch import AssessedMovement, ReassignmentWatch
+from caughtup.models.reassignments.watch import AssessedReassignment, ReassignmentWatch
 
 _SEVERITY = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
 #: Evidence that stands elsewhere, or that nobody but a machine needs.
-_TOLD_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
+_SHOWN_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
 _YES_OR_NO = {"answers": ("answers", "doesn't answer")}
 _BROKERS = frozenset(("replica", "leader", "quorum_leader", "throttled_broker"))
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-class Movement(NamedTuple):
-    """A partition in movement, and what was last worked out of it (None: nothing yet)."""
+class OngoingReassignment(NamedTuple):
+    """A reassigned partition, and what was last worked out of it (None: nothing yet)."""
 
     partition: TopicPartition
-    tracked: TrackedMovement
-    assessed: AssessedMovement | None
+    tracked: TrackedReassignment
+    assessed: AssessedReassignment | None
 
 
-def movement_line(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> dict[str, Any]:
-    """Describe a partition in movement as a line of ``caughtup reassignments --format json``."""
-    partition, tracked, assessed = movement
-    look = tracked.latest
-    known: dict[str, Any] = {"verdict": MEASURING}
+def reassignment_line(
+    tracker: ReassignmentTracker, reassignment: OngoingReassignment, now_ms: int
+) -> dict[str, Any]:
+    """Describe a reassignment as a line of ``caughtup reassignments --format json``."""
+    partition, tracked, assessed = reassignment
+    observation = tracked.latest
+    known: dict[str, Any] = {"verdict": State.MEASURING}
     if assessed is not None:
         verdict, figures = assessed.verdict, assessed.figures
         known = {
@@ -63,25 +65,27 @@ def movement_line(tracker: ReassignmentTracker, movement: Movement, now_ms: int)
         "topic": partition.topic,
         "partition": partition.partition,
         "phase": tracked.phase(tracker.cluster),
-        "replicas": look.replicas,
+        "replicas": observation.replicas,
         "original": tracked.original,
-        "target": controllers.target(look),
-        "adding": look.adding,
-        "removing": look.removing,
-        "isr": look.isr,
-        "leader": look.leader,
-        "leader_epoch": look.leader_epoch,
+        "target": controllers.target(observation),
+        "adding": observation.adding,
+        "removing": observation.removing,
+        "isr": observation.isr,
+        "leader": observation.leader,
+        "leader_epoch": observation.leader_epoch,
         **known,
-        "age_seconds": max(0, now_ms - tracked.since_ms) / 1000,
-        "idle_seconds": max(0, now_ms - tracked.progressed_ms) / 1000,
+        "age_seconds": tracked.age_seconds(now_ms),
+        "idle_seconds": tracked.idle_seconds(now_ms),
     }
     return {name: value for name, value in line.items() if value is not None}
 
 
-def page_row(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> dict[str, Any]:
-    """Describe a partition in movement for the page: its line, words, and a bar for each copy."""
-    row = movement_line(tracker, movement, now_ms)
-    _, tracked, assessed = movement
+def page_reassignment(
+    tracker: ReassignmentTracker, reassignment: OngoingReassignment, now_ms: int
+) -> dict[str, Any]:
+    """Describe a reassignment for the page: its line, words, and a bar for each copy."""
+    row = reassignment_line(tracker, reassignment, now_ms)
+    _, tracked, assessed = reassignment
     if assessed is not None:
         row["why"] = in_words(assessed.verdict.evidence)
         eta = assessed.figures.eta
@@ -90,33 +94,38 @@ def page_row(tracker: ReassignmentTracker, movement: Movement, now_ms: int) -> d
     return row
 
 
-def worst_first(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> list[Movement]:
-    """Give the partitions in movement, those that need somebody first, then the slowest ones."""
+def worst_first(
+    tracker: ReassignmentTracker, watch: ReassignmentWatch
+) -> list[OngoingReassignment]:
+    """Return the reassignments, those that need somebody first, then the slowest ones."""
 
-    def rank(movement: Movement) -> tuple[float, float, TopicPartition]:
-        partition, _, assessed = movement
+    def rank(reassignment: OngoingReassignment) -> tuple[float, float, TopicPartition]:
+        partition, _, assessed = reassignment
         if assessed is None:
-            return (-_SEVERITY[MEASURING], 0.0, partition)
+            return (-_SEVERITY[State.MEASURING], 0.0, partition)
         eta = assessed.figures.eta
         severity = _SEVERITY.get(assessed.verdict.verdict, len(_SEVERITY))
         return (-severity, -(eta.seconds if eta is not None else 0.0), partition)
 
-    found = [Movement(p, tracked, watch.find(p, tracked)) for p, tracked in tracker.moving.items()]
+    found = [
+        OngoingReassignment(p, tracked, watch.find(p, tracked))
+        for p, tracked in tracker.ongoing.items()
+    ]
     return sorted(found, key=rank)
 
 
 def verdict_counts(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> dict[str, int]:
-    """Count the partitions in movement by verdict, the worst first."""
+    """Count the reassignments by verdict, the worst first."""
     counts: Counter[str] = Counter()
-    for partition, tracked in tracker.moving.items():
+    for partition, tracked in tracker.ongoing.items():
         assessed = watch.find(partition, tracked)
-        counts[MEASURING if assessed is None else assessed.verdict.verdict] += 1
+        counts[State.MEASURING if assessed is None else assessed.verdict.verdict] += 1
     worst = sorted(counts, key=lambda verdict: -_SEVERITY.get(verdict, len(_SEVERITY)))
     return {verdict: counts[verdict] for verdict in worst}
 
 
-def ended_row(ended: EndedMovement) -> dict[str, Any]:
-    """Describe a movement that is over."""
+def ended_reassignment(ended: EndedReassignment) -> dict[str, Any]:
+    """Describe a reassignment that is over."""
     row = {
         "topic": ended.partition.topic,
         "partition": ended.partition.partition,
@@ -130,17 +139,17 @@ def ended_row(ended: EndedMovement) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def throttle_row(throttle: OrphanedThrottle) -> dict[str, Any]:
+def orphaned_throttle(throttle: OrphanedThrottle) -> dict[str, Any]:
     """Describe a throttle that is left over."""
     return throttle._asdict()
 
 
 def in_words(evidence: Mapping[str, Any]) -> str:
     """Write evidence as a person reads it: ``offsets behind 1,200, stood 64 s``."""
-    told = {name: value for name, value in evidence.items() if name not in _TOLD_ELSEWHERE}
-    if told.get("waits_for") == [told.get("replica")]:
-        del told["waits_for"]
-    return ", ".join(_words(name, value) for name, value in told.items())
+    shown = {name: value for name, value in evidence.items() if name not in _SHOWN_ELSEWHERE}
+    if shown.get("waits_for") == [shown.get("replica")]:
+        del shown["waits_for"]
+    return ", ".join(_words(name, value) for name, value in shown.items())
 
 
 def _words(name: str, value: Any) -> str:
@@ -178,42 +187,42 @@ def size(value: float) -> str:
     )
 
 
-def _copies(tracked: TrackedMovement) -> Iterator[dict[str, Any]]:
-    """Give each replica's own state: those to come first, in the order that they will have."""
-    look = tracked.latest
-    target = controllers.target(look)
-    for broker in dict.fromkeys((*target, *look.replicas)):
-        in_sync = broker in look.isr
+def _copies(tracked: TrackedReassignment) -> Iterator[dict[str, Any]]:
+    """Yield each replica's own state: those to come first, in the order that they will have."""
+    observation = tracked.latest
+    target = controllers.target(observation)
+    for broker in dict.fromkeys((*target, *observation.replicas)):
+        in_sync = broker in observation.isr
         copy = {
             "broker": broker,
             "role": "added"
-            if broker in look.adding
+            if broker in observation.adding
             else ("removed" if broker not in target else "stays"),
             "in_sync": in_sync,
-            "away": broker in look.offline or None,
-            "missing": broker in look.not_hosted or None,
-            "unanswered": broker in look.unanswered or None,
-            "log_end": look.log_ends.get(broker),
+            "away": broker in observation.offline or None,
+            "missing": broker in observation.not_hosted or None,
+            "unanswered": broker in observation.unanswered or None,
+            "log_end": observation.log_ends.get(broker),
             "share": 1.0 if in_sync else _share(tracked, broker),
         }
         yield {name: value for name, value in copy.items() if value is not None}
 
 
-def _share(tracked: TrackedMovement, broker: int) -> float | None:
-    """Tell how much of its leader's log a copy has: by bytes, else by offsets since it was seen."""
-    look = tracked.latest
-    if look.leader is None:
+def _share(tracked: TrackedReassignment, broker: int) -> float | None:
+    """Return how much of its leader's log a copy has: by bytes, else by offsets since it was seen."""
+    observation = tracked.latest
+    if observation.leader is None:
         return None
-    whole, part = look.sizes.get(look.leader), look.sizes.get(broker)
+    whole, part = observation.sizes.get(observation.leader), observation.sizes.get(broker)
     if whole and part is not None:
         return min(1.0, part / whole)
-    end, own = look.log_ends.get(look.leader), look.log_ends.get(broker)
+    end, own = observation.log_ends.get(observation.leader), observation.log_ends.get(broker)
     if end is None or own is None:
         return None
     began = _first_log_end(tracked, broker, own)
     return 1.0 if own >= end else (own - began) / (end - began)
 
 
-def _first_log_end(tracked: TrackedMovement, broker: int, own: int) -> int:
+def _first_log_end(tracked: TrackedReassignment, broker: int, own: int) -> int:
     first = tracked.first.log_ends.get(broker, 0)
     return min(first, own)

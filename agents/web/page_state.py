@@ -12,9 +12,9 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.views.copies import copy_fields, finite, present, rates_view
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.views.reassignments import (
-    ended_row,
-    page_row,
-    throttle_row,
+    ended_reassignment,
+    orphaned_throttle,
+    page_reassignment,
     verdict_counts,
     worst_first,
 )
@@ -89,15 +89,15 @@ def reassignment_view(state: ClusterState, now_ms: int) -> dict[str, Any]:
     """Describe partitions in movement, those that fare worst only, and how others ended."""
     tracker, watch = state.reassignments, state.reassignment_watch
     worst, rows = worst_first(tracker, watch)[:MOVEMENTS_SHOWN], []
-    for movement in worst:
-        with state.faults.isolated("page", str(movement.partition), now_ms):
-            rows.append(page_row(tracker, movement, now_ms))
+    for reassignment in worst:
+        with state.faults.isolated("page", str(reassignment.partition), now_ms):
+            rows.append(page_reassignment(tracker, reassignment, now_ms))
     return {
         "reassignments": rows,
         "reassignment_counts": verdict_counts(tracker, watch),
         "reassignments_missing": tracker.cluster.missing if tracker.cluster is not None else (),
-        "throttles": [throttle_row(throttle) for throttle in watch.orphaned(now_ms)],
-        "recent_reassignments": [ended_row(ended) for ended in reversed(tracker.ended)],
+        "throttles": [orphaned_throttle(throttle) for throttle in watch.orphaned(now_ms)],
+        "recent_reassignments": [ended_reassignment(ended) for ended in reversed(tracker.ended)],
     }
 
 

@@ -36,7 +36,7 @@ _PAUSE_SECONDS: Final = (1.0, 8.0)
 
 
 class ToldEta(NamedTuple):
-    """When an ETA was told, what it was in seconds, and whether nothing else moved then."""
+    """When an ETA was given, what it was in seconds, and whether nothing else moved then."""
 
     at: float
     seconds: float
@@ -55,7 +55,7 @@ class EtaError(NamedTuple):
 class ChurnedMove:
     """A move from its start to its end, in seconds of the monotonic clock, and what was said.
 
-    ``seen``: whether it was ever shown as moving. ``etas``: each that was told.
+    ``seen``: whether it was ever shown as moving. ``etas``: each that was given.
     """
 
     partition: TopicPartition
@@ -67,9 +67,9 @@ class ChurnedMove:
     alarms: set[str] = field(default_factory=set)
 
     def errors(self) -> list[EtaError]:
-        """Give by how much each ETA was off, from half-way on.
+        """Return by how much each ETA was off, from half-way on.
 
-        The last second doesn't count: looks are as far apart.
+        The last second doesn't count: observations are as far apart.
         """
         if self.ended is None:
             return []
@@ -158,7 +158,7 @@ class Churn:
                 move = self._start(set(going))
                 going[move.partition] = move
                 due = now + self._random.uniform(*_PAUSE_SECONDS)
-            self._look(going)
+            self._observe(going)
             time.sleep(_LOOK_SECONDS)
             advance(min(time.monotonic(), began + seconds) - min(last, began + seconds))
             last = time.monotonic()
@@ -174,7 +174,7 @@ class Churn:
         self._move(partition, to)
         return move
 
-    def _look(self, going: dict[TopicPartition, ChurnedMove]) -> None:
+    def _observe(self, going: dict[TopicPartition, ChurnedMove]) -> None:
         page, now = self._page(), time.monotonic()
         rows = {TopicPartition(r["topic"], r["partition"]): r for r in page["reassignments"]}
         ended: dict[TopicPartition, int] = {}
@@ -193,4 +193,4 @@ class Churn:
                 move.ended = now - ago
                 del going[partition]
             elif not move.seen and now - move.began > _UNSEEN_SECONDS:
-                del going[partition]  # it was over between two looks
+                del going[partition]  # it was over between two observations

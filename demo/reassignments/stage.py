@@ -69,7 +69,7 @@ class StagedMoves:
         self._admin = AdminClient(cluster.client_config())
 
     def play(self, act: str) -> list[StagedMove]:
-        """Play one of ACTS, and give its moves. Raises CaughtupError for one that there isn't."""
+        """Play one of ACTS, and return its moves. Raises CaughtupError for one that there isn't."""
         if act not in ACTS:
             raise CaughtupError("unknown_act", f"no act {act!r}: there are {', '.join(ACTS)}")
         moves: list[StagedMove] = getattr(self, ACTS[act])()

@@ -11,7 +11,7 @@ from typing import Any, Self
 from caughtup.models.ids import TopicPartition
 
 _POLL_SECONDS = 0.3
-#: Verdicts that wake somebody up, or that somebody has to look into.
+#: Verdicts that wake somebody up, or that somebody has to see to.
 ALARMS = ("stalled", "dead target", "throttled out", "blocked", "no source", "diverging")
 
 

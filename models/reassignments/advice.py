@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.controllers import reverted
+from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
 
-#: How a movement is taken back.
+#: How a reassignment is taken back.
 CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
 _RAISE = (
     "kafka-configs.sh --entity-type brokers --entity-name {throttled_broker} --alter "
@@ -105,7 +107,7 @@ CAUSES = tuple(sorted(_ADVICE))
 def advice(
     cause: str | None, partition: TopicPartition, leader: int | None, evidence: Mapping[str, object]
 ) -> str | None:
-    """Say what can be done about a cause; None where there is nothing to do."""
+    """Return what can be done about a cause; None where there is nothing to do."""
     template = _ADVICE.get(cause or "")
     if template is None:
         return None
@@ -113,8 +115,22 @@ def advice(
     return template.format_map(_Known({**known, **evidence}))
 
 
-def brokers(numbers: Iterable[int]) -> str:
-    """Name brokers in the order given."""
+def advice_on(
+    cause: str | None, tracked: TrackedReassignment, evidence: Mapping[str, object]
+) -> str | None:
+    """Return the advice on a reassignment, with what a cancel leaves if that isn't what was."""
+    latest = tracked.latest
+    text = advice(cause, latest.partition, latest.leader, evidence)
+    left = reverted(latest)
+    if text is None or CANCEL not in text or set(left) == set(tracked.original):
+        return text
+    return (
+        f"{text}; since the target was changed, that leaves brokers {_brokers(left)}, "
+        f"where {_brokers(tracked.original)} had it"
+    )
+
+
+def _brokers(numbers: Iterable[int]) -> str:
     return ", ".join(str(number) for number in numbers)
 
 

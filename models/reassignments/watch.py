@@ -1,7 +1,7 @@
-"""How every partition in movement fares, worked out one by one and kept until the next time.
+"""How every reassignment fares, worked out one by one and kept until the next time.
 
-A verdict rests on a history of looks, which takes longer than a scrape may; so a scrape, the page
-and the movements' events read what was last worked out.
+A verdict rests on a history of observations, which takes longer than a scrape may; so a scrape, the
+page and the events read what was last worked out.
 """
 
 from __future__ import annotations
@@ -11,37 +11,37 @@ from typing import NamedTuple
 
 from caughtup.models.faults.isolation import Faults
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.eta import MovementFigures
-from caughtup.models.reassignments.throttles.limits import OrphanedThrottle, ThrottleWatch
-from caughtup.models.reassignments.throttles.shares import ThrottleShares, throttle_shares
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedMovement
-from caughtup.models.reassignments.verdict import MovementVerdict
+from caughtup.models.reassignments.figures import ReassignmentFigures
+from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle, ThrottleWatch
+from caughtup.models.reassignments.throttles.rates import ThrottleShares
+from caughtup.models.reassignments.throttles.shares import throttle_shares
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 
 
-class AssessedMovement(NamedTuple):
-    """What was worked out of a partition in movement."""
+class AssessedReassignment(NamedTuple):
+    """What was worked out of a reassignment."""
 
-    verdict: MovementVerdict
-    figures: MovementFigures
-    tracked: TrackedMovement
+    verdict: ReassignmentVerdict
+    figures: ReassignmentFigures
+    tracked: TrackedReassignment
 
 
 def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
-    """Give what works out who gets which part of the throttles, as of now.
+    """Return what works out who gets which part of the throttles, as of now.
 
-    It holds on to nothing that changes: another thread may call it while looks come.
+    It holds on to nothing that changes: another thread may call it while observations come.
     """
-    moving, cluster = list(tracker.moving.values()), tracker.cluster
-    return lambda: throttle_shares(moving, cluster)
+    ongoing, cluster = list(tracker.ongoing.values()), tracker.cluster
+    return lambda: throttle_shares(ongoing, cluster)
 
 
 class ReassignmentWatch:
-    """The last assessment of each partition in movement, and of the throttles around them."""
+    """The last assessment of each reassignment, and of the throttles around them."""
 
     def __init__(self, faults: Faults | None = None) -> None:
         self._faults = faults or Faults()
-        self._movements: dict[TopicPartition, AssessedMovement] = {}
+        self._assessed: dict[TopicPartition, AssessedReassignment] = {}
         self._throttles = ThrottleWatch()
 
     def assess(
@@ -51,7 +51,7 @@ class ReassignmentWatch:
         budget_seconds: float | None = None,
         shares: ThrottleShares | None = None,
     ) -> Iterator[TopicPartition]:
-        """Work out every partition in movement anew, giving each when it is done.
+        """Work out every reassignment anew, and yield each partition when it is done.
 
         ``budget_seconds``: how long one may take from now on before it is slow; None: any time.
         ``shares`` are those of ``shares_of`` if the caller has them, which take longest. The
@@ -59,15 +59,15 @@ class ReassignmentWatch:
         doesn't. One that can't be worked out is left without a verdict.
         """
         with self._faults.isolated("reassignments", "throttles", now_ms):
-            self._look_at_throttles(tracker)
+            self._observe_throttles(tracker)
             if shares is None:
                 shares = shares_of(tracker)()
-        for partition in self._movements.keys() - tracker.moving.keys():
-            del self._movements[partition]
-        for partition in sorted(tracker.moving):
-            tracked = tracker.moving.get(partition)
+        for partition in self._assessed.keys() - tracker.ongoing.keys():
+            del self._assessed[partition]
+        for partition in sorted(tracker.ongoing):
+            tracked = tracker.ongoing.get(partition)
             if tracked is None:
-                self._movements.pop(partition, None)
+                self._assessed.pop(partition, None)
                 continue
             with self._faults.isolated(
                 "reassignments", str(partition), now_ms, self._forget(partition)
@@ -80,24 +80,26 @@ class ReassignmentWatch:
                     budget_seconds,
                     shares,
                 )
-                self._movements[partition] = AssessedMovement(verdict, figures, tracked)
+                self._assessed[partition] = AssessedReassignment(verdict, figures, tracked)
             yield partition
 
     def _forget(self, partition: TopicPartition) -> Callable[[Exception], object]:
-        return lambda _: self._movements.pop(partition, None)
+        return lambda _: self._assessed.pop(partition, None)
 
-    def find(self, partition: TopicPartition, tracked: TrackedMovement) -> AssessedMovement | None:
-        """Give what was last worked out of a movement; None of one that has just begun."""
-        assessed = self._movements.get(partition)
+    def find(
+        self, partition: TopicPartition, tracked: TrackedReassignment
+    ) -> AssessedReassignment | None:
+        """Return what was last worked out of a reassignment; None of one that has just begun."""
+        assessed = self._assessed.get(partition)
         return assessed if assessed is not None and assessed.tracked is tracked else None
 
     def orphaned(self, now_ms: int) -> tuple[OrphanedThrottle, ...]:
-        """List the throttles that no movement has needed for long."""
+        """Return the throttles that no reassignment has needed for long."""
         return self._throttles.orphaned(now_ms)
 
-    def _look_at_throttles(self, tracker: ReassignmentTracker) -> None:
+    def _observe_throttles(self, tracker: ReassignmentTracker) -> None:
         if tracker.cluster is not None:
-            moving = {
-                partition: tracked.latest.replicas for partition, tracked in tracker.moving.items()
+            ongoing = {
+                partition: tracked.latest.replicas for partition, tracked in tracker.ongoing.items()
             }
-            self._throttles.apply(tracker.cluster, moving)
+            self._throttles.apply(tracker.cluster, ongoing)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
+    BrokerObservation,
+    ClusterObservation,
     TopicThrottle,
 )
 from caughtup.models.records.decoding import RecordFormat
@@ -78,10 +78,10 @@ class ClusterRecord(Record, omit_defaults=True):
     missing: tuple[str, ...] = ()
 
     @classmethod
-    def from_look(cls, look: ClusterLook) -> ClusterRecord:
-        """Write a look down."""
+    def from_observation(cls, observation: ClusterObservation) -> ClusterRecord:
+        """Return the record of an observation."""
         brokers = None
-        if look.brokers is not None:
+        if observation.brokers is not None:
             brokers = {
                 broker: BrokerRecord(
                     seen.fenced,
@@ -91,29 +91,29 @@ class ClusterRecord(Record, omit_defaults=True):
                     seen.total_bytes,
                     seen.offline_directories,
                 )
-                for broker, seen in sorted(look.brokers.items())
+                for broker, seen in sorted(observation.brokers.items())
             }
         return cls(
             FORMAT.schema,
-            look.as_of_ms,
+            observation.as_of_ms,
             brokers,
-            look.quorum_leader,
-            look.quorum_epoch,
-            look.software,
-            look.zookeeper,
+            observation.quorum_leader,
+            observation.quorum_epoch,
+            observation.software,
+            observation.zookeeper,
             {
                 topic: ThrottleRecord(throttle.leader, throttle.follower)
-                for topic, throttle in sorted(look.throttles.items())
+                for topic, throttle in sorted(observation.throttles.items())
             },
-            look.missing,
+            observation.missing,
         )
 
-    def to_look(self) -> ClusterLook:
-        """Return the look that was written down."""
+    def to_observation(self) -> ClusterObservation:
+        """Return the observation that was written."""
         brokers = None
         if self.brokers is not None:
             brokers = {
-                broker: BrokerLook(
+                broker: BrokerObservation(
                     seen.fenced,
                     seen.leader_rate,
                     seen.follower_rate,
@@ -123,7 +123,7 @@ class ClusterRecord(Record, omit_defaults=True):
                 )
                 for broker, seen in self.brokers.items()
             }
-        return ClusterLook(
+        return ClusterObservation(
             as_of_ms=self.as_of_ms,
             brokers=brokers,
             quorum_leader=self.quorum_leader,
@@ -138,7 +138,7 @@ class ClusterRecord(Record, omit_defaults=True):
         )
 
 
-#: Every broker, and every throttled replica of topics in movement.
+#: Every broker, and every throttled replica of reassigned topics.
 FORMAT = RecordFormat(ClusterRecord, schemas=(1, 2), most_bytes=16 << 20)
 
 

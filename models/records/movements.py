@@ -72,7 +72,7 @@ class TaskMovementRecord(MovementRecord):
 
 
 class PartitionMovementRecord(Record):
-    """An event of a reassignment: see ``models/reassignments/movements.py``. The key: ``orders-3``.
+    """An event of a reassignment: see ``models/reassignments/events.py``. The key: ``orders-3``.
 
     event: planned when it is first seen, promoted when it is completed, else dropped.
     kind: what tells it from an event of a task.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
     Broker,
@@ -75,35 +75,35 @@ class ReassignmentRecord(Record, omit_defaults=True):
         return TopicPartition(self.topic, self.partition)
 
     @classmethod
-    def from_look(
+    def from_observation(
         cls,
-        look: PartitionLook,
+        observation: PartitionObservation,
         since_ms: int | None = None,
         original: tuple[int, ...] | None = None,
     ) -> ReassignmentRecord:
-        """Write a look down."""
+        """Return the record of an observation."""
         return cls(
             FORMAT.schema,
-            *look.partition,
-            look.as_of_ms,
-            look.replicas,
-            look.adding,
-            look.removing,
-            look.isr,
-            look.leader,
-            dict(look.log_ends),
-            leader_epoch=look.leader_epoch,
-            offline=look.offline,
-            sizes=dict(look.sizes),
-            not_hosted=look.not_hosted,
-            unanswered=look.unanswered,
+            *observation.partition,
+            observation.as_of_ms,
+            observation.replicas,
+            observation.adding,
+            observation.removing,
+            observation.isr,
+            observation.leader,
+            dict(observation.log_ends),
+            leader_epoch=observation.leader_epoch,
+            offline=observation.offline,
+            sizes=dict(observation.sizes),
+            not_hosted=observation.not_hosted,
+            unanswered=observation.unanswered,
             since_ms=since_ms,
             original=original,
         )
 
-    def to_look(self) -> PartitionLook:
-        """Return the look that was written down."""
-        return PartitionLook(
+    def to_observation(self) -> PartitionObservation:
+        """Return the observation that was written."""
+        return PartitionObservation(
             partition=self.topic_partition,
             replicas=self.replicas,
             adding=self.adding,

@@ -25,7 +25,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import StreamProgressTable
 from caughtup.models.reading import ReaderCounts
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.state.commits import CommittedPartitions
@@ -45,7 +45,7 @@ class ClusterState:
         self.reassignments = ReassignmentTracker()
         self.faults = Faults()
         self.reassignment_watch = ReassignmentWatch(self.faults)
-        self.partition_movements = PartitionMovements()
+        self.reassignment_events = ReassignmentEvents()
         self.counts = ReaderCounts()
         self.refused = RefusedRecords()
         self.set_aside = SetAsideRecords()

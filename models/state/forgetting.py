@@ -64,7 +64,7 @@ class Forgetting:
             state.positions.forget(group)
             state.rates.forget(group)
             state.set_aside.forget(group)
-        known = state.partition_movements.partitions()
-        for partition in self._movements.gone(known, state.reassignments.moving, now_ms):
-            state.partition_movements.forget(partition)
+        known = state.reassignment_events.partitions()
+        for partition in self._movements.gone(known, state.reassignments.ongoing, now_ms):
+            state.reassignment_events.forget(partition)
         return sorted(state.applications.forget_told(gone))

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from caughtup.agents import lag_topic
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.process.health import Health
-from caughtup.agents.reassignments.agent import movement_records
+from caughtup.agents.reassignments.agent import event_records
 from caughtup.agents.settings import Settings
 from caughtup.agents.web import page_state
 from caughtup.agents.web.metrics import exposition, groups
@@ -20,7 +20,7 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
 from tests.support.observability.scraping import scrape, text
 from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
@@ -139,7 +139,7 @@ def test_a_movement_that_cannot_be_written_costs_itself_alone(
     state = reassigning()
     monkeypatch.setattr(exposition, "now_ms", lambda: SEEN_MS)
     whole = lines(state)
-    monkeypatch.setattr(state.reassignments.moving[DEAD], "since_ms", None)
+    monkeypatch.setattr(state.reassignments.ongoing[DEAD], "since_ms", None)
     left = lines(state)
     missing = set(whole) - set(left)
     assert {line.partition("{")[0] for line in missing} == {"caughtup_reassignment_age_seconds"}
@@ -202,16 +202,16 @@ def test_a_movement_that_cannot_be_told_costs_its_own_partition_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = reassigning()
-    works = PartitionMovements.look
+    works = ReassignmentEvents.new_events
 
-    def breaks(self: PartitionMovements, tracker: Any, partition: TopicPartition) -> Any:
+    def breaks(self: ReassignmentEvents, tracker: Any, partition: TopicPartition) -> Any:
         if partition == DEAD:
             raise BreaksError
         return works(self, tracker, partition)
 
-    monkeypatch.setattr(PartitionMovements, "look", breaks)
-    assert movement_records(state, DEAD) == []
-    ((key, value),) = movement_records(state, FINE)
+    monkeypatch.setattr(ReassignmentEvents, "new_events", breaks)
+    assert event_records(state, DEAD) == []
+    ((key, value),) = event_records(state, FINE)
     assert (key, json.loads(value)["event"]) == (b"fine-0", "planned")
     assert faults(state) == {("movements", str(DEAD), "BreaksError")}
 

@@ -73,8 +73,8 @@ class Cluster:
             self._publish(record["group"], record)
         for event in state.applications.movement_events(now_ms):
             self._publish(event["group"], event)
-        for partition in list(state.reassignments.moving):
-            for event in state.partition_movements.look(state.reassignments, partition):
+        for partition in list(state.reassignments.ongoing):
+            for event in state.reassignment_events.new_events(state.reassignments, partition):
                 msgspec.json.encode(event)
         groups = state.group_names()
         for group in groups:

@@ -43,7 +43,7 @@ class Broker:
 
 @dataclass
 class Move:
-    """A partition in movement. Log ends in bytes, from the log's start on."""
+    """A reassigned partition. Log ends in bytes, from the log's start on."""
 
     partition: TopicPartition
     old: tuple[int, ...]

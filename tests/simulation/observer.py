@@ -1,4 +1,4 @@
-"""Somebody who looks at the simulated replication now and then, and judges every move."""
+"""Somebody who observes the simulated replication now and then, and judges every move."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from caughtup.models.reassignments.assessment import assess
-from caughtup.models.reassignments.eta import MovementFigures
+from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.throttles.shares import throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.reassignments.verdict import MovementVerdict
+from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 from tests.simulation.brokers import TICK_MS, Move
 from tests.simulation.replication import Cluster
 
@@ -20,12 +19,12 @@ class Judged(NamedTuple):
 
     now_ms: int
     move: Move
-    verdict: MovementVerdict
-    figures: MovementFigures
+    verdict: ReassignmentVerdict
+    figures: ReassignmentFigures
 
 
 class Observer:
-    """Looks every so many ms, sometimes later or not at all; answers are missing now and then."""
+    """Observes every so many ms, sometimes later or not at all; answers are missing now and then."""
 
     def __init__(self, cluster: Cluster, chance: random.Random, gaps: float = 0.03) -> None:
         self.cluster, self._chance, self._gaps = cluster, chance, gaps
@@ -34,7 +33,7 @@ class Observer:
         self._next_ms = 0
 
     def run(self, until_ms: int) -> Iterator[Judged]:
-        """Let time pass, and give what is judged at each look. Ends when all moves have ended."""
+        """Let time pass, and yield what is judged at each observation. Ends when all moves have ended."""
         cluster = self.cluster
         while cluster.now_ms < until_ms and cluster.moving:
             cluster.step()
@@ -43,22 +42,22 @@ class Observer:
             late = self._chance.choice((0, 0, 0, TICK_MS, 2 * TICK_MS))
             self._next_ms = cluster.now_ms + self.interval_ms + late
             if self._chance.random() >= self._gaps:
-                yield from self._look()
+                yield from self._observe()
 
-    def _look(self) -> Iterator[Judged]:
+    def _observe(self) -> Iterator[Judged]:
         cluster, tracker = self.cluster, self.tracker
-        tracker.apply_cluster(cluster.cluster_look())
-        looks = cluster.looks(self._gaps)
-        listed = {look.partition for look in looks}
+        tracker.apply_cluster(cluster.cluster_observation())
+        observations = cluster.observations(self._gaps)
+        listed = {observation.partition for observation in observations}
         for move in cluster.moves:
-            if move.ended_ms is not None and move.partition in tracker.moving:
+            if move.ended_ms is not None and move.partition in tracker.ongoing:
                 tracker.end(move.partition, move.new, tuple(sorted(move.isr)), cluster.now_ms)
-        for look in looks:
-            tracker.apply(look)
-        shares = throttle_shares(tracker.moving.values(), tracker.cluster)
+        for observation in observations:
+            tracker.apply(observation)
+        shares = throttle_shares(tracker.ongoing.values(), tracker.cluster)
         for move in cluster.moving:
             if move.partition in listed:
-                tracked = tracker.moving[move.partition]
+                tracked = tracker.ongoing[move.partition]
                 judged = assess(
                     tracked,
                     tracker.cluster,

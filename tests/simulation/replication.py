@@ -12,11 +12,11 @@ import random
 from collections import deque
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import pending
+from caughtup.models.reassignments.tracking.controllers import missing_from_isr
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
     TopicThrottle,
 )
 from tests.simulation.brokers import CHUNK, RECORD, TICK_MS, Broker, Move
@@ -37,7 +37,7 @@ class Cluster:
         self.epoch = 1
         self.frozen_until_ms = 0
         self._wobble: dict[int, float] = {}
-        self._seen: deque[dict[TopicPartition, PartitionLook]] = deque(maxlen=5)
+        self._seen: deque[dict[TopicPartition, PartitionObservation]] = deque(maxlen=5)
 
     @property
     def moving(self) -> list[Move]:
@@ -76,7 +76,7 @@ class Cluster:
             if self.brokers[number].up and not self.brokers[number].disk_full:
                 self._copy(number, self.brokers[number])
         self._complete()
-        self._seen.append({move.partition: self._true_look(move) for move in self.moving})
+        self._seen.append({move.partition: self._true_observation(move) for move in self.moving})
 
     def _control(self) -> None:
         for broker in self.brokers.values():
@@ -145,7 +145,7 @@ class Cluster:
     def _complete(self) -> None:
         if self.now_ms < self.frozen_until_ms:
             return
-        cluster = self.cluster_look()
+        cluster = self.cluster_observation()
         for move in self.moving:
             for replica, at_ms in sorted(move.joins_ms.items()):
                 broker = self.brokers[replica]
@@ -153,13 +153,16 @@ class Cluster:
                     continue
                 if at_ms <= self.now_ms and replica not in move.isr:
                     move.isr.add(replica)
-            if not pending(self._true_look(move), cluster) and not move.never_completes:
+            if (
+                not missing_from_isr(self._true_observation(move), cluster)
+                and not move.never_completes
+            ):
                 move.ended_ms = self.now_ms
 
-    def _true_look(self, move: Move) -> PartitionLook:
+    def _true_observation(self, move: Move) -> PartitionObservation:
         hosts = [one for one in move.replicas if one not in move.not_hosted]
         sizes = {one: int(move.ends[one]) for one in hosts if self.brokers[one].up}
-        return PartitionLook(
+        return PartitionObservation(
             partition=move.partition,
             replicas=move.replicas,
             adding=move.adding,
@@ -178,13 +181,13 @@ class Cluster:
             unanswered=tuple(one for one in move.replicas if not self.brokers[one].up),
         )
 
-    def cluster_look(self) -> ClusterLook:
+    def cluster_observation(self) -> ClusterObservation:
         """See the brokers, the controllers and the throttles as they are."""
         throttled = {move.partition.topic for move in self.moves if move.throttled}
-        return ClusterLook(
+        return ClusterObservation(
             as_of_ms=self.now_ms,
             brokers={
-                number: BrokerLook(
+                number: BrokerObservation(
                     fenced=broker.fenced,
                     leader_rate=broker.leader_quota.rate,
                     follower_rate=broker.follower_quota.rate,
@@ -199,7 +202,7 @@ class Cluster:
             throttles={topic: TopicThrottle("*", "*") for topic in sorted(throttled)},
         )
 
-    def looks(self, gaps: float) -> list[PartitionLook]:
+    def observations(self, gaps: float) -> list[PartitionObservation]:
         """See the moves as an observer does: parts of different age, a share ``gaps`` missing."""
         found = []
         for move in self.moving:
@@ -211,7 +214,7 @@ class Cluster:
             lost = {one for one in move.replicas if self.chance.random() < gaps}
             told = {one: view for one, view in asked.items() if one not in lost}
             found.append(
-                PartitionLook(
+                PartitionObservation(
                     partition=move.partition,
                     replicas=move.replicas,
                     adding=move.adding,

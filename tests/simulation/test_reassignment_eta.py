@@ -11,7 +11,7 @@ from tests.simulation.observer import Observer
 from tests.support.sizes import daily
 
 MOVES = daily(3, 12)
-#: What comes on top of a copy: the ISR is joined within two seconds, and looked at once a poll.
+#: What comes on top of a copy: the ISR is joined within two seconds, and observed once a poll.
 JOIN_SECONDS = 2.0
 
 
@@ -19,8 +19,8 @@ JOIN_SECONDS = 2.0
 def test_from_half_way_on_times_to_go_are_within_a_quarter_of_the_truth(
     throttle: int | None,
 ) -> None:
-    """In 19 of 20 looks: what chance deals out behind a throttle in the rest nobody can know."""
-    good = told = looks = 0
+    """In 19 of 20 observations: what chance deals out behind a throttle in the rest nobody can know."""
+    good = told = observations = 0
     worst = (0.0, "")
     for seed in range(MOVES):
         chance = random.Random(f"{seed} {throttle}")
@@ -31,7 +31,7 @@ def test_from_half_way_on_times_to_go_are_within_a_quarter_of_the_truth(
         for judged in seen:
             if judged.now_ms < move.ended_ms / 2:
                 continue
-            looks += 1
+            observations += 1
             eta = judged.figures.eta
             if eta is None:
                 continue
@@ -41,6 +41,6 @@ def test_from_half_way_on_times_to_go_are_within_a_quarter_of_the_truth(
             allowed = 0.25 * truth + JOIN_SECONDS + observer.interval_ms / 1000
             good += error <= allowed
             worst = max(worst, (error / allowed, f"seed {seed}: {eta.seconds:.0f} s for {truth} s"))
-    print(f"throttle {throttle}: {good} of {told} good, {looks} looks; worst {worst}")
-    assert told >= 0.95 * looks
+    print(f"throttle {throttle}: {good} of {told} good, {observations} observations; worst {worst}")
+    assert told >= 0.95 * observations
     assert good >= 0.95 * told, worst

@@ -20,7 +20,7 @@ MINUTES = 30
 
 @pytest.mark.parametrize("seed", range(daily(3, 10)))
 def test_half_an_hour_of_healthy_churn_is_never_called_stuck(seed: int) -> None:
-    """Twenty half hours with four to five partitions in movement: 2,700 partition-minutes."""
+    """Twenty half hours with four to five reassigned partitions: 2,700 partition-minutes."""
     print(f"seed {seed}")
     told: Counter[str] = Counter()
     for judged in churn(random.Random(seed), MINUTES):
@@ -70,6 +70,6 @@ def test_a_stuck_move_is_named_within_two_minutes(
 
 
 def copied(move: Move) -> bool:
-    """Tell whether all new replicas have what the leader has."""
+    """Say whether all new replicas have what the leader has."""
     head = move.ends[move.leader or move.old[0]]
     return all(move.ends[replica] >= head - 1 for replica in move.adding)

@@ -26,7 +26,7 @@ from caughtup.agents.main import main
 from caughtup.agents.offsets import OffsetsReader
 from caughtup.agents.process import supervisor
 from caughtup.agents.process.pulses import PUBLISHER
-from caughtup.agents.reassignments.agent import ReassignmentsProbe
+from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.topics import log
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper

@@ -24,7 +24,7 @@ from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
-from tests.support.movements import CLUSTER, a_look
+from tests.support.one_reassignment import CLUSTER, an_observation
 from tests.support.streams import (
     GROUP,
     START_MS,
@@ -75,7 +75,7 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def own_records() -> list[OwnRecord]:
     """Return one of every form that there is."""
     recommendation, events = recommended()
-    look = a_look(3, {4: 60_000, 5: 20_000})
+    look = an_observation(3, {4: 60_000, 5: 20_000})
     ends = EndOffsetsRecord.from_ends(
         TopicPartition("orders-in", 3), EndOffsets(5, 90, 100, WRITTEN_MS, 88), bytes(range(16))
     )
@@ -93,14 +93,14 @@ def own_records() -> list[OwnRecord]:
             "partition look",
             topics.REASSIGNMENTS,
             b"events-0",
-            builtins_of(ReassignmentRecord.from_look(look, 10_000, (1, 2, 3))),
+            builtins_of(ReassignmentRecord.from_observation(look, 10_000, (1, 2, 3))),
             read_reassignment,
         ),
         OwnRecord(
             "cluster look",
             topics.REASSIGNMENTS,
             CLUSTER_KEY,
-            builtins_of(ClusterRecord.from_look(CLUSTER)),
+            builtins_of(ClusterRecord.from_observation(CLUSTER)),
             lambda _, value: None if value is None else read_cluster_observation(value),
         ),
         OwnRecord(

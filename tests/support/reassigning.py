@@ -1,4 +1,4 @@
-"""A cluster in which partitions move: one well, one to a broker that is away, one just begun."""
+"""A cluster in which partitions are reassigned: one well, one to a broker that is away, one just begun."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
     TopicThrottle,
 )
 from caughtup.models.state.cluster import ClusterState
@@ -16,26 +16,28 @@ from tests.support.streams import START_MS, cluster_state
 
 FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))
 DONE, LOST = (TopicPartition(name, 0) for name in ("done", "lost"))
-LOOKS, APART_MS = 40, 5_000
-#: When they were last looked at.
-SEEN_MS = START_MS + (LOOKS - 1) * APART_MS
+OBSERVATIONS, APART_MS = 40, 5_000
+#: When they were last observed.
+SEEN_MS = START_MS + (OBSERVATIONS - 1) * APART_MS
 #: A throttle that nobody needs has been seen for so long by then.
 ORPHANED_MS = SEEN_MS + 700_000
 _RECORD_BYTES = 100
 
 
-def cluster_look(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterLook:
-    """Give six brokers, of which 5 is away and 6 has a throttle."""
-    brokers = {broker: BrokerLook(fenced=False) for broker in (1, 2, 3, 4)}
-    brokers[6] = BrokerLook(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
+def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterObservation:
+    """Return six brokers, of which 5 is away and 6 has a throttle."""
+    brokers = {broker: BrokerObservation(fenced=False) for broker in (1, 2, 3, 4)}
+    brokers[6] = BrokerObservation(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
     throttles = {"left": TopicThrottle("*", "*")}
-    return ClusterLook(at_ms, brokers, 1, 7, (4, 3), False, throttles, missing)
+    return ClusterObservation(at_ms, brokers, 1, 7, (4, 3), False, throttles, missing)
 
 
-def moving_look(partition: TopicPartition, target: int, at_ms: int, copied: int) -> PartitionLook:
-    """Look at a partition that goes from broker 1 to another, of 100,000 records so many copied."""
+def ongoing_observation(
+    partition: TopicPartition, target: int, at_ms: int, copied: int
+) -> PartitionObservation:
+    """Observe a partition that goes from broker 1 to another, of 100,000 records so many copied."""
     away = target == 5
-    return PartitionLook(
+    return PartitionObservation(
         partition=partition,
         replicas=(target, 1),
         adding=(target,),
@@ -52,18 +54,18 @@ def moving_look(partition: TopicPartition, target: int, at_ms: int, copied: int)
 
 
 def reassigning() -> ClusterState:
-    """Look at all of them for some minutes, and work out how they fare."""
+    """Observe all of them for some minutes, and work out how they fare."""
     state = cluster_state()
     tracker = state.reassignments
-    for number in range(LOOKS):
+    for number in range(OBSERVATIONS):
         at_ms = START_MS + number * APART_MS
-        tracker.apply_cluster(cluster_look(at_ms))
-        tracker.apply(moving_look(FINE, 2, at_ms, 1_000 * number))
-        tracker.apply(moving_look(DEAD, 5, at_ms, 0))
+        tracker.apply_cluster(cluster_observation(at_ms))
+        tracker.apply(ongoing_observation(FINE, 2, at_ms, 1_000 * number))
+        tracker.apply(ongoing_observation(DEAD, 5, at_ms, 0))
         assess(state, at_ms)
     for ended in (DONE, LOST):
-        tracker.apply(moving_look(ended, 2, SEEN_MS, 10))
-    tracker.apply(moving_look(NEW, 3, SEEN_MS, 10))
+        tracker.apply(ongoing_observation(ended, 2, SEEN_MS, 10))
+    tracker.apply(ongoing_observation(NEW, 3, SEEN_MS, 10))
     assess(state, SEEN_MS)
     tracker.end(DONE, (2,), (2,), SEEN_MS)
     tracker.end(LOST, None, (), SEEN_MS)
@@ -72,11 +74,11 @@ def reassigning() -> ClusterState:
 
 def join(state: ClusterState, at_ms: int = SEEN_MS + APART_MS) -> None:
     """Let the copy of FINE join the ISR."""
-    look = moving_look(FINE, 2, at_ms, 100_000)
-    state.reassignments.apply(replace(look, isr=(1, 2)))
+    observation = ongoing_observation(FINE, 2, at_ms, 100_000)
+    state.reassignments.apply(replace(observation, isr=(1, 2)))
 
 
 def assess(state: ClusterState, now_ms: int, budget_seconds: float | None = None) -> None:
-    """Work out how every partition in movement fares."""
+    """Work out how every reassignment fares."""
     for _ in state.reassignment_watch.assess(state.reassignments, now_ms, budget_seconds):
         pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     SOURCE,
@@ -49,7 +49,7 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     )
     for partition in partitions:
         state.apply_ends(partition, EndOffsets(20, 90, 100, START_MS))
-    moving = PartitionLook(
+    moving = PartitionObservation(
         partition=TopicPartition(SOURCE, 0),
         replicas=(3, 1, 2),
         adding=(3,),
@@ -61,7 +61,7 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     )
     state.reassignments.apply(moving)
     ended = TopicPartition("clicks", 1)
-    state.reassignments.apply(PartitionLook(ended, (2, 1), (2,), (1,), (1,), None, START_MS))
+    state.reassignments.apply(PartitionObservation(ended, (2, 1), (2,), (1,), (1,), None, START_MS))
     state.reassignments.end(ended, (2,), (2,), START_MS + 500)
     for record in state.decide(START_MS):
         state.applications.count_published(record["group"])

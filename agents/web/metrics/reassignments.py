@@ -10,10 +10,11 @@ from operator import attrgetter
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import escaped
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.eta import MovementFigures
-from caughtup.models.reassignments.tracking.tracker import OUTCOMES, TrackedMovement
-from caughtup.models.reassignments.verdict import VERDICTS, MovementVerdict
-from caughtup.models.reassignments.watch import AssessedMovement
+from caughtup.models.reassignments.figures import ReassignmentFigures
+from caughtup.models.reassignments.tracking.ends import OUTCOMES
+from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.verdict import VERDICTS, ReassignmentVerdict
+from caughtup.models.reassignments.watch import AssessedReassignment
 
 PHASES = ("U", "A", "B", "completing", "propagating")
 _CLUSTER = ("cluster",)
@@ -21,7 +22,7 @@ _PARTITION = ("cluster", "topic", "partition")
 
 
 def _partitions(scrape: Scrape) -> list[TopicPartition]:
-    return sorted(scrape.state.reassignments.moving)
+    return sorted(scrape.state.reassignments.ongoing)
 
 
 def _labels(scrape: Scrape, partition: TopicPartition) -> str:
@@ -29,15 +30,15 @@ def _labels(scrape: Scrape, partition: TopicPartition) -> str:
     return f'{scrape.cluster_label},topic="{escaped(topic)}",partition="{number}"'
 
 
-def _assessed(scrape: Scrape, partition: TopicPartition) -> AssessedMovement | None:
-    tracked = scrape.state.reassignments.moving.get(partition)
+def _assessed(scrape: Scrape, partition: TopicPartition) -> AssessedReassignment | None:
+    tracked = scrape.state.reassignments.ongoing.get(partition)
     if tracked is None:
         return None
     return scrape.state.reassignment_watch.find(partition, tracked)
 
 
 def _figure(
-    figure: Callable[[MovementFigures], float | None],
+    figure: Callable[[ReassignmentFigures], float | None],
     family: Family,
     scrape: Scrape,
     partition: TopicPartition,
@@ -48,23 +49,22 @@ def _figure(
         yield family.line_of(_labels(scrape, partition), value)
 
 
-def _eta(figures: MovementFigures) -> float | None:
+def _eta(figures: ReassignmentFigures) -> float | None:
     return None if figures.eta is None else figures.eta.seconds
 
 
 def _since(
-    since_ms: Callable[[TrackedMovement], int],
+    seconds: Callable[[TrackedReassignment, int], float],
     family: Family,
     scrape: Scrape,
     partition: TopicPartition,
 ) -> Iterator[bytes]:
-    tracked = scrape.state.reassignments.moving.get(partition)
+    tracked = scrape.state.reassignments.ongoing.get(partition)
     if tracked is not None:
-        seconds = max(0, scrape.now_ms - since_ms(tracked)) / 1000
-        yield family.line_of(_labels(scrape, partition), seconds)
+        yield family.line_of(_labels(scrape, partition), seconds(tracked, scrape.now_ms))
 
 
-def _verdict(scrape: Scrape, partition: TopicPartition) -> MovementVerdict | None:
+def _verdict(scrape: Scrape, partition: TopicPartition) -> ReassignmentVerdict | None:
     assessed = _assessed(scrape, partition)
     return assessed.verdict if assessed else None
 
@@ -86,13 +86,13 @@ def _cause(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterato
 
 def _phases(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     tracker = scrape.state.reassignments
-    counts = Counter(tracked.phase(tracker.cluster) for tracked in tracker.moving.values())
+    counts = Counter(tracked.phase(tracker.cluster) for tracked in tracker.ongoing.values())
     for phase in PHASES:
         yield family.line((scrape.state.cluster, phase), counts[phase])
 
 
 def _isr_joins(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
-    tracked = scrape.state.reassignments.moving.get(partition)
+    tracked = scrape.state.reassignments.ongoing.get(partition)
     if tracked is not None:
         values = (scrape.state.cluster, partition.topic, str(partition.partition))
         yield family.line(values, len(tracked.isr_joins))
@@ -140,11 +140,15 @@ REASSIGNMENT_FAMILIES = (
         "rate_bytes_per_second", "Bytes copied a second", partial(_figure, attrgetter("rate_bytes"))
     ),
     _family("eta_seconds", "Time until it is copied", partial(_figure, _eta)),
-    _family("age_seconds", "Time since it was first seen", partial(_since, attrgetter("since_ms"))),
+    _family(
+        "age_seconds",
+        "Time since it was first seen",
+        partial(_since, TrackedReassignment.age_seconds),
+    ),
     _family(
         "idle_seconds",
         "Time since a replica gained or joined the ISR",
-        partial(_since, attrgetter("progressed_ms")),
+        partial(_since, TrackedReassignment.idle_seconds),
     ),
     _family("status", "How a partition in movement fares", _status, "status"),
     _family("cause", "Why a partition in movement fares as it does", _cause, "cause"),

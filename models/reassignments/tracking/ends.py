@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import pending, reverted, target
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.controllers import missing_from_isr, reverted, target
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 
 OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanished")
 
 
 @dataclass(frozen=True, slots=True)
-class EndedMovement:
-    """A movement that is over, and how it ended (one of OUTCOMES).
+class EndedReassignment:
+    """A reassignment that is over, and how it ended (one of OUTCOMES).
 
     ``target``: the replicas it was to have at last. ``replicas``: those it has, None if the
-    topic is gone. ``original``: those it had before. ``since_ms``: when it was first seen.
+    topic is gone. ``original``: those it had before. ``since_ms``: when it was first observed.
     """
 
     partition: TopicPartition
@@ -29,8 +32,10 @@ class EndedMovement:
     since_ms: int
 
 
-def outcome(last: PartitionLook, original: tuple[int, ...], replicas: tuple[int, ...]) -> str:
-    """Tell how a movement ended from its last look, where it came from and its replicas now.
+def outcome(
+    last: PartitionObservation, original: tuple[int, ...], replicas: tuple[int, ...]
+) -> str:
+    """Return how a reassignment ended: by its last observation, its origin and its replicas now.
 
     A broker that was asked for once loses its place in the original order, so of those only the
     set must be back. ``reverted-partial``: it was cancelled after a change of target, and what
@@ -43,46 +48,66 @@ def outcome(last: PartitionLook, original: tuple[int, ...], replicas: tuple[int,
     return "reverted-partial" if set(replicas) == set(reverted(last)) else "superseded"
 
 
-def is_another_movement(
-    last: PartitionLook,
+def ended(
+    last: PartitionObservation,
     original: tuple[int, ...],
-    look: PartitionLook,
-    cluster: ClusterLook | None,
+    replicas: tuple[int, ...] | None,
+    since_ms: int,
+    at_ms: int,
+) -> EndedReassignment:
+    """Return the end of a reassignment that left these replicas (None: the topic is gone)."""
+    how = "vanished" if replicas is None else outcome(last, original, replicas)
+    return EndedReassignment(last.partition, how, at_ms, target(last), replicas, original, since_ms)
+
+
+def is_another_reassignment(
+    last: PartitionObservation,
+    original: tuple[int, ...],
+    observation: PartitionObservation,
+    cluster: ClusterObservation | None,
 ) -> bool:
-    """Tell whether a look is at another movement than the last one was, not at a new target.
+    """Say whether an observation is of another reassignment than the last, not of a new target.
 
     A change of target keeps all the present replicas in KRaft, and the original ones with
     ZooKeeper. Where replicas were only added, it is another one once those are in sync.
     """
     in_kraft = cluster is not None and not cluster.zookeeper
-    if not set(look.replicas).issuperset(last.replicas if in_kraft else original):
+    if not set(observation.replicas).issuperset(last.replicas if in_kraft else original):
         return True
-    if set(look.adding) == set(last.adding) or set(reverted(look)) != set(target(last)):
+    if set(observation.adding) == set(last.adding) or set(reverted(observation)) != set(
+        target(last)
+    ):
         return False
-    return bool(look.isr) and not pending(replace(last, isr=look.isr), cluster)
+    return bool(observation.isr) and not missing_from_isr(
+        replace(last, isr=observation.isr), cluster
+    )
 
 
-def shown(
-    looks: Sequence[PartitionLook],
-    cluster: ClusterLook | None,
+def metadata_shows(
+    observations: Sequence[PartitionObservation],
+    cluster: ClusterObservation | None,
     replicas: tuple[int, ...],
     isr: tuple[int, ...],
     leader_epoch: int | None,
 ) -> str:
-    """Tell whether what a broker shows of a movement that isn't listed is what it left.
+    """Say whether a broker's metadata of a reassignment that isn't listed shows its end.
 
-    ``over``: it is. ``older``: it is what was before the end, or is another topic's. ``unclear``:
-    nobody can tell yet, for instance where it is what was while another target was asked for.
+    ``over``: it does. ``older``: it is what was before the end, or is another topic's. ``unclear``:
+    nobody knows yet, for instance where it is what was while another target was asked for.
 
     A broker's metadata may be older than the controller's list, and only some ends show: one
     that takes a replica away raises the leader epoch, and one that leaves all has what was added
-    in sync. The last of the ``looks`` may have met the end itself, between the list and the
-    metadata. What is older than the movement is told from its end as long as the looks' own
-    metadata wasn't.
+    in sync. The last of the ``observations`` may have met the end itself, between the list and the
+    metadata. What is older than the reassignment differs from its end as long as the observations'
+    own metadata wasn't older.
     """
-    last = looks[-1]
+    last = observations[-1]
     lost = not set(replicas).issuperset(last.replicas)
-    seen = [look.leader_epoch for look in looks[:-1] if look.leader_epoch is not None]
+    seen = [
+        observation.leader_epoch
+        for observation in observations[:-1]
+        if observation.leader_epoch is not None
+    ]
     least = max(seen, default=last.leader_epoch)
     if leader_epoch is not None and least is not None:
         if leader_epoch < least:
@@ -92,7 +117,7 @@ def shown(
     if lost:
         epochs = leader_epoch, last.leader_epoch
         rose = epochs[0] is not None and epochs[1] is not None and epochs[0] > epochs[1]
-        asked_for_before = any(replicas == look.replicas for look in looks)
+        asked_for_before = any(replicas == observation.replicas for observation in observations)
         return "over" if rose or not asked_for_before else "unclear"
-    in_sync = not pending(replace(last, isr=isr), cluster)
+    in_sync = not missing_from_isr(replace(last, isr=isr), cluster)
     return "over" if in_sync and replicas == target(last) else "unclear"

@@ -1,16 +1,16 @@
-"""What one look at partitions in movement saw: values only, nothing of it is decided here."""
+"""What one round observed of reassigned partitions: values only, nothing is decided here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLook:
-    """One look at a partition in movement. Lists of brokers keep Kafka's order.
+class PartitionObservation:
+    """One observation of a reassigned partition. Lists of brokers keep Kafka's order.
 
     ``replicas``, ``adding`` and ``removing`` are the controller's; ``isr``, ``leader`` (None: it
     has none), ``leader_epoch`` and ``offline`` a broker's metadata. By broker: ``log_ends``, that
@@ -35,13 +35,34 @@ class PartitionLook:
 
     @property
     def original(self) -> tuple[int, ...]:
-        """The replicas there were before (ORS), as far as this look can tell."""
+        """The replicas there were before (ORS), as far as this observation shows."""
         return tuple(replica for replica in self.replicas if replica not in self.adding)
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether a broker's metadata of it was had: it has a leader, its epoch or an ISR."""
+        return self.leader is not None or self.leader_epoch is not None or bool(self.isr)
+
+    @property
+    def leader_end(self) -> int | None:
+        """The leader's log end offset, None if unknown."""
+        return None if self.leader is None else self.log_ends.get(self.leader)
+
+    def offsets_behind(self, replica: int) -> int | None:
+        """Return how many offsets a replica has yet to copy from its leader, None if unknown."""
+        head, end = self.leader_end, self.log_ends.get(replica)
+        return None if head is None or end is None else max(0, head - end)
+
+    def bytes_behind(self, replica: int) -> int | None:
+        """Return by how many bytes a replica's log is smaller than its leader's, None if unknown."""
+        whole = None if self.leader is None else self.sizes.get(self.leader)
+        part = self.sizes.get(replica)
+        return None if whole is None or part is None else max(0, whole - part)
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerLook:
-    """A registered broker. None stands for what could not be told, or a rate that isn't set.
+class BrokerObservation:
+    """A registered broker. None stands for what is unknown, or a rate that isn't set.
 
     ``leader_rate`` and ``follower_rate``: its replication throttles, bytes a second.
     ``usable_bytes`` and ``total_bytes``: of the fullest of its log directories.
@@ -68,18 +89,18 @@ class TopicThrottle:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterLook:
+class ClusterObservation:
     """What holds for all partitions of a round.
 
     ``brokers``: the registered ones; None if they could not be asked for. ``quorum_leader`` and
     ``quorum_epoch``: of the controllers' quorum. ``software``: the newest Kafka release that all
-    brokers can be, such as (4, 1), from what they support; None if it can't be told, or where
+    brokers can be, such as (4, 1), from what they support; None if it is unknown, or where
     ZooKeeper still decides, which ``zookeeper`` says. ``throttles``: by topic, where one is set.
     ``missing``: what of this round could not be had, in words that an operator reads.
     """
 
     as_of_ms: int
-    brokers: Mapping[int, BrokerLook] | None = None
+    brokers: Mapping[int, BrokerObservation] | None = None
     quorum_leader: int | None = None
     quorum_epoch: int | None = None
     software: tuple[int, int] | None = None
@@ -88,9 +109,22 @@ class ClusterLook:
     missing: tuple[str, ...] = ()
 
 
-def offsets_remaining(look: PartitionLook) -> int | None:
-    """Count the offsets that the furthest added replica has yet to copy; None if one is unknown."""
-    head = look.log_ends.get(look.leader) if look.leader is not None else None
-    if head is None or any(replica not in look.log_ends for replica in look.adding):
+def offsets_remaining(observation: PartitionObservation) -> int | None:
+    """Return the offsets that the furthest added replica has yet to copy; None if one is unknown."""
+    behind = [observation.offsets_behind(replica) for replica in observation.adding]
+    known = [offsets for offsets in behind if offsets is not None]
+    if observation.leader_end is None or len(known) < len(behind):
         return None
-    return max((max(0, head - look.log_ends[replica]) for replica in look.adding), default=0)
+    return max(known, default=0)
+
+
+def lasting_since(
+    observations: Sequence[PartitionObservation], holds: Callable[[PartitionObservation], bool]
+) -> tuple[int, int]:
+    """Return since when (ms) something has held up to the last observation, and at how many."""
+    since_ms, count = observations[-1].as_of_ms, 0
+    for one in reversed(observations):
+        if not holds(one):
+            break
+        since_ms, count = one.as_of_ms, count + 1
+    return since_ms, count

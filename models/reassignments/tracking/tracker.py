@@ -1,4 +1,4 @@
-"""Partitions in movement over time: since when, how far they got, and how they ended."""
+"""Reassignments over time: since when, how far they got, and how they ended."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from dataclasses import dataclass, field, replace
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers, ends
-from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedMovement
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.ends import EndedReassignment
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 
-__all__ = ["OUTCOMES", "EndedMovement", "ReassignmentTracker", "TrackedMovement"]
-
-#: How long looks at a movement are kept, in ms; how many of one, and of all that move at once:
-#: a look takes about a kilobyte.
+#: How long observations of a reassignment are kept, in ms; how many of one, and of all that are
+#: ongoing: each takes about a kilobyte.
 HISTORY_MS = 15 * 60_000
-LOOKS = 240
-LOOKS_OF_ALL = 100_000
-#: Of one movement at least so many, however many move.
-LEAST_LOOKS = 8
-#: How many of the last joins are kept of a movement.
+OBSERVATIONS = 240
+OBSERVATIONS_OF_ALL = 100_000
+#: Of one reassignment at least so many, however many there are.
+LEAST_OBSERVATIONS = 8
+#: How many of the last joins are kept of a reassignment.
 JOINS = 100
-#: After so long, in ms, what the brokers show of a movement that isn't listed is its end; and
+#: After so long, in ms, what the brokers show of one that isn't listed is its end; and
 #: it is another topic's where it can't be.
 SETTLED_MS = 30_000
 OLDER_MS = 10 * 60_000
@@ -31,19 +32,19 @@ _SHARED = ("replicas", "adding", "removing", "isr", "log_ends", "sizes")
 
 
 @dataclass(slots=True)
-class TrackedMovement:
-    """A movement over time.
+class TrackedReassignment:
+    """A reassignment over time.
 
-    ``first``: the first look at it. ``looks``: the last ones, oldest first; older ones are
+    ``first``: its first observation. ``observations``: the last ones, oldest first; older ones are
     sparser. ``original``: the replicas that there were before it, in the order known of them.
     ``isr`` and ``log_ends``: the last ones that are known. ``isr_joins``: when which replica of
     the target came into the ISR; ``joined`` counts them all. Times in ms: ``since_ms`` when it
-    was first seen, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
+    was first observed, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
     controller no longer lists it (None: it does) though its end isn't certain.
     """
 
-    first: PartitionLook
-    looks: list[PartitionLook]
+    first: PartitionObservation
+    observations: list[PartitionObservation]
     since_ms: int
     progressed_ms: int
     original: tuple[int, ...]
@@ -54,130 +55,149 @@ class TrackedMovement:
     unlisted_ms: int | None = None
 
     @property
-    def latest(self) -> PartitionLook:
-        """The last look at it."""
-        return self.looks[-1]
+    def latest(self) -> PartitionObservation:
+        """Its last observation."""
+        return self.observations[-1]
 
-    def phase(self, cluster: ClusterLook | None) -> str:
-        """Give the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
+    def age_seconds(self, now_ms: int) -> float:
+        """Return how long ago it was first seen."""
+        return max(0, now_ms - self.since_ms) / 1000
+
+    def idle_seconds(self, now_ms: int) -> float:
+        """Return how long ago it last got anywhere."""
+        return max(0, now_ms - self.progressed_ms) / 1000
+
+    def phase(self, cluster: ClusterObservation | None) -> str:
+        """Return the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
         if self.unlisted_ms is not None:
             return "propagating"
         return controllers.phase(self.latest, cluster)
 
-    def add(self, look: PartitionLook, cluster: ClusterLook | None) -> None:
-        """Take another look at it.
+    def add(self, observation: PartitionObservation, cluster: ClusterObservation | None) -> None:
+        """Add another observation.
 
-        Progress is another target, a needed replica that came into the ISR, or one out of it
-        that copied. A look that is older than those before it tells that the clock was set back.
+        Progress is another target, a required replica that came into the ISR, or one out of it
+        that copied. An observation older than those before it means that the clock was set back.
         """
         before = self.latest
-        joined = sorted(set(look.isr) - set(self.isr)) if self.isr else []
-        waited_for = controllers.pending(before, cluster)
+        joined = sorted(set(observation.isr) - set(self.isr)) if self.isr else []
+        waited_for = controllers.missing_from_isr(before, cluster)
         if (
-            _shape(before) != _shape(look)
-            or not controllers.needed(look, cluster).isdisjoint(joined)
-            or any(self._copied(look, replica) for replica in waited_for)
+            _replica_sets(before) != _replica_sets(observation)
+            or not controllers.required_isr(observation, cluster).isdisjoint(joined)
+            or any(self._copied(observation, replica) for replica in waited_for)
         ):
-            self.progressed_ms = look.as_of_ms
-        if look.as_of_ms <= before.as_of_ms:
-            self.looks = [one for one in self.looks if one.as_of_ms < look.as_of_ms]
-            self.since_ms = min(self.since_ms, look.as_of_ms)
-            self.progressed_ms = min(self.progressed_ms, look.as_of_ms)
-        self.looks.append(_sharing(before, look))
-        lasting = controllers.target(look)
-        joins = tuple((look.as_of_ms, broker) for broker in joined if broker in lasting)
+            self.progressed_ms = observation.as_of_ms
+        if observation.as_of_ms <= before.as_of_ms:
+            self.observations = [
+                one for one in self.observations if one.as_of_ms < observation.as_of_ms
+            ]
+            self.since_ms = min(self.since_ms, observation.as_of_ms)
+            self.progressed_ms = min(self.progressed_ms, observation.as_of_ms)
+        self.observations.append(_sharing(before, observation))
+        lasting = controllers.target(observation)
+        joins = tuple((observation.as_of_ms, broker) for broker in joined if broker in lasting)
         self.isr_joins = (*self.isr_joins, *joins)[-JOINS:]
         self.joined += len(joins)
-        self.isr = look.isr or self.isr
-        self.log_ends.update(look.log_ends)
+        self.isr = observation.isr or self.isr
+        self.log_ends.update(observation.log_ends)
         self.unlisted_ms = None
 
     def thin(self, most: int) -> None:
-        """Keep no more than so many looks, and none that is too old; the newest half all stay."""
-        looks = self.looks
-        if len(looks) <= most and looks[-1].as_of_ms - looks[0].as_of_ms <= HISTORY_MS:
+        """Keep no more than so many observations, none too old; the newest half all stay."""
+        observations = self.observations
+        if (
+            len(observations) <= most
+            and observations[-1].as_of_ms - observations[0].as_of_ms <= HISTORY_MS
+        ):
             return
-        times = [look.as_of_ms for look in looks]
-        # An eighth fewer than there may be: it is then not done again at every look.
+        times = [observation.as_of_ms for observation in observations]
+        # An eighth fewer than there may be: it is then not done again each time.
         dense, sparse = most // 2, most // 2 - most // 8
-        self.looks = [looks[index] for index in kept_points(times, dense, sparse, HISTORY_MS)]
+        self.observations = [
+            observations[index] for index in kept_points(times, dense, sparse, HISTORY_MS)
+        ]
 
-    def _copied(self, look: PartitionLook, replica: int) -> bool:
-        before, now = self.log_ends.get(replica), look.log_ends.get(replica)
+    def _copied(self, observation: PartitionObservation, replica: int) -> bool:
+        before, now = self.log_ends.get(replica), observation.log_ends.get(replica)
         return before is not None and now is not None and now > before
 
 
 @dataclass(slots=True)
 class ReassignmentTracker:
-    """Every partition in movement, the cluster around them, and the last ones that ended.
+    """Every ongoing reassignment, the cluster around them, and the last ones that ended.
 
     ``quorum_changed_ms``: when another controller was first seen to be active. ``ended_counts``
     counts by outcome all that ended.
     """
 
-    moving: dict[TopicPartition, TrackedMovement] = field(default_factory=dict)
-    cluster: ClusterLook | None = None
+    ongoing: dict[TopicPartition, TrackedReassignment] = field(default_factory=dict)
+    cluster: ClusterObservation | None = None
     quorum_changed_ms: int | None = None
-    ended: list[EndedMovement] = field(default_factory=list)
+    ended: list[EndedReassignment] = field(default_factory=list)
     ended_counts: Counter[str] = field(default_factory=Counter)
     kept: int = 50
     _quorum: tuple[int, int] | None = None
 
-    def apply_cluster(self, look: ClusterLook) -> None:
-        """Take a look at the cluster that all partitions of a round share."""
-        self.cluster = look
+    def apply_cluster(self, observation: ClusterObservation) -> None:
+        """Apply what a round observed of the cluster."""
+        self.cluster = observation
         if self.quorum_changed_ms is not None:  # later only if the clock was set back since
-            self.quorum_changed_ms = min(self.quorum_changed_ms, look.as_of_ms)
-        if look.quorum_leader is None or look.quorum_epoch is None:
+            self.quorum_changed_ms = min(self.quorum_changed_ms, observation.as_of_ms)
+        if observation.quorum_leader is None or observation.quorum_epoch is None:
             return
-        quorum = (look.quorum_leader, look.quorum_epoch)
+        quorum = (observation.quorum_leader, observation.quorum_epoch)
         if self._quorum not in (None, quorum):
-            self.quorum_changed_ms = look.as_of_ms
+            self.quorum_changed_ms = observation.as_of_ms
         self._quorum = quorum
 
     def apply(
         self,
-        look: PartitionLook,
+        observation: PartitionObservation,
         *,
         since_ms: int | None = None,
         original: tuple[int, ...] | None = None,
-    ) -> EndedMovement | None:
-        """Take a look at a partition that the controller lists as in movement.
+    ) -> EndedReassignment | None:
+        """Apply an observation of a partition that the controller lists as reassigned.
 
         ``since_ms`` and ``original`` are what an earlier run of the service knew of it; they
-        count where this one doesn't know the movement yet. Looks count in the order in which
-        they come. Give the movement that must have ended before, where it is another one.
+        count where this one doesn't know the reassignment yet. Observations count in the order in
+        which they come. Returns the reassignment that must have ended before, where it is another.
         """
-        tracked = self.moving.get(look.partition)
+        tracked = self.ongoing.get(observation.partition)
         ended = None
-        if tracked is not None and ends.is_another_movement(
-            tracked.latest, tracked.original, look, self.cluster
+        if tracked is not None and ends.is_another_reassignment(
+            tracked.latest, tracked.original, observation, self.cluster
         ):
-            base = controllers.reverted(look)
+            base = controllers.reverted(observation)
             reached = set(base) == set(controllers.target(tracked.latest))
-            shown = controllers.target(tracked.latest) if reached else base
-            ended = self._ended(tracked, shown or None, look.as_of_ms)
+            left = controllers.target(tracked.latest) if reached else base
+            ended = self._ended(tracked, left or None, observation.as_of_ms)
             tracked = None
         if tracked is None:
-            since = look.as_of_ms if since_ms is None else min(since_ms, look.as_of_ms)
-            before = controllers.reverted(look) if original is None else original
-            self.moving[look.partition] = TrackedMovement(
-                first=look,
-                looks=[look],
+            since = (
+                observation.as_of_ms if since_ms is None else min(since_ms, observation.as_of_ms)
+            )
+            before = controllers.reverted(observation) if original is None else original
+            self.ongoing[observation.partition] = TrackedReassignment(
+                first=observation,
+                observations=[observation],
                 since_ms=since,
-                progressed_ms=look.as_of_ms,
+                progressed_ms=observation.as_of_ms,
                 original=before,
-                isr=look.isr,
-                log_ends=dict(look.log_ends),
+                isr=observation.isr,
+                log_ends=dict(observation.log_ends),
             )
             return ended
-        tracked.add(look, self.cluster)
-        tracked.thin(max(LEAST_LOOKS, min(LOOKS, LOOKS_OF_ALL // len(self.moving))))
+        tracked.add(observation, self.cluster)
+        tracked.thin(
+            max(LEAST_OBSERVATIONS, min(OBSERVATIONS, OBSERVATIONS_OF_ALL // len(self.ongoing)))
+        )
         return None
 
     def unlisted(self, partition: TopicPartition, at_ms: int) -> None:
-        """Take that the controller no longer lists a partition, before its end is certain."""
-        tracked = self.moving.get(partition)
+        """Note that the controller no longer lists a partition, before its end is certain."""
+        tracked = self.ongoing.get(partition)
         if tracked is not None and (tracked.unlisted_ms is None or at_ms < tracked.unlisted_ms):
             tracked.unlisted_ms = at_ms
 
@@ -190,53 +210,50 @@ class ReassignmentTracker:
         leader_epoch: int | None = None,
         *,
         certain: bool = False,
-    ) -> EndedMovement | None:
-        """Take that a movement isn't listed, and what the brokers show (None: the topic is gone).
+    ) -> EndedReassignment | None:
+        """Apply that one isn't listed, and what the brokers show (None: the topic is gone).
 
-        Give how it ended. None is of one that isn't known, and while a broker may show what was
+        Return how it ended; None of one that isn't known, and while a broker may show what was
         before the end: it is then ``unlisted`` until this is called again with what is the end,
         or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
         a topic which took the name. Nothing waits where the caller is ``certain`` of the end.
         """
-        tracked = self.moving.get(partition)
+        tracked = self.ongoing.get(partition)
         if tracked is None or replicas == ():
             return None
         self.unlisted(partition, at_ms)
         waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
         if replicas is not None and not certain:
-            shown = ends.shown(tracked.looks, self.cluster, replicas, isr, leader_epoch)
-            if waited_ms < _WAITS_MS[shown]:
+            state = ends.metadata_shows(
+                tracked.observations, self.cluster, replicas, isr, leader_epoch
+            )
+            if waited_ms < _WAITS_MS[state]:
                 return None
-            if shown == "older":
+            if state == "older":
                 replicas = None
-        del self.moving[partition]
+        del self.ongoing[partition]
         return self._ended(tracked, replicas, at_ms)
 
     def _ended(
-        self, tracked: TrackedMovement, replicas: tuple[int, ...] | None, at_ms: int
-    ) -> EndedMovement:
-        latest = tracked.latest
-        outcome = "vanished"
-        if replicas is not None:
-            outcome = ends.outcome(latest, tracked.original, replicas)
-        target = controllers.target(latest)
-        ended = EndedMovement(
-            latest.partition, outcome, at_ms, target, replicas, tracked.original, tracked.since_ms
-        )
+        self, tracked: TrackedReassignment, replicas: tuple[int, ...] | None, at_ms: int
+    ) -> EndedReassignment:
+        ended = ends.ended(tracked.latest, tracked.original, replicas, tracked.since_ms, at_ms)
         self.ended = [*self.ended, ended][-self.kept :]
-        self.ended_counts[outcome] += 1
+        self.ended_counts[ended.outcome] += 1
         return ended
 
 
-def _shape(look: PartitionLook) -> tuple[tuple[int, ...], ...]:
-    return look.replicas, look.adding, look.removing
+def _replica_sets(observation: PartitionObservation) -> tuple[tuple[int, ...], ...]:
+    return observation.replicas, observation.adding, observation.removing
 
 
-def _sharing(before: PartitionLook, look: PartitionLook) -> PartitionLook:
-    """Give the look with the parts of the one before it that are alike, which saves memory."""
+def _sharing(
+    before: PartitionObservation, observation: PartitionObservation
+) -> PartitionObservation:
+    """Return the observation with what the one before has alike, which saves memory."""
     alike = {
         name: getattr(before, name)
         for name in _SHARED
-        if getattr(before, name) == getattr(look, name)
+        if getattr(before, name) == getattr(observation, name)
     }
-    return replace(look, **alike)
+    return replace(observation, **alike)

@@ -110,7 +110,7 @@ def _reassignment(record: Record) -> Row:
     partition, seen = read_reassignment(record.key, record.value)
     if seen is None:
         return record.timestamp_ms, *partition, False
-    look = seen.to_look()
+    look = seen.to_observation()
     return (
         *(seen.as_of_ms, *partition, True, seen.ended, seen.unlisted),
         seen.since_ms,

@@ -22,10 +22,10 @@ from tests.support.reassigning import (
     APART_MS,
     DEAD,
     FINE,
-    LOOKS,
+    OBSERVATIONS,
     SEEN_MS,
-    cluster_look,
-    moving_look,
+    cluster_observation,
+    ongoing_observation,
 )
 from tests.support.streams import START_MS
 
@@ -37,27 +37,27 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> Round:
     copied = (at_ms - START_MS) // APART_MS * 1_000
-    moving = ((moving_look(DEAD, 5, at_ms, 0),) if dead else ()) + (
-        (moving_look(FINE, 2, at_ms, copied),) if fine else ()
+    moving = ((ongoing_observation(DEAD, 5, at_ms, 0),) if dead else ()) + (
+        (ongoing_observation(FINE, 2, at_ms, copied),) if fine else ()
     )
-    return Round(cluster_look(at_ms), True, moving)
+    return Round(cluster_observation(at_ms), True, moving)
 
 
-def recorded(until: int = LOOKS - 1, **there: bool) -> list[tuple[bytes, bytes]]:
-    """Give what a service wrote of its looks, as it is on the topic."""
+def recorded(until: int = OBSERVATIONS - 1, **there: bool) -> list[tuple[bytes, bytes]]:
+    """Return what a service wrote of its observations, as it is on the topic."""
     records = []
     for number in range(until):
         seen = round_at(START_MS + number * APART_MS, **there)
-        cluster = msgspec.json.encode(ClusterRecord.from_look(seen.cluster))
+        cluster = msgspec.json.encode(ClusterRecord.from_observation(seen.cluster))
         records.append((CLUSTER_KEY, cluster))
-        for look in seen.moving:
-            record = ReassignmentRecord.from_look(look, START_MS - 60_000, (1,))
+        for observation in seen.ongoing:
+            record = ReassignmentRecord.from_observation(observation, START_MS - 60_000, (1,))
             records.append((record.key, msgspec.json.encode(record)))
     return records
 
 
 def lines(view: ReassignmentView) -> list[dict[str, Any]]:
-    written = [msgspec.json.encode(view.line(movement)) for movement in view.movements()]
+    written = [msgspec.json.encode(view.line(reassignment)) for reassignment in view.ongoing()]
     return [json.loads(line) for line in written]
 
 
@@ -75,7 +75,7 @@ def text(view: ReassignmentView, most: int = 99) -> str:
     return console.file.getvalue()
 
 
-def test_with_a_services_looks_there_is_a_verdict_at_once_and_since_when() -> None:
+def test_with_a_services_observations_there_is_a_verdict_at_once_and_since_when() -> None:
     view = ReassignmentView("c")
     view.take_up(recorded())
     dead, fine = lines(seen(view, round_at(SEEN_MS)))
@@ -85,14 +85,14 @@ def test_with_a_services_looks_there_is_a_verdict_at_once_and_since_when() -> No
     assert fine["idle_seconds"] == 0
 
 
-def test_without_one_it_says_what_a_few_looks_tell_and_not_since_when() -> None:
+def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -> None:
     rounds = [round_at(SEEN_MS - n * 2_000) for n in (3, 2, 1, 0)]
     for line in lines(seen(ReassignmentView("c"), *rounds)):
         assert line["verdict"] in {"measuring", "moving"}
         assert not {"age_seconds", "idle_seconds"} & line.keys()
 
 
-def test_looks_of_a_service_that_stopped_long_ago_are_left_out() -> None:
+def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
     view = ReassignmentView("c")
     view.take_up(recorded(until=3))
     (_, fine) = lines(seen(view, round_at(SEEN_MS)))
@@ -142,15 +142,17 @@ def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:
 
 def test_of_many_only_so_many_are_drawn_and_how_many_more_there_are() -> None:
     view = ReassignmentView("c")
-    moving = tuple(moving_look(FINE._replace(partition=n), 2, SEEN_MS, n) for n in range(5_000))
-    drawn = text(seen(view, Round(cluster_look(SEEN_MS), True, moving)), most=10)
+    moving = tuple(
+        ongoing_observation(FINE._replace(partition=n), 2, SEEN_MS, n) for n in range(5_000)
+    )
+    drawn = text(seen(view, Round(cluster_observation(SEEN_MS), True, moving)), most=10)
     assert "4,990 more that fare no worse" in drawn
 
 
 def test_names_of_topics_are_text_and_no_markup() -> None:
     view = ReassignmentView("c")
-    look = moving_look(FINE._replace(topic="[bold]x[/bold]"), 2, SEEN_MS, 5)
-    drawn = text(seen(view, Round(cluster_look(SEEN_MS), True, (look,))))
+    observation = ongoing_observation(FINE._replace(topic="[bold]x[/bold]"), 2, SEEN_MS, 5)
+    drawn = text(seen(view, Round(cluster_observation(SEEN_MS), True, (observation,))))
     assert "[bold]x[/bold]-0" in drawn
 
 

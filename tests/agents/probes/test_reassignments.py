@@ -13,13 +13,16 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
     PartitionInfo,
 )
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
-from caughtup.agents.probes.reassignments import _asked_shapes as asked_shapes
-from caughtup.agents.probes.reassignments import _broker_look as broker_look
-from caughtup.agents.probes.reassignments import _partition_looks as partition_looks
+from caughtup.agents.probes.reassignments import _asked_partitions as asked_partitions
+from caughtup.agents.probes.reassignments import _broker_observation as broker_observation
+from caughtup.agents.probes.reassignments import _partition_observations as partition_observations
 from caughtup.agents.probes.replicas import BrokerReplicas
 from caughtup.agents.probes.throttles import Rates
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import BrokerLook, PartitionLook
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerObservation,
+    PartitionObservation,
+)
 
 ORDERS, PARCELS = TopicPartition("orders", 0), TopicPartition("parcels", 0)
 SHAPE = PartitionInfo((3, 1, 2), (1, 2), 1, 5, (3,))
@@ -33,8 +36,8 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
         4: BrokerReplicas(True, ends={PARCELS: 7}),
     }
     listed = {ORDERS: PartitionReassignment((4, 3, 1, 2), (4, 3), (2,))}
-    (look,) = partition_looks(listed, {ORDERS: SHAPE}, told, 1_000)
-    assert look == PartitionLook(
+    (observation,) = partition_observations(listed, {ORDERS: SHAPE}, told, 1_000)
+    assert observation == PartitionObservation(
         partition=ORDERS,
         replicas=(4, 3, 1, 2),
         adding=(4, 3),
@@ -53,20 +56,20 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
 
 def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_true() -> None:
     listed = {ORDERS: PartitionReassignment((), (), ())}
-    (look,) = partition_looks(listed, {}, {}, 1_000)
-    assert look == PartitionLook(ORDERS, (), (), (), (), None, 1_000)
-    assert look.leader_epoch is None
+    (observation,) = partition_observations(listed, {}, {}, 1_000)
+    assert observation == PartitionObservation(ORDERS, (), (), (), (), None, 1_000)
+    assert observation.leader_epoch is None
 
 
-def test_looks_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
+def test_observations_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> None:
     listed = {
         PARCELS: PartitionReassignment((2, 1, 2), (2,), (2,)),
         ORDERS: PartitionReassignment((1,), (), ()),
     }
     told = {1: BrokerReplicas(), 2: BrokerReplicas(True, not_hosted={PARCELS})}
-    looks = partition_looks(listed, {}, told, 1_000)
-    assert [look.partition for look in looks] == [ORDERS, PARCELS]
-    assert (looks[1].not_hosted, looks[1].unanswered) == ((2,), (1,))
+    observations = partition_observations(listed, {}, told, 1_000)
+    assert [observation.partition for observation in observations] == [ORDERS, PARCELS]
+    assert (observations[1].not_hosted, observations[1].unanswered) == ((2,), (1,))
 
 
 def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -> None:
@@ -77,21 +80,23 @@ def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -
         LogDirectory("/odd", 0, 0, 0),
     )
     told = BrokerReplicas(True, directories=directories)
-    assert broker_look(Broker(1, "a", 1, True), told, {1: Rates(5, None)}) == BrokerLook(
+    assert broker_observation(
+        Broker(1, "a", 1, True), told, {1: Rates(5, None)}
+    ) == BrokerObservation(
         fenced=True,
         leader_rate=5,
         usable_bytes=10,
         total_bytes=1_000,
         offline_directories=("/dead",),
     )
-    assert broker_look(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerLook()
+    assert broker_observation(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerObservation()
 
 
 def test_a_partition_is_gone_only_where_brokers_say_so() -> None:
     asked = [ORDERS, PARCELS, TopicPartition("gone", 0), TopicPartition("hidden", 0)]
-    shapes = DescribedPartitions({ORDERS: SHAPE}, {"gone": 3, "hidden": 29})
-    assert asked_shapes(asked, shapes) == {ORDERS: SHAPE, PARCELS: None, asked[2]: None}
-    assert asked_shapes(asked, None) == {}
+    described = DescribedPartitions({ORDERS: SHAPE}, {"gone": 3, "hidden": 29})
+    assert asked_partitions(asked, described) == {ORDERS: SHAPE, PARCELS: None, asked[2]: None}
+    assert asked_partitions(asked, None) == {}
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.probes.reassignment_ends import KnownMovement
 from caughtup.agents.reassignments import records as reassignment_records
-from caughtup.agents.reassignments.records import apply_record, take_up
+from caughtup.agents.reassignments.known import KnownReassignment, read_back
+from caughtup.agents.reassignments.records import apply_record
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
     offsets_remaining,
 )
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
@@ -47,10 +47,10 @@ def ended(replicas: tuple[int, ...]) -> bytes:
     return msgspec.json.encode(ReassignmentRecord(1, "orders", 0, 2_000, replicas, ended=True))
 
 
-def test_a_record_reads_back_as_the_look_it_was_written_of() -> None:
+def test_a_record_reads_back_as_the_observation_it_was_written_of() -> None:
     state = cluster_state()
     apply_record(state, KEY, msgspec.json.encode(MOVING))
-    assert state.reassignments.moving[PARTITION].latest == PartitionLook(
+    assert state.reassignments.ongoing[PARTITION].latest == PartitionObservation(
         partition=PARTITION,
         replicas=(3, 1, 2),
         adding=(3,),
@@ -67,7 +67,7 @@ def test_what_could_not_be_had_is_absent() -> None:
     bare = ReassignmentRecord(1, "orders", 0, 1_000, (3, 1), (3,), (1,))
     assert b"leader" not in msgspec.json.encode(bare)
     apply_record(state, KEY, msgspec.json.encode(bare))
-    latest = state.reassignments.moving[PARTITION].latest
+    latest = state.reassignments.ongoing[PARTITION].latest
     assert (latest.leader, latest.isr, offsets_remaining(latest)) == (None, (), None)
 
 
@@ -75,12 +75,12 @@ def test_what_could_not_be_had_is_absent() -> None:
     ("replicas", "outcome"),
     [((3, 1), "completed"), ((1, 2), "cancelled"), ((), "vanished"), ((8, 9), "superseded")],
 )
-def test_the_last_look_ends_a_movement(replicas: tuple[int, ...], outcome: str) -> None:
+def test_the_last_observation_ends_a_reassignment(replicas: tuple[int, ...], outcome: str) -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded())
     apply_record(state, KEY, ended(replicas))
     apply_record(state, KEY, None)
-    assert state.reassignments.moving == {}
+    assert state.reassignments.ongoing == {}
     (end,) = state.reassignments.ended
     assert (end.partition, end.outcome, end.at_ms) == (PARTITION, outcome, 2_000)
 
@@ -89,7 +89,7 @@ def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
     state = cluster_state()
     apply_record(state, KEY, None)
     apply_record(state, KEY, ended((1, 2)))
-    assert (state.reassignments.moving, state.reassignments.ended) == ({}, [])
+    assert (state.reassignments.ongoing, state.reassignments.ended) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -114,48 +114,55 @@ def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
 def test_a_malformed_record_is_refused_with_its_reason(reason: str, value: bytes) -> None:
     state = cluster_state()
     assert apply_record(state, KEY, value) is None
-    assert state.reassignments.moving == {}
+    assert state.reassignments.ongoing == {}
     assert state.refused.counts == {("reassignments", reason): 1}
     assert state.faults.newest() == []
-    assert apply_record(state, KEY, encoded()) == PARTITION
-    assert list(state.reassignments.moving) == [PARTITION]
+    assert apply_record(state, KEY, encoded()).topic_partition == PARTITION
+    assert list(state.reassignments.ongoing) == [PARTITION]
 
 
 def test_the_beginning_that_a_record_tells_counts_where_it_was_not_seen() -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded(schema=2, since_ms=300, original=[2, 1]))
-    tracked = state.reassignments.moving[PARTITION]
+    tracked = state.reassignments.ongoing[PARTITION]
     assert (tracked.since_ms, tracked.original) == (300, (2, 1))
 
 
-def test_a_movement_that_is_not_listed_propagates_until_it_is_again() -> None:
+def test_a_reassignment_that_is_not_listed_propagates_until_it_is_again() -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded())
     apply_record(state, KEY, encoded(unlisted=True, as_of_ms=1_500))
-    tracked = state.reassignments.moving[PARTITION]
+    tracked = state.reassignments.ongoing[PARTITION]
     assert (tracked.unlisted_ms, tracked.phase(None)) == (1_500, "propagating")
     apply_record(state, KEY, encoded(as_of_ms=2_000))
     assert (tracked.unlisted_ms, tracked.phase(None)) == (None, "A")
 
 
-def test_a_look_from_long_before_the_last_one_says_nothing_of_now() -> None:
+def test_an_observation_from_long_before_the_last_one_says_nothing_of_now() -> None:
     state = cluster_state()
     now_ms = 100 * AHEAD_MS
     apply_record(state, KEY, encoded(as_of_ms=now_ms), now_ms)
     assert apply_record(state, KEY, encoded(as_of_ms=0, isr=[]), now_ms) is None
-    tracked = state.reassignments.moving[PARTITION]
+    tracked = state.reassignments.ongoing[PARTITION]
     assert (tracked.since_ms, tracked.isr) == (now_ms, (1, 2))
     # The clock was set back: this one was made just now.
-    assert apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1) == PARTITION
-    assert [look.as_of_ms for look in tracked.looks] == [AHEAD_MS]
+    assert (
+        apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1).topic_partition
+        == PARTITION
+    )
+    assert [observation.as_of_ms for observation in tracked.observations] == [AHEAD_MS]
 
 
-def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
+def test_an_observation_at_the_cluster_is_taken_for_all_partitions() -> None:
     state = cluster_state()
-    look = ClusterLook(7, {1: BrokerLook(fenced=True)}, missing=("sizes on broker 1: hm",))
-    apply_record(state, CLUSTER_KEY, msgspec.json.encode(ClusterRecord.from_look(look)))
-    assert state.reassignments.cluster == look
-    assert state.reassignments.moving == {}
+    observation = ClusterObservation(
+        7, {1: BrokerObservation(fenced=True)}, missing=("sizes on broker 1: hm",)
+    )
+    apply_record(
+        state, CLUSTER_KEY, msgspec.json.encode(ClusterRecord.from_observation(observation))
+    )
+    assert state.reassignments.cluster == observation
+    assert state.reassignments.ongoing == {}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +175,7 @@ def test_a_look_at_the_cluster_is_taken_for_all_partitions() -> None:
         ("from_the_future", b'{"schema": 2, "as_of_ms": 4102444800000}'),
     ],
 )
-def test_a_malformed_look_at_the_cluster_is_refused(reason: str, value: bytes) -> None:
+def test_a_malformed_observation_at_the_cluster_is_refused(reason: str, value: bytes) -> None:
     state = cluster_state()
     apply_record(state, CLUSTER_KEY, value)
     assert state.reassignments.cluster is None
@@ -181,22 +188,22 @@ def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) ->
     apply_record(state, KEY, encoded())
     assert apply_record(state, b"orders-1", encoded(partition=1)) is None
     assert state.refused.counts == {("reassignments", "too_many"): 1}
-    assert apply_record(state, KEY, encoded(as_of_ms=1_001)) == PARTITION
+    assert apply_record(state, KEY, encoded(as_of_ms=1_001)).topic_partition == PARTITION
 
 
 def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> None:
     def known(
-        records: list[tuple[bytes, bytes | None]], untold: list[TopicPartition]
-    ) -> dict[TopicPartition, KnownMovement]:
-        moving: dict[TopicPartition, KnownMovement] = {}
+        records: list[tuple[bytes, bytes | None]], unfinished: list[TopicPartition]
+    ) -> dict[TopicPartition, KnownReassignment]:
+        moving: dict[TopicPartition, KnownReassignment] = {}
         for key, value in records:
-            take_up(moving, key, value, 2_000, untold)
+            read_back(moving, key, value, 2_000, unfinished)
         return moving
 
-    looks = [(KEY, encoded()), (KEY, encoded(as_of_ms=1_500))]
-    over = [*looks, (KEY, ended((3, 1))), (KEY, None)]
-    assert known(over, untold=[]) == {}
-    (one,) = known(over, untold=[PARTITION]).values()
-    assert (one.look.partition, one.look.as_of_ms) == (PARTITION, 1_500)
-    assert known(looks, untold=[]) == {PARTITION: one}
-    assert known([*over, *looks[:1]], untold=[])[PARTITION].look.as_of_ms == 1_000
+    observations = [(KEY, encoded()), (KEY, encoded(as_of_ms=1_500))]
+    over = [*observations, (KEY, ended((3, 1))), (KEY, None)]
+    assert known(over, unfinished=[]) == {}
+    (one,) = known(over, unfinished=[PARTITION]).values()
+    assert (one.observation.partition, one.observation.as_of_ms) == (PARTITION, 1_500)
+    assert known(observations, unfinished=[]) == {PARTITION: one}
+    assert known([*over, *observations[:1]], unfinished=[])[PARTITION].observation.as_of_ms == 1_000

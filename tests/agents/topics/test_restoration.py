@@ -93,7 +93,7 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
     bad = (json.dumps(event | {"to": 2}).encode(), b"[]", None, future)
     for value in (json.dumps(event).encode(), *bad):
         movements.apply_record(state, b"t-3", value)
-    assert state.partition_movements.on_their_way() == [event]
+    assert state.reassignment_events.on_their_way() == [event]
     assert state.refused.of("movements") == len(bad)
 
 

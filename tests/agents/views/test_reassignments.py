@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from caughtup.agents.views.reassignments import (
-    Movement,
-    ended_row,
+    OngoingReassignment,
+    ended_reassignment,
     in_words,
-    movement_line,
-    page_row,
+    page_reassignment,
+    reassignment_line,
     size,
     worst_first,
 )
@@ -27,7 +27,7 @@ from tests.support.reassigning import (
     NEW,
     SEEN_MS,
     join,
-    moving_look,
+    ongoing_observation,
     reassigning,
 )
 
@@ -68,11 +68,11 @@ def state() -> ClusterState:
 def line(state: ClusterState, partition: TopicPartition, page: bool = False) -> dict[str, Any]:
     """Give a line as a reader of the JSON has it."""
     tracker = state.reassignments
-    tracked = tracker.moving[partition]
+    tracked = tracker.ongoing[partition]
     assessed = state.reassignment_watch.find(partition, tracked)
-    describe = page_row if page else movement_line
+    describe = page_reassignment if page else reassignment_line
     written = msgspec.json.encode(
-        describe(tracker, Movement(partition, tracked, assessed), SEEN_MS)
+        describe(tracker, OngoingReassignment(partition, tracked, assessed), SEEN_MS)
     )
     read: dict[str, Any] = json.loads(written)
     return read
@@ -122,7 +122,7 @@ def test_a_move_that_cannot_end_has_its_cause_and_no_time_to_go(state: ClusterSt
 
 def test_a_move_that_nobody_has_judged_yet_is_being_measured() -> None:
     state = reassigning()
-    state.reassignments.apply(moving_look(TopicPartition("newer", 1), 2, SEEN_MS, 0))
+    state.reassignments.apply(ongoing_observation(TopicPartition("newer", 1), 2, SEEN_MS, 0))
     assert line(state, TopicPartition("newer", 1))["verdict"] == "measuring"
 
 
@@ -149,8 +149,10 @@ def test_each_copy_says_how_much_of_the_log_it_has(state: ClusterState) -> None:
 def test_without_sizes_a_copys_share_counts_from_where_it_was_first_seen() -> None:
     state = reassigning()
     for number, copied in enumerate((20_000, 60_000)):
-        look = moving_look(TopicPartition("sizeless", 0), 2, SEEN_MS + number * APART_MS, copied)
-        state.reassignments.apply(replace(look, sizes={}))
+        observation = ongoing_observation(
+            TopicPartition("sizeless", 0), 2, SEEN_MS + number * APART_MS, copied
+        )
+        state.reassignments.apply(replace(observation, sizes={}))
     added, _ = line(state, TopicPartition("sizeless", 0), page=True)["copies"]
     assert added["share"] == 0.5
 
@@ -168,7 +170,7 @@ def test_those_that_need_somebody_come_first(state: ClusterState) -> None:
 
 
 def test_an_end_says_from_where_to_where_and_where_it_is(state: ClusterState) -> None:
-    lost = ended_row(state.reassignments.ended[-1])
+    lost = ended_reassignment(state.reassignments.ended[-1])
     assert lost == {
         "topic": "lost",
         "partition": 0,

@@ -18,7 +18,13 @@ from caughtup.agents.web.page_state import (
 )
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from tests.support.reassigning import ORPHANED_MS, SEEN_MS, cluster_look, moving_look, reassigning
+from tests.support.reassigning import (
+    ORPHANED_MS,
+    SEEN_MS,
+    cluster_observation,
+    ongoing_observation,
+    reassigning,
+)
 from tests.support.states import (
     HOSTILE,
     JUDGED_MS,
@@ -228,7 +234,7 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
     state = reassigning()
     for number in range(5_000):
         partition = TopicPartition("many", number)
-        state.reassignments.apply(moving_look(partition, 2, SEEN_MS, number))
+        state.reassignments.apply(ongoing_observation(partition, 2, SEEN_MS, number))
     told = reassignment_view(state, SEEN_MS)
     assert len(told["reassignments"]) == MOVEMENTS_SHOWN
     assert told["reassignments"][0]["topic"] == "dead"
@@ -238,7 +244,9 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
 
 def test_what_the_last_look_lacked_is_told() -> None:
     state = reassigning()
-    state.reassignments.apply_cluster(cluster_look(SEEN_MS, missing=("DESCRIBE on the cluster",)))
+    state.reassignments.apply_cluster(
+        cluster_observation(SEEN_MS, missing=("DESCRIBE on the cluster",))
+    )
     assert shown(state)["reassignments_missing"] == ["DESCRIBE on the cluster"]
 
 

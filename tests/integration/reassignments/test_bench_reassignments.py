@@ -1,4 +1,4 @@
-"""The bench of looks runs from the command line, and what it says adds up."""
+"""The bench of rounds runs from the command line, and what it says adds up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.service import caughtup
 pytestmark = pytest.mark.thorough
 
 
-def test_a_few_partitions_are_looked_at_in_few_requests(tmp_path: Path) -> None:
+def test_a_few_partitions_are_observed_in_few_requests(tmp_path: Path) -> None:
     arguments = ["bench", "reassignments", "--partitions", "30", "--rounds", "2"]
     ran = caughtup(*arguments, "--format", "json", directory=tmp_path)
     assert ran.code == 0, ran.err

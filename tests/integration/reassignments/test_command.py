@@ -95,7 +95,7 @@ def test_the_table_says_from_where_to_where_and_how_far_it_is(
     assert "MB" in ran.out
 
 
-def test_a_services_looks_count_so_that_it_knows_since_when(
+def test_a_services_observations_count_so_that_it_knows_since_when(
     own_cluster: EmbeddedCluster, moving: tuple[int, int], tmp_path: Path
 ) -> None:
     with Service(own_cluster) as service:

@@ -13,8 +13,8 @@ from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.java.jars import KAFKA_VERSION
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import pending
-from caughtup.models.reassignments.tracking.observation import ClusterLook
+from caughtup.models.reassignments.tracking.controllers import missing_from_isr
+from caughtup.models.reassignments.tracking.observation import ClusterObservation
 from tests.integration.conftest import MakeCluster
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
 from tests.support.controllers.partition_state import PartitionState
@@ -27,7 +27,7 @@ SECONDS = 90.0
 
 
 async def seen(protocol: ClusterProtocol) -> PartitionState:
-    """Give the partition as the controller lists it and the brokers show it."""
+    """Return the partition as the controller lists it and the brokers show it."""
     listed = (await protocol.list_reassignments()).get(PARTITION)
     shape = (await protocol.describe_partitions([PARTITION])).partitions[PARTITION]
     return PartitionState(
@@ -64,7 +64,7 @@ async def ask(
 
 
 def started(make_cluster: MakeCluster) -> EmbeddedCluster:
-    """Give two nodes, the second of which is down, and a partition on the first."""
+    """Return two nodes, the second of which is down, and a partition on the first."""
     cluster = make_cluster(2)
     admin = AdminClient(cluster.client_config())
     topic = NewTopic(PARTITION.topic, 1, replica_assignment=[[1]])
@@ -82,7 +82,7 @@ async def test_asking_for_the_original_replicas_again_never_completes_until_it_i
         before = await seen(protocol)
         assert (before.replicas, before.isr, before.in_progress) == ((1,), (1,), False)
         moving = await ask(protocol, before, [2])
-        assert pending(moving, ClusterLook(0, software=RELEASE)) == (2,)
+        assert missing_from_isr(moving, ClusterObservation(0, software=RELEASE)) == (2,)
         both = await ask(protocol, moving, [1])
         assert (both.adding, both.removing) == ((2,), (2,))
         await asyncio.to_thread(cluster.start_node, 2)
@@ -90,6 +90,6 @@ async def test_asking_for_the_original_replicas_again_never_completes_until_it_i
         in_sync = isr_changed(both, (1, 2), (1, 2), RELEASE)
         await becomes(protocol, in_sync)
         assert in_sync.in_progress
-        assert pending(in_sync, ClusterLook(0, software=RELEASE)) == (2,)
+        assert missing_from_isr(in_sync, ClusterObservation(0, software=RELEASE)) == (2,)
         after = await ask(protocol, in_sync, None)
         assert (after.replicas, after.isr, after.in_progress) == ((1,), (1,), False)

@@ -1,4 +1,4 @@
-"""Rounds of looks at real movements: what each broker tells, also while one is gone or hangs."""
+"""Rounds of observations of real reassignments: what each broker answers, also while one is gone or hangs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.kafka.protocol.requests import Key
-from caughtup.agents.probes.reassignments import ReassignmentLooks, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionLook, TopicThrottle
+from caughtup.models.reassignments.tracking.observation import PartitionObservation, TopicThrottle
 from tests.integration.conftest import MakeCluster
 from tests.support.service import SECONDS
 
@@ -39,10 +39,10 @@ def brokers() -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-async def looks(brokers: EmbeddedCluster) -> AsyncIterator[ReassignmentLooks]:
+async def observer(brokers: EmbeddedCluster) -> AsyncIterator[ReassignmentObserver]:
     config = {"bootstrap_servers": brokers.bootstrap_servers, "client_id": "looks"}
-    async with ReassignmentLooks(config, timeout_seconds=2.0) as looks:
-        yield looks
+    async with ReassignmentObserver(config, timeout_seconds=2.0) as observer:
+        yield observer
 
 
 def make_topic(cluster: EmbeddedCluster, partitions: int = 1) -> str:
@@ -58,40 +58,42 @@ def make_topic(cluster: EmbeddedCluster, partitions: int = 1) -> str:
     return name
 
 
-async def move(looks: ReassignmentLooks, *partitions: TopicPartition) -> None:
+async def move(observer: ReassignmentObserver, *partitions: TopicPartition) -> None:
     """Let them go from brokers 1 and 2 to 3 and 1."""
-    await looks.protocol.alter_reassignments({partition: [3, 1] for partition in partitions})
+    await observer.protocol.alter_reassignments({partition: [3, 1] for partition in partitions})
 
 
 async def until(
-    looks: ReassignmentLooks, seen: Callable[[Round], bool], *also: TopicPartition
+    observer: ReassignmentObserver, seen: Callable[[Round], bool], *also: TopicPartition
 ) -> Round:
-    """Look again and again until something is seen."""
+    """Observe again and again until something is seen."""
     deadline = time.monotonic() + SECONDS
-    while not seen(found := await looks.look(also)):
+    while not seen(found := await observer.observe(also)):
         assert time.monotonic() < deadline, f"never seen; the last round was {found}"
         await asyncio.sleep(0.05)
     return found
 
 
-def look_at(found: Round, partition: TopicPartition) -> PartitionLook | None:
-    return next((look for look in found.moving if look.partition == partition), None)
+def look_at(found: Round, partition: TopicPartition) -> PartitionObservation | None:
+    return next(
+        (observation for observation in found.ongoing if observation.partition == partition), None
+    )
 
 
 async def test_a_round_sees_every_replica_and_what_holds_it_back(
-    brokers: EmbeddedCluster, looks: ReassignmentLooks
+    brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
     partition = TopicPartition(make_topic(brokers), 0)
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(looks, partition)
+    await move(observer, partition)
 
     def is_created(found: Round) -> bool:
         """Brokers learn of topics and throttles one after the other, and a busy one is late."""
-        look = look_at(found, partition)
+        observation = look_at(found, partition)
         return (
-            look is not None
-            and 3 in look.log_ends
-            and 3 in look.sizes
+            observation is not None
+            and 3 in observation.log_ends
+            and 3 in observation.sizes
             and not found.cluster.missing
             and partition.topic in found.cluster.throttles
             and all(
@@ -100,15 +102,19 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
             )
         )
 
-    found = await until(looks, is_created)
-    look = look_at(found, partition)
-    assert look is not None
-    assert (look.replicas, look.adding, look.removing) == ((3, 1, 2), (3,), (2,))
-    assert (set(look.isr), look.leader, look.leader_epoch) == ({1, 2}, 1, 0)
-    assert (look.offline, look.not_hosted, look.unanswered) == ((), (), ())
-    assert look.log_ends[1] == look.log_ends[2] == RECORDS
-    assert look.log_ends[3] < RECORDS
-    assert look.sizes[1] > RECORDS * RECORD_BYTES > look.sizes[3]
+    found = await until(observer, is_created)
+    observation = look_at(found, partition)
+    assert observation is not None
+    assert (observation.replicas, observation.adding, observation.removing) == (
+        (3, 1, 2),
+        (3,),
+        (2,),
+    )
+    assert (set(observation.isr), observation.leader, observation.leader_epoch) == ({1, 2}, 1, 0)
+    assert (observation.offline, observation.not_hosted, observation.unanswered) == ((), (), ())
+    assert observation.log_ends[1] == observation.log_ends[2] == RECORDS
+    assert observation.log_ends[3] < RECORDS
+    assert observation.sizes[1] > RECORDS * RECORD_BYTES > observation.sizes[3]
     cluster = found.cluster
     assert (found.listed, cluster.missing, cluster.zookeeper) == (True, (), False)
     assert (cluster.quorum_leader, cluster.software) == (1, (4, 3))
@@ -122,25 +128,25 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
     clear_throttle(brokers, partition.topic)
 
     def is_over(found: Round) -> bool:
-        """Metadata may be older than the list of what moves."""
+        """Metadata may be older than the list of reassignments."""
         shape = found.shapes.get(partition)
         over = look_at(found, partition) is None and shape is not None
         return over and shape.replicas == (3, 1)
 
-    await until(looks, is_over, partition)
+    await until(observer, is_over, partition)
 
 
 async def test_of_partitions_that_do_not_move_the_shapes_are_told(
-    brokers: EmbeddedCluster, looks: ReassignmentLooks
+    brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
     topic = make_topic(brokers, partitions=5)
     asked = [TopicPartition(topic, partition) for partition in (0, 1, 4, 5)]
     other = TopicPartition("no-such-topic", 0)
-    found = await looks.look([*asked, other])
-    assert found.moving == ()
+    found = await observer.observe([*asked, other])
+    assert found.ongoing == ()
     assert found.shapes[other] is None
     assert found.shapes[asked[3]] is None
-    assert (await looks.look(asked[3:])).shapes == {asked[3]: None}
+    assert (await observer.observe(asked[3:])).shapes == {asked[3]: None}
     for partition in asked[:3]:
         shape = found.shapes[partition]
         assert shape is not None
@@ -151,8 +157,10 @@ async def test_a_throttle_is_seen_where_nothing_moves(brokers: EmbeddedCluster) 
     topic = make_topic(brokers)
     set_throttle(brokers, topic, THROTTLE)
     try:
-        async with ReassignmentLooks({"bootstrap_servers": brokers.bootstrap_servers}) as looks:
-            found = await looks.look()
+        async with ReassignmentObserver(
+            {"bootstrap_servers": brokers.bootstrap_servers}
+        ) as observer:
+            found = await observer.observe()
     finally:
         clear_throttle(brokers, topic)
     assert found.cluster.throttles[topic] == TopicThrottle("*", "*")
@@ -161,47 +169,47 @@ async def test_a_throttle_is_seen_where_nothing_moves(brokers: EmbeddedCluster) 
 
 
 async def test_a_broker_that_hangs_costs_only_what_it_alone_knows(
-    brokers: EmbeddedCluster, looks: ReassignmentLooks
+    brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
     partition = TopicPartition(make_topic(brokers), 0)
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(looks, partition)
-    await until(looks, lambda found: look_at(found, partition) is not None)
+    await move(observer, partition)
+    await until(observer, lambda found: look_at(found, partition) is not None)
     pid = brokers._running[3].pid
     os.kill(pid, signal.SIGSTOP)
     try:
-        found, again = await looks.look(), await looks.look()
+        found, again = await observer.observe(), await observer.observe()
     finally:
         os.kill(pid, signal.SIGCONT)
     for seen, why in ((found, "no answer within 2 s"), (again, "is not asked for a while")):
-        look = look_at(seen, partition)
-        assert look is not None
-        assert look.unanswered == (3,)
-        assert set(look.log_ends) == set(look.sizes) == {1, 2}
+        observation = look_at(seen, partition)
+        assert observation is not None
+        assert observation.unanswered == (3,)
+        assert set(observation.log_ends) == set(observation.sizes) == {1, 2}
         (missing,) = [what for what in seen.cluster.missing if "replicas on broker 3" in what]
         assert missing.endswith(why)
-    await looks.protocol.alter_reassignments({partition: None})
+    await observer.protocol.alter_reassignments({partition: None})
     clear_throttle(brokers, partition.topic)
     brokers.wait_ready()
 
 
 async def test_a_broker_that_is_gone_is_told_from_one_without_a_replica(
-    brokers: EmbeddedCluster, looks: ReassignmentLooks
+    brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
     partition = TopicPartition(make_topic(brokers), 0)
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(looks, partition)
+    await move(observer, partition)
     brokers.kill_node(3)
 
     def is_fenced(found: Round) -> bool:
         assert found.cluster.brokers is not None
         return found.cluster.brokers[3].fenced is True and look_at(found, partition) is not None
 
-    look = look_at(await until(looks, is_fenced), partition)
-    assert look is not None
-    assert (look.unanswered, look.not_hosted, look.offline) == ((3,), (), (3,))
-    await looks.protocol.alter_reassignments({partition: None})
-    found = await until(looks, lambda found: not look_at(found, partition), partition)
+    observation = look_at(await until(observer, is_fenced), partition)
+    assert observation is not None
+    assert (observation.unanswered, observation.not_hosted, observation.offline) == ((3,), (), (3,))
+    await observer.protocol.alter_reassignments({partition: None})
+    found = await until(observer, lambda found: not look_at(found, partition), partition)
     shape = found.shapes[partition]
     assert shape is not None
     assert set(shape.replicas) == {1, 2}
@@ -219,9 +227,9 @@ async def test_without_describe_the_round_says_so_and_goes_on(make_cluster: Make
         "sasl_plain_username": "nobody",
         "sasl_plain_password": users["nobody"],
     }
-    async with ReassignmentLooks(config) as looks:
-        found = await looks.look([TopicPartition("hidden", 0)])
-    assert (found.listed, found.moving, found.shapes) == (False, (), {})
+    async with ReassignmentObserver(config) as observer:
+        found = await observer.observe([TopicPartition("hidden", 0)])
+    assert (found.listed, found.ongoing, found.shapes) == (False, (), {})
     assert found.cluster.brokers is not None
     assert sorted(found.cluster.brokers) == [1]
     assert found.cluster.software == (4, 3)
@@ -235,35 +243,39 @@ async def test_without_describe_the_round_says_so_and_goes_on(make_cluster: Make
 
 
 async def test_where_no_broker_can_be_reached_there_is_no_round(unused_tcp_port: int) -> None:
-    looks = ReassignmentLooks({"bootstrap_servers": f"127.0.0.1:{unused_tcp_port}"})
+    observer = ReassignmentObserver({"bootstrap_servers": f"127.0.0.1:{unused_tcp_port}"})
     with pytest.raises(KafkaConnectionError, match="Connection refused"):
-        await looks.look()
+        await observer.observe()
 
 
 async def test_brokers_that_offer_less_tell_the_same_in_other_ways(
-    brokers: EmbeddedCluster, looks: ReassignmentLooks
+    brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
     topics = {make_topic(brokers, partitions=5), make_topic(brokers)}
     wanted = [TopicPartition(topic, 0) for topic in (*topics, "no-such-topic")]
-    everything = await looks.look(wanted)
-    names = await looks.protocol.topic_names()
+    everything = await observer.observe(wanted)
+    names = await observer.protocol.topic_names()
     assert topics <= set(names)
     for key in (Key.LIST_CONFIG_RESOURCES, Key.DESCRIBE_TOPIC_PARTITIONS, Key.DESCRIBE_CLUSTER):
-        for offered in looks.protocol.connections.all_offered():
+        for offered in observer.protocol.connections.all_offered():
             del offered.requests[key]
-        assert await looks.protocol.topic_names() == names
-        assert (await looks.look(wanted)).shapes == everything.shapes
-    seen = (await looks.look()).cluster.brokers or {}
-    assert {broker: look.fenced for broker, look in seen.items()} == {1: None, 2: None, 3: None}
-    for offered in looks.protocol.connections.all_offered():
+        assert await observer.protocol.topic_names() == names
+        assert (await observer.observe(wanted)).shapes == everything.shapes
+    seen = (await observer.observe()).cluster.brokers or {}
+    assert {broker: observation.fenced for broker, observation in seen.items()} == {
+        1: None,
+        2: None,
+        3: None,
+    }
+    for offered in observer.protocol.connections.all_offered():
         del offered.requests[Key.DESCRIBE_LOG_DIRS]
     partition = wanted[0]
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(looks, partition)
-    found = await until(looks, lambda found: look_at(found, partition) is not None)
-    look = look_at(found, partition)
-    assert look is not None
-    assert look.sizes == {}
+    await move(observer, partition)
+    found = await until(observer, lambda found: look_at(found, partition) is not None)
+    observation = look_at(found, partition)
+    assert observation is not None
+    assert observation.sizes == {}
     assert "sizes on broker 1: the broker doesn't offer DescribeLogDirs" in found.cluster.missing
-    await looks.protocol.alter_reassignments({partition: None})
+    await observer.protocol.alter_reassignments({partition: None})
     clear_throttle(brokers, partition.topic)

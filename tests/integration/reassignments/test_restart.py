@@ -1,4 +1,4 @@
-"""The service follows a movement over its own restarts, and tells what ended without it."""
+"""The service follows a reassignment over its own restarts, and publishes what ended without it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def records(cluster: EmbeddedCluster, service: Service) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_movement_keeps_its_age_and_its_end_is_told_though_nobody_saw_it(
+def test_a_reassignment_keeps_its_age_and_its_end_is_told_though_nobody_saw_it(
     brokers: EmbeddedCluster,
 ) -> None:
     with Service(brokers, reassignments_interval=0.2) as service:

@@ -16,7 +16,7 @@ EVENTS = TopicPartition("events", 0)
 
 
 def table() -> list[list[str]]:
-    """Give the cells of the table of verdicts."""
+    """Return the cells of the table of verdicts."""
     text = PROTOCOLS.read_text().split("## Reassignments: verdicts")[1]
     lines = text.split("| verdict | when |")[1].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

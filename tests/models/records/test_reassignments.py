@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
     TopicThrottle,
 )
-from caughtup.models.records import cluster_observations
-from caughtup.models.records import reassignments as partition_looks
+from caughtup.models.records import cluster_observations, reassignments
 from caughtup.models.records.cluster_observations import (
     CLUSTER_KEY,
     ClusterRecord,
@@ -31,8 +30,8 @@ MAYBE_INT = st.none() | st.integers(0, 2**31 - 1)
 MAYBE_EPOCH = st.none() | st.integers(-1, 2**31 - 1)
 BROKERS = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
 BY_BROKER = st.dictionaries(st.integers(0, 2**31 - 1), NUMBERS, max_size=4)
-LOOKS = st.builds(
-    PartitionLook,
+OBSERVATIONS = st.builds(
+    PartitionObservation,
     st.builds(TopicPartition, topics, st.integers(0, 2**31 - 1)),
     BROKERS,
     BROKERS,
@@ -48,7 +47,7 @@ LOOKS = st.builds(
     BROKERS,
 )
 BROKER_LOOKS = st.builds(
-    BrokerLook,
+    BrokerObservation,
     st.none() | st.booleans(),
     MAYBE,
     MAYBE,
@@ -57,7 +56,7 @@ BROKER_LOOKS = st.builds(
     st.lists(st.text(max_size=9), max_size=2).map(tuple),
 )
 CLUSTER_LOOKS = st.builds(
-    ClusterLook,
+    ClusterObservation,
     TIMES,
     st.none() | st.dictionaries(st.integers(0, 2**31 - 1), BROKER_LOOKS, max_size=3),
     MAYBE_INT,
@@ -74,30 +73,36 @@ CLUSTER_LOOKS = st.builds(
 
 
 @thorough
-@given(look=LOOKS, since_ms=st.none() | TIMES, original=st.none() | BROKERS)
-def test_a_look_at_a_partition(
-    look: PartitionLook, since_ms: int | None, original: tuple[int, ...] | None
+@given(observation=OBSERVATIONS, since_ms=st.none() | TIMES, original=st.none() | BROKERS)
+def test_an_observation_at_a_partition(
+    observation: PartitionObservation, since_ms: int | None, original: tuple[int, ...] | None
 ) -> None:
-    written = ReassignmentRecord.from_look(look, since_ms, original)
-    partition, read = read_reassignment(written.key, partition_looks.FORMAT.encode(written))
+    written = ReassignmentRecord.from_observation(observation, since_ms, original)
+    partition, read = read_reassignment(written.key, reassignments.FORMAT.encode(written))
     assert read is not None
-    assert (read.to_look(), read.since_ms, read.original) == (look, since_ms, original)
-    assert read.topic_partition == look.partition == partition
-    assert read.key == str(look.partition).encode() != CLUSTER_KEY
+    assert (read.to_observation(), read.since_ms, read.original) == (
+        observation,
+        since_ms,
+        original,
+    )
+    assert read.topic_partition == observation.partition == partition
+    assert read.key == str(observation.partition).encode() != CLUSTER_KEY
     assert not read.ended
     assert not read.unlisted
 
 
 @thorough
-@given(look=CLUSTER_LOOKS)
-def test_a_look_at_the_cluster(look: ClusterLook) -> None:
-    written = cluster_observations.FORMAT.encode(ClusterRecord.from_look(look))
-    assert read_cluster_observation(written).to_look() == look
+@given(observation=CLUSTER_LOOKS)
+def test_an_observation_at_the_cluster(observation: ClusterObservation) -> None:
+    written = cluster_observations.FORMAT.encode(ClusterRecord.from_observation(observation))
+    assert read_cluster_observation(written).to_observation() == observation
 
 
 def test_what_could_not_be_had_is_absent() -> None:
-    look = ClusterLook(7, brokers={1: BrokerLook()})
-    found = msgspec.json.decode(cluster_observations.FORMAT.encode(ClusterRecord.from_look(look)))
+    observation = ClusterObservation(7, brokers={1: BrokerObservation()})
+    found = msgspec.json.decode(
+        cluster_observations.FORMAT.encode(ClusterRecord.from_observation(observation))
+    )
     assert found == {"schema": 2, "as_of_ms": 7, "brokers": {"1": {}}}
 
 
@@ -105,5 +110,7 @@ def test_a_record_from_before_is_still_read() -> None:
     old = b'{"schema":1,"topic":"a","partition":3,"as_of_ms":7,"replicas":[2,1],"adding":[2]}'
     _, read = read_reassignment(b"a-3", old)
     assert read is not None
-    assert read.to_look() == PartitionLook(TopicPartition("a", 3), (2, 1), (2,), (), (), None, 7)
+    assert read.to_observation() == PartitionObservation(
+        TopicPartition("a", 3), (2, 1), (2,), (), (), None, 7
+    )
     assert read.since_ms is None

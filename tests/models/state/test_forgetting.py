@@ -115,9 +115,9 @@ def test_a_hundred_thousand_positions_of_groups_that_there_are_not_are_forgotten
 def test_a_movement_of_a_partition_that_does_not_move_is_forgotten() -> None:
     state = cluster_state()
     event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
-    state.partition_movements.restore(event | {"from": [1], "to": [2], "at_ms": 5})
+    state.reassignment_events.restore(event | {"from": [1], "to": [2], "at_ms": 5})
     forgetting = Forgetting(state)
     forgetting.forget(START_MS)
-    assert len(state.partition_movements.on_their_way()) == 1
+    assert len(state.reassignment_events.on_their_way()) == 1
     forgetting.forget(START_MS + GRACE_MS)
-    assert state.partition_movements.on_their_way() == []
+    assert state.reassignment_events.on_their_way() == []

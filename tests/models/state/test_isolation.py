@@ -16,7 +16,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.reassignments import watch as reassignment_watch
-from caughtup.models.reassignments.tracking.tracker import TrackedMovement
+from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire import batch as batch_module
@@ -269,15 +269,15 @@ def test_a_movement_that_cannot_be_assessed_has_no_verdict_and_the_others_have(
     tracker, watch = state.reassignments, state.reassignment_watch
     works = reassignment_watch.assess
 
-    def breaks(tracked: TrackedMovement, *more: Any) -> Any:
+    def breaks(tracked: TrackedReassignment, *more: Any) -> Any:
         if tracked.latest.partition == DEAD:
             raise BreaksError
         return works(tracked, *more)
 
-    assert watch.find(DEAD, tracker.moving[DEAD]) is not None
+    assert watch.find(DEAD, tracker.ongoing[DEAD]) is not None
     monkeypatch.setattr(reassignment_watch, "assess", breaks)
     assess_movements(state, SEEN_MS)
-    without = [p for p, tracked in tracker.moving.items() if watch.find(p, tracked) is None]
+    without = [p for p, tracked in tracker.ongoing.items() if watch.find(p, tracked) is None]
     assert without == [DEAD]
     assert faults(state) == {("reassignments", str(DEAD)): "BreaksError"}
 
@@ -290,6 +290,6 @@ def test_throttles_that_cannot_be_shared_out_cost_no_movement_its_verdict(
 
     monkeypatch.setattr(reassignment_watch, "throttle_shares", breaks)
     state = reassigning()
-    moving = state.reassignments.moving
+    moving = state.reassignments.ongoing
     assert all(state.reassignment_watch.find(p, tracked) for p, tracked in moving.items())
     assert faults(state) == {("reassignments", "throttles"): "BreaksError"}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from caughtup.models.reassignments.tracking.controllers import (
     in_target_isr,
-    needed_in_kraft,
+    required_isr_in_kraft,
     reverted,
     target,
 )
@@ -33,7 +33,7 @@ class Revert(NamedTuple):
 def reassigned(
     state: PartitionState, wanted: tuple[int, ...], alive: Collection[int], software: Release
 ) -> PartitionState:
-    """Give the state after a request for other replicas, which count from the present ones.
+    """Return the state after a request for other replicas, which count from the present ones.
 
     Present ones include those that an earlier request is still adding. Where nothing is new to
     be added or removed, what the earlier request listed stays, so that a broker may be both.
@@ -54,12 +54,12 @@ def reassigned(
 def isr_changed(
     state: PartitionState, isr: tuple[int, ...], alive: Collection[int], software: Release
 ) -> PartitionState:
-    """Give the state after the leader reported another ISR (AlterPartition)."""
+    """Return the state after the leader reported another ISR (AlterPartition)."""
     return _written(state, replace(state, isr=isr), alive, software)
 
 
 def revert(state: PartitionState) -> Revert:
-    """Give the replicas and ISR that cancelling leads to (Kafka's PartitionReassignmentRevert).
+    """Return the replicas and ISR that cancelling leads to (Kafka's PartitionReassignmentRevert).
 
     Where only added replicas are in sync, the first of the others would be, uncleanly.
     """
@@ -71,7 +71,7 @@ def revert(state: PartitionState) -> Revert:
 def cancelled(
     state: PartitionState, alive: Collection[int], software: Release
 ) -> PartitionState | None:
-    """Give the state after a cancellation; None if it is refused.
+    """Return the state after a cancellation; None if it is refused.
 
     It is where nothing is in progress, or where no replica in sync would be left.
     """
@@ -103,7 +103,7 @@ def _completed(asked: PartitionState, software: Release) -> PartitionState:
     staying = in_target_isr(asked)
     lasting = target(asked)
     done = asked.in_progress and lasting and (staying or not asked.removing)
-    if not done or not needed_in_kraft(asked, software) <= staying:
+    if not done or not required_isr_in_kraft(asked, software) <= staying:
         return asked
     isr = tuple(replica for replica in asked.isr if replica in staying)
     return replace(asked, replicas=lasting, isr=isr, adding=(), removing=())

@@ -7,20 +7,29 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import pending, phase, reverted, row, target
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.controllers import (
+    missing_from_isr,
+    phase,
+    reverted,
+    target,
+    zookeeper_step,
+)
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 from tests.support.controllers.partition_state import PartitionState
 from tests.support.controllers.zookeeper import Step, proceeded, updated
 
-ZOOKEEPER = ClusterLook(0, zookeeper=True)
+ZOOKEEPER = ClusterObservation(0, zookeeper=True)
 ALIVE = range(1, 10)
 #: As the document's own run had it: three replicas, at leader epoch 5.
 BEFORE = PartitionState((1, 2, 3), (1, 2, 3), 1, 5)
 TARGET = (4, 5, 6)
 
 
-def look(state: PartitionState) -> PartitionLook:
-    return PartitionLook(
+def observation(state: PartitionState) -> PartitionObservation:
+    return PartitionObservation(
         partition=TopicPartition("orders", 0),
         replicas=state.replicas,
         adding=state.adding,
@@ -58,7 +67,7 @@ def test_three_replicas_go_over_to_three_others_in_six_rows() -> None:
     ]
 
 
-def test_a_look_tells_the_row_the_phase_and_the_sets_back() -> None:
+def test_an_observation_tells_the_row_the_phase_and_the_sets_back() -> None:
     (copying,) = proceeded(updated(BEFORE, TARGET), ALIVE)
     halfway = replace(copying.state, isr=(1, 2, 3, 5))
     in_sync = replace(copying.state, isr=(5, 1, 2, 3, 4, 6))
@@ -66,8 +75,12 @@ def test_a_look_tells_the_row_the_phase_and_the_sets_back() -> None:
     walked = [(step.state, step.row, "B", ()) for step in proceeded(in_sync, ALIVE)][:-1]
     assert [number for _, number, _, _ in walked] == [3, 4, 5]
     for state, number, name, missing in waits + walked:
-        seen = look(state)
-        assert (row(seen), phase(seen, ZOOKEEPER), pending(seen, ZOOKEEPER)) == (
+        seen = observation(state)
+        assert (
+            zookeeper_step(seen),
+            phase(seen, ZOOKEEPER),
+            missing_from_isr(seen, ZOOKEEPER),
+        ) == (
             number,
             name,
             missing,
@@ -80,8 +93,8 @@ def test_the_metadata_is_older_than_the_list_while_it_shows_what_was_dropped() -
     (copying,) = proceeded(updated(BEFORE, TARGET), ALIVE)
     in_part = replace(copying.state, isr=(1, 2, 3, 4))
     asked = updated(in_part, (7, 8, 9))
-    assert phase(replace(look(asked), isr=in_part.isr), ZOOKEEPER) == "U"
-    assert phase(look(asked), ZOOKEEPER) == "A"
+    assert phase(replace(observation(asked), isr=in_part.isr), ZOOKEEPER) == "U"
+    assert phase(observation(asked), ZOOKEEPER) == "A"
 
 
 def rises(before: PartitionState, wanted: tuple[int, ...], *entries: tuple[int, ...]) -> int:

@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 def updated(state: PartitionState, wanted: tuple[int, ...]) -> PartitionState:
-    """Give the state after phase U: other replicas were asked for, or the original ones again.
+    """Return the state after phase U: other replicas were asked for, or the original ones again.
 
     They count from the original replicas (ORS). Brokers that an earlier request was adding and
     that are no longer wanted are stopped at once. Source: ReplicaAssignment, reassignTo.
@@ -46,7 +46,7 @@ def updated(state: PartitionState, wanted: tuple[int, ...]) -> PartitionState:
 
 
 def proceeded(state: PartitionState, alive: Collection[int]) -> Iterator[Step]:
-    """Take the controller's steps after phase U, a change of the ISR, or a broker's start.
+    """Yield the controller's steps after phase U, a change of the ISR, or a broker's start.
 
     A newly active controller takes them, too, for all that is in progress. Each time phase A is
     gone through, and at B3, the leader epoch rises; at B4 it does for each removed replica that

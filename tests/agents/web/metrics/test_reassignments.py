@@ -1,4 +1,4 @@
-"""Metrics of partitions in movement, as a Prometheus server parses them."""
+"""Metrics of reassignments, as a Prometheus server parses them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.views.reassignments import page_reassignment, reassignment_line, worst_first
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.tracker import OUTCOMES
+from caughtup.models.reassignments.tracking.ends import OUTCOMES
+from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.reassignments.verdict import VERDICTS
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassigning import (
@@ -19,9 +21,9 @@ from tests.support.reassigning import (
     ORPHANED_MS,
     SEEN_MS,
     assess,
-    cluster_look,
+    cluster_observation,
     join,
-    moving_look,
+    ongoing_observation,
     reassigning,
 )
 from tests.support.states import HOSTILE
@@ -42,7 +44,7 @@ def series() -> dict[str, dict[Labels, float]]:
         return scrape(reassigning())
 
 
-def test_partitions_in_movement_are_counted_by_phase(
+def test_partitions_in_reassignment_are_counted_by_phase(
     series: dict[str, dict[Labels, float]],
 ) -> None:
     partitions = series["caughtup_reassignment_partitions"]
@@ -95,24 +97,26 @@ def test_throttles_that_are_left_over_are_named_once_it_is_certain(
     assert orphaned == {("broker", "6"): 1, ("topic", "left"): 1}
 
 
-def test_a_look_that_lacked_something_is_partial_and_before_the_first_nothing_is_told() -> None:
+def test_an_observation_that_lacked_something_is_partial_and_before_the_first_nothing_is_told() -> (
+    None
+):
     state = cluster_state()
     assert "caughtup_reassignments_partial" not in scrape(state)
-    state.reassignments.apply_cluster(cluster_look(SEEN_MS))
+    state.reassignments.apply_cluster(cluster_observation(SEEN_MS))
     assert scrape(state)["caughtup_reassignments_partial"] == {(): 0}
-    state.reassignments.apply_cluster(cluster_look(SEEN_MS, missing=("the quorum",)))
+    state.reassignments.apply_cluster(cluster_observation(SEEN_MS, missing=("the quorum",)))
     assert scrape(state)["caughtup_reassignments_partial"] == {(): 1}
 
 
-def test_a_movement_that_has_just_begun_has_no_verdict_of_the_one_before_it() -> None:
+def test_a_reassignment_that_has_just_begun_has_no_verdict_of_the_one_before_it() -> None:
     state = reassigning()
     dead = TopicPartition(*DEAD[:1], 0)
     state.reassignments.end(dead, (1,), (1,), SEEN_MS)
-    state.reassignments.apply(moving_look(dead, 2, SEEN_MS + APART_MS, 0))
+    state.reassignments.apply(ongoing_observation(dead, 2, SEEN_MS + APART_MS, 0))
     assert not any(labels[:2] == DEAD for labels in scrape(state)["caughtup_reassignment_status"])
 
 
-def test_a_movement_that_takes_longer_than_it_may_is_slow() -> None:
+def test_a_reassignment_that_takes_longer_than_it_may_is_slow() -> None:
     state = reassigning()
     assess(state, SEEN_MS, budget_seconds=60)
     assert scrape(state)["caughtup_reassignment_status"][*FINE, "slow"] == 1
@@ -122,7 +126,7 @@ def test_a_movement_that_takes_longer_than_it_may_is_slow() -> None:
 
 def test_names_are_escaped_and_openmetrics_is_valid() -> None:
     state = reassigning()
-    state.reassignments.apply(moving_look(TopicPartition(HOSTILE, 0), 2, SEEN_MS, 5))
+    state.reassignments.apply(ongoing_observation(TopicPartition(HOSTILE, 0), 2, SEEN_MS, 5))
     assess(state, SEEN_MS)
     assert (HOSTILE, "0") in scrape(state)["caughtup_reassignment_age_seconds"]
     families = parse_openmetrics(text(state, Health(ready=True, reader_lag=0), openmetrics=True))
@@ -131,3 +135,22 @@ def test_names_are_escaped_and_openmetrics_is_valid() -> None:
 
 def test_they_are_told_before_the_log_of_commits_is_read() -> None:
     assert FINE in scrape(reassigning(), Health())["caughtup_reassignment_age_seconds"]
+
+
+def test_offsets_remaining_are_the_same_on_the_page_in_metrics_and_in_the_command(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    state = reassigning()
+    tracker, watch = state.reassignments, state.reassignment_watch
+    observed, on_the_page, in_the_command = {}, {}, {}
+    for one in worst_first(tracker, watch):
+        labels = (one.partition.topic, str(one.partition.partition))
+        observed[labels] = offsets_remaining(one.tracked.latest)
+        for found, describe in (
+            (on_the_page, page_reassignment),
+            (in_the_command, reassignment_line),
+        ):
+            found[labels] = describe(tracker, one, SEEN_MS).get("offsets_remaining")
+    assert on_the_page == in_the_command == observed
+    known = {labels: offsets for labels, offsets in observed.items() if offsets is not None}
+    assert series["caughtup_reassignment_offsets_remaining"] == known

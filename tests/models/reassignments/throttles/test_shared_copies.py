@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.shared_copies import Copy, CopyPace, sooner
+from caughtup.models.reassignments.throttles.rates import Copy
+from caughtup.models.reassignments.throttles.shares import CopyPace, sooner
 
 LEADER = ("leader", 1)
 

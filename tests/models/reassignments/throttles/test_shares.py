@@ -7,22 +7,29 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.shares import (
-    Share,
-    Throttle,
-    grown_bytes,
-    throttle_shares,
-    throttles_on,
+from caughtup.models.reassignments.throttles.rates import Share, Throttle, throttles_on
+from caughtup.models.reassignments.throttles.shares import grown_bytes, throttle_shares
+from caughtup.models.reassignments.tracking.observation import ClusterObservation, TopicThrottle
+from tests.support.one_reassignment import (
+    BROKERS,
+    BYTES,
+    CLUSTER,
+    HEAD,
+    PARTITION,
+    an_observation,
+    observations,
+    track,
 )
-from caughtup.models.reassignments.tracking.observation import ClusterLook, TopicThrottle
-from tests.support.movements import BROKERS, BYTES, CLUSTER, HEAD, PARTITION, a_look, looks, track
 
-SEEN = looks(9, lambda step: a_look(step, {4: 10_000 * step, 5: 0}, head=HEAD + 5_000 * step))
+SEEN = observations(
+    9, lambda step: an_observation(step, {4: 10_000 * step, 5: 0}, head=HEAD + 5_000 * step)
+)
 
 
-def throttled(rate: int) -> ClusterLook:
+def throttled(rate: int) -> ClusterObservation:
     brokers = {
-        one: replace(look, leader_rate=rate, follower_rate=rate) for one, look in BROKERS.items()
+        one: replace(observation, leader_rate=rate, follower_rate=rate)
+        for one, observation in BROKERS.items()
     }
     topics = {PARTITION.topic: TopicThrottle("*", "0:4,0:5")}
     return replace(CLUSTER, brokers=brokers, throttles=topics)
@@ -41,7 +48,10 @@ def test_copies_and_in_sync_replicas_take_their_parts_of_the_leaders_throttle() 
 
 def test_shares_add_up_over_partitions() -> None:
     other = track(SEEN)
-    other.looks = [replace(look, partition=TopicPartition("events", 1)) for look in other.looks]
+    other.observations = [
+        replace(observation, partition=TopicPartition("events", 1))
+        for observation in other.observations
+    ]
     shares = throttle_shares([track(SEEN), other], throttled(1_000_000))
     assert shares.leaders[1].copies == 4
     assert shares.followers[4].copies == 1  # of the other partition none is listed
@@ -83,7 +93,7 @@ def test_patience_grows_with_the_copies_and_is_bounded_for_any_rate() -> None:
 
 def test_growth_is_of_the_last_minute_and_a_half_and_leaves_deleted_segments_out() -> None:
     sizes = [0, 1_000, 2_000, 500, 1_500]
-    seen = [a_look(step, {}, sizes={1: size}) for step, size in enumerate(sizes)]
+    seen = [an_observation(step, {}, sizes={1: size}) for step, size in enumerate(sizes)]
     assert grown_bytes(seen, 1) == pytest.approx(3_000 / 40)
     assert grown_bytes(seen[:1], 1) == 0
     assert grown_bytes(seen, 9) == 0

@@ -1,4 +1,4 @@
-"""What looks at a partition tell: what it waits for by release, its phase, its row."""
+"""What observations of a partition show: what it waits for by release, its phase, its step."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ import pytest
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import (
     ZOOKEEPER_STEPS,
-    needed,
-    pending,
+    missing_from_isr,
     phase,
+    required_isr,
     reverted,
-    row,
     rule_known,
     target,
+    zookeeper_step,
 )
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 
-ZOOKEEPER = ClusterLook(0, zookeeper=True)
-UNKNOWN = ClusterLook(0)
+ZOOKEEPER = ClusterObservation(0, zookeeper=True)
+UNKNOWN = ClusterObservation(0)
 
 
-def kraft(major: int, minor: int) -> ClusterLook:
-    return ClusterLook(0, software=(major, minor))
+def kraft(major: int, minor: int) -> ClusterObservation:
+    return ClusterObservation(0, software=(major, minor))
 
 
 #: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
-MOVING = PartitionLook(
+MOVING = PartitionObservation(
     partition=TopicPartition("orders", 0),
     replicas=(3, 4, 1, 2),
     adding=(3, 4),
@@ -52,27 +55,34 @@ def test_a_broker_in_both_lists_is_in_neither_the_target_nor_what_a_cancellation
 
 
 @pytest.mark.parametrize(
-    ("look", "waits"),
+    ("observation", "waits"),
     [
         pytest.param(MOVING, "added added whole whole added added whole", id="two for one"),
         pytest.param(SHRINKING, "added added whole whole whole whole whole", id="one for two"),
         pytest.param(REMOVING, "whole whole whole whole whole whole whole", id="only fewer"),
     ],
 )
-def test_what_must_be_in_sync_depends_on_the_release(look: PartitionLook, waits: str) -> None:
-    sets = {"added": frozenset(look.adding), "whole": frozenset(target(look))}
-    assert [needed(look, cluster) for cluster in ALL] == [sets[name] for name in waits.split()]
+def test_what_must_be_in_sync_depends_on_the_release(
+    observation: PartitionObservation, waits: str
+) -> None:
+    sets = {"added": frozenset(observation.adding), "whole": frozenset(target(observation))}
+    assert [required_isr(observation, cluster) for cluster in ALL] == [
+        sets[name] for name in waits.split()
+    ]
 
 
 def test_a_removal_waits_up_to_3_7_until_any_that_stays_is_in_sync() -> None:
-    assert pending(REMOVING, kraft(3, 7)) == (1, 3)
+    assert missing_from_isr(REMOVING, kraft(3, 7)) == (1, 3)
     one_stays = replace(REMOVING, isr=(2, 3))
-    assert [pending(one_stays, cluster) for cluster in (kraft(3, 7), kraft(3, 8))] == [(), (1,)]
+    assert [missing_from_isr(one_stays, cluster) for cluster in (kraft(3, 7), kraft(3, 8))] == [
+        (),
+        (1,),
+    ]
 
 
 def test_a_replica_that_stays_may_be_out_of_sync_but_from_3_8_to_4_2_and_with_zookeeper() -> None:
     without_1 = replace(MOVING, isr=(2, 3, 4))
-    waits = [pending(without_1, cluster) for cluster in ALL]
+    waits = [missing_from_isr(without_1, cluster) for cluster in ALL]
     assert waits == [(), (), (1,), (1,), (), (), (1,)]
 
 
@@ -88,16 +98,16 @@ def test_a_broker_in_both_lists_stays_pending_where_kraft_can_never_complete_it(
         removing=(4, 5, 6),
         isr=(*isr, 3) if 3 not in isr else isr,
     )
-    assert pending(back, kraft(4, 3)) == pending(back, kraft(3, 7)) == (4, 5, 6)
-    assert pending(back, kraft(4, 2)) == ()
+    assert missing_from_isr(back, kraft(4, 3)) == missing_from_isr(back, kraft(3, 7)) == (4, 5, 6)
+    assert missing_from_isr(back, kraft(4, 2)) == ()
 
 
 @pytest.mark.parametrize("cluster", [None, UNKNOWN])
 def test_without_the_release_the_newest_rule_holds_and_is_only_assumed(
-    cluster: ClusterLook | None,
+    cluster: ClusterObservation | None,
 ) -> None:
-    for look in (MOVING, SHRINKING, REMOVING):
-        assert needed(look, cluster) == needed(look, kraft(4, 3))
+    for observation in (MOVING, SHRINKING, REMOVING):
+        assert required_isr(observation, cluster) == required_isr(observation, kraft(4, 3))
     assert not rule_known(cluster)
 
 
@@ -122,8 +132,8 @@ def test_the_rule_is_known_of_the_releases_that_were_compared_and_with_zookeeper
 def test_the_phase_is_a_until_what_the_controller_waits_for_is_in_sync(
     change: dict[str, tuple[int, ...]], kraft_phase: str, zookeeper_phase: str
 ) -> None:
-    look = replace(MOVING, **change)
-    assert [phase(look, cluster) for cluster in (kraft(4, 3), None, ZOOKEEPER)] == [
+    observation = replace(MOVING, **change)
+    assert [phase(observation, cluster) for cluster in (kraft(4, 3), None, ZOOKEEPER)] == [
         kraft_phase,
         kraft_phase,
         zookeeper_phase,
@@ -145,5 +155,5 @@ def test_the_phase_is_a_until_what_the_controller_waits_for_is_in_sync(
 def test_the_row_of_the_zookeeper_controllers_walk_shows_in_the_isr_and_the_leader(
     isr: tuple[int, ...], leader: int | None, number: int
 ) -> None:
-    assert row(replace(MOVING, isr=isr, leader=leader)) == number
+    assert zookeeper_step(replace(MOVING, isr=isr, leader=leader)) == number
     assert number in ZOOKEEPER_STEPS

@@ -1,4 +1,4 @@
-"""How a movement ends: its outcome, ends that aren't certain yet, movements that follow at once."""
+"""How a reassignment ends: its outcome, ends that aren't certain yet, others that follow at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedMovement
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 from caughtup.models.reassignments.tracking.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
 
 PARTITION = TopicPartition("orders", 0)
 #: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
-MOVING = PartitionLook(
+MOVING = PartitionObservation(
     partition=PARTITION,
     replicas=(3, 4, 1, 2),
     adding=(3, 4),
@@ -24,23 +27,27 @@ MOVING = PartitionLook(
     as_of_ms=1_000,
     leader_epoch=7,
 )
-KRAFT = ClusterLook(0, software=(4, 3))
+KRAFT = ClusterObservation(0, software=(4, 3))
 Brokers = tuple[int, ...]
 
 
-def look(replicas: Brokers, adding: Brokers = (), removing: Brokers = (), **more: Any) -> Any:
+def observation(
+    replicas: Brokers, adding: Brokers = (), removing: Brokers = (), **more: Any
+) -> Any:
     return replace(MOVING, replicas=replicas, adding=adding, removing=removing, **more)
 
 
-def moving(*looks: PartitionLook, cluster: ClusterLook = KRAFT) -> ReassignmentTracker:
+def moving(
+    *observations: PartitionObservation, cluster: ClusterObservation = KRAFT
+) -> ReassignmentTracker:
     tracker = ReassignmentTracker()
     tracker.apply_cluster(cluster)
-    for one in looks:
+    for one in observations:
         assert tracker.apply(one) is None
     return tracker
 
 
-def ended(tracker: ReassignmentTracker, replicas: Brokers | None) -> EndedMovement:
+def ended(tracker: ReassignmentTracker, replicas: Brokers | None) -> EndedReassignment:
     """End it with everybody in sync."""
     end = tracker.end(PARTITION, replicas, replicas or (), 9_000, 8)
     assert end is not None
@@ -62,10 +69,10 @@ def ended(tracker: ReassignmentTracker, replicas: Brokers | None) -> EndedMoveme
 def test_the_shape_it_ends_in_tells_how_it_ended(replicas: Brokers | None, outcome: str) -> None:
     tracker = moving(MOVING)
     end = ended(tracker, replicas)
-    assert end == EndedMovement(
+    assert end == EndedReassignment(
         PARTITION, outcome, 9_000, (3, 4, 1), replicas, original=(1, 2), since_ms=1_000
     )
-    assert tracker.moving == {}
+    assert tracker.ongoing == {}
     assert tracker.ended == [end]
     assert tracker.ended_counts == {outcome: 1}
     assert outcome in OUTCOMES
@@ -73,8 +80,8 @@ def test_the_shape_it_ends_in_tells_how_it_ended(replicas: Brokers | None, outco
 
 def test_a_cancelled_removal_is_known_by_its_replicas_in_whatever_order() -> None:
     """[1, 2, 3] → [1, 3] cancelled leaves [1, 3, 2], which is all that can be seen before, too."""
-    tracker = moving(look((1, 3, 2), removing=(2,), isr=(1,)))
-    tracker.moving[PARTITION].original = (1, 2, 3)
+    tracker = moving(observation((1, 3, 2), removing=(2,), isr=(1,)))
+    tracker.ongoing[PARTITION].original = (1, 2, 3)
     assert tracker.end(PARTITION, (1, 3, 2), (1,), 2_000, 7) is None
     end = tracker.end(PARTITION, (1, 3, 2), (1,), 2_000 + SETTLED_MS, 7)
     assert end is not None
@@ -83,24 +90,24 @@ def test_a_cancelled_removal_is_known_by_its_replicas_in_whatever_order() -> Non
 
 def test_a_cancellation_after_a_change_of_target_reverts_it_only_in_part() -> None:
     """[1] → [4, 5], then [4, 6], then cancelled: three replicas where there was one."""
-    first = look((4, 5, 1), (4, 5), (1,), isr=(1,))
-    second = look((4, 6, 1, 5), (6,), (1, 5), isr=(1,), as_of_ms=2_000)
+    first = observation((4, 5, 1), (4, 5), (1,), isr=(1,))
+    second = observation((4, 6, 1, 5), (6,), (1, 5), isr=(1,), as_of_ms=2_000)
     end = moving(first, second)
     over = end.end(PARTITION, (4, 1, 5), (1,), 9_000, 8)
     assert over is not None
     assert (over.outcome, over.original, over.target) == ("reverted-partial", (1,), (4, 6))
 
 
-def test_a_movement_that_was_given_another_target_completes_there() -> None:
-    second = look((5, 1, 2, 3, 4), (5,), (2, 3, 4), as_of_ms=2_000)
+def test_a_reassignment_that_was_given_another_target_completes_there() -> None:
+    second = observation((5, 1, 2, 3, 4), (5,), (2, 3, 4), as_of_ms=2_000)
     assert ended(moving(MOVING, second), (5, 1)).outcome == "completed"
     assert ended(moving(MOVING, second), (1, 2)).outcome == "cancelled"
     assert ended(moving(MOVING, second), (1, 2, 3, 4)).outcome == "reverted-partial"
 
 
 def test_a_broker_in_both_lists_goes_when_it_completes() -> None:
-    both = look((4, 5, 2, 1, 3, 6), (4, 5, 6), (1, 3, 6), isr=(1, 2, 3), as_of_ms=2_000)
-    first = look((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3), isr=(1, 2, 3))
+    both = observation((4, 5, 2, 1, 3, 6), (4, 5, 6), (1, 3, 6), isr=(1, 2, 3), as_of_ms=2_000)
+    first = observation((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3), isr=(1, 2, 3))
     assert ended(moving(first, both), (4, 5, 2)).outcome == "completed"
     assert ended(moving(first, both), (2, 1, 3)).outcome == "cancelled"
     assert ended(moving(first, both), (4, 5, 2, 6)).outcome == "superseded"
@@ -108,10 +115,10 @@ def test_a_broker_in_both_lists_goes_when_it_completes() -> None:
 
 def test_replicas_that_are_only_added_are_there_once_they_are_in_sync() -> None:
     """The brokers show the same replicas before the end, after it, and some time after a cancel."""
-    adding = look((1, 2), (2,), (), isr=(1,))
+    adding = observation((1, 2), (2,), (), isr=(1,))
     tracker = moving(adding)
     assert tracker.end(PARTITION, (1, 2), (1,), 2_000, 7) is None
-    assert tracker.moving[PARTITION].phase(KRAFT) == "propagating"
+    assert tracker.ongoing[PARTITION].phase(KRAFT) == "propagating"
     end = tracker.end(PARTITION, (1, 2), (1, 2), 3_000, 7)
     assert end is not None
     assert end.outcome == "completed"
@@ -138,13 +145,13 @@ def test_brokers_that_show_what_was_before_the_end_do_not_end_it(
     tracker = moving(MOVING, replace(MOVING, as_of_ms=1_500))
     for at_ms in (2_000, 4_000, 2_000 + waits_ms - 1):
         assert tracker.end(PARTITION, replicas, isr, at_ms, epoch) is None
-    assert tracker.moving[PARTITION].unlisted_ms == 2_000
+    assert tracker.ongoing[PARTITION].unlisted_ms == 2_000
     end = tracker.end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000 + waits_ms, 8)
     assert end is not None
     assert end.outcome == "completed"
 
 
-def test_the_last_look_may_have_met_the_end_between_the_list_and_the_metadata() -> None:
+def test_the_last_observation_may_have_met_the_end_between_the_list_and_the_metadata() -> None:
     met = replace(MOVING, isr=(4, 3, 1), leader=3, leader_epoch=8, as_of_ms=1_500)
     end = moving(MOVING, met).end(PARTITION, (3, 4, 1), (3, 4, 1), 2_000, 8)
     assert end is not None
@@ -175,7 +182,7 @@ def test_a_leader_epoch_that_does_not_rise_is_that_of_another_topic_of_the_name(
     assert (end.outcome, end.replicas) == ("vanished", None)
 
 
-def test_a_movement_that_is_listed_again_starts_to_wait_anew() -> None:
+def test_a_reassignment_that_is_listed_again_starts_to_wait_anew() -> None:
     tracker = moving(MOVING)
     assert tracker.end(PARTITION, (1, 2), (1, 2), 2_000, 7) is None
     tracker.apply(replace(MOVING, as_of_ms=20_000))
@@ -203,7 +210,7 @@ def test_without_epochs_the_replicas_tell() -> None:
 def test_no_replicas_at_all_end_nothing() -> None:
     tracker = moving(MOVING)
     assert tracker.end(PARTITION, (), (), 9_000) is None
-    assert list(tracker.moving) == [PARTITION]
+    assert list(tracker.ongoing) == [PARTITION]
 
 
 def test_the_end_of_what_was_never_seen_moving_is_nothing() -> None:
@@ -215,53 +222,55 @@ def test_the_end_of_what_was_never_seen_moving_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("then", "outcome"),
     [
-        pytest.param(look((5, 6, 3, 4, 1), (5, 6), (3, 4, 1)), "completed", id="it completed"),
-        pytest.param(look((5, 6, 1, 2), (5, 6), (1, 2)), "cancelled", id="it was cancelled"),
-        pytest.param(look((5, 8), (5,), (8,)), "superseded", id="a topic of the same name"),
+        pytest.param(
+            observation((5, 6, 3, 4, 1), (5, 6), (3, 4, 1)), "completed", id="it completed"
+        ),
+        pytest.param(observation((5, 6, 1, 2), (5, 6), (1, 2)), "cancelled", id="it was cancelled"),
+        pytest.param(observation((5, 8), (5,), (8,)), "superseded", id="a topic of the same name"),
     ],
 )
-def test_a_movement_that_follows_at_once_ends_the_one_before(
-    then: PartitionLook, outcome: str
+def test_a_reassignment_that_follows_at_once_ends_the_one_before(
+    then: PartitionObservation, outcome: str
 ) -> None:
     tracker = moving(MOVING)
     end = tracker.apply(replace(then, as_of_ms=5_000))
     assert end is not None
     assert (end.outcome, end.at_ms, end.since_ms) == (outcome, 5_000, 1_000)
-    after = tracker.moving[PARTITION]
-    assert (after.since_ms, after.first.as_of_ms, len(after.looks)) == (5_000, 5_000, 1)
+    after = tracker.ongoing[PARTITION]
+    assert (after.since_ms, after.first.as_of_ms, len(after.observations)) == (5_000, 5_000, 1)
     assert set(after.original) == set(then.replicas) - set(then.adding)
 
 
 def test_one_that_adds_after_one_that_added_follows_it_if_that_is_in_sync() -> None:
     """[1] → [1, 2], then [1, 2, 3]: the same request, whether or not 2 got in sync before it."""
-    first = look((1, 2), (2,), (), isr=(1,))
-    then = look((1, 2, 3), (3,), (), as_of_ms=5_000)
+    first = observation((1, 2), (2,), (), isr=(1,))
+    then = observation((1, 2, 3), (3,), (), as_of_ms=5_000)
     tracker = moving(first)
     end = tracker.apply(replace(then, isr=(1, 2)))
     assert end is not None
-    assert (end.outcome, tracker.moving[PARTITION].original) == ("completed", (1, 2))
+    assert (end.outcome, tracker.ongoing[PARTITION].original) == ("completed", (1, 2))
     retargeted = moving(first, replace(then, isr=(1,)))
-    assert retargeted.moving[PARTITION].original == (1,)
+    assert retargeted.ongoing[PARTITION].original == (1,)
     assert ended(retargeted, (1, 2)).outcome == "reverted-partial"
 
 
 def test_with_zookeeper_another_target_drops_what_the_first_one_added() -> None:
-    second = look((5, 1, 2), (5,), (2,), as_of_ms=2_000)
-    tracker = moving(MOVING, second, cluster=ClusterLook(0, zookeeper=True))
-    assert (tracker.moving[PARTITION].original, tracker.ended) == ((1, 2), [])
+    second = observation((5, 1, 2), (5,), (2,), as_of_ms=2_000)
+    tracker = moving(MOVING, second, cluster=ClusterObservation(0, zookeeper=True))
+    assert (tracker.ongoing[PARTITION].original, tracker.ended) == ((1, 2), [])
     assert ended(tracker, (1, 2)).outcome == "cancelled"
 
 
-def test_a_partition_that_moves_again_is_a_movement_of_its_own() -> None:
+def test_a_partition_that_moves_again_is_a_reassignment_of_its_own() -> None:
     tracker = moving(MOVING)
     ended(tracker, (3, 4, 1))
     again = replace(MOVING, as_of_ms=30_000)
     tracker.apply(again)
-    assert tracker.moving[PARTITION].first == again
+    assert tracker.ongoing[PARTITION].first == again
 
 
 @pytest.mark.parametrize("kept", [1, 3])
-def test_only_the_last_movements_that_ended_are_kept_newest_last_and_all_are_counted(
+def test_only_the_last_reassignments_that_ended_are_kept_newest_last_and_all_are_counted(
     kept: int,
 ) -> None:
     tracker = ReassignmentTracker(kept=kept)

@@ -1,4 +1,4 @@
-"""Looks with holes: nothing is called stuck that isn't, and nothing makes an assessment fail."""
+"""Observations with holes: nothing is called stuck that isn't, and nothing makes an assessment fail."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 
 from caughtup.models.reassignments.advice import advice
 from caughtup.models.reassignments.tracking.observation import (
-    BrokerLook,
-    ClusterLook,
-    PartitionLook,
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
     TopicThrottle,
 )
 from caughtup.models.reassignments.verdict import ENDLESS, VERDICTS
-from tests.support.movements import CLUSTER, HEAD, PARTITION, a_look, judged
+from tests.support.one_reassignment import CLUSTER, HEAD, PARTITION, an_observation, judged
 
 BROKERS = st.integers(0, 6)
 SOME = st.lists(BROKERS, max_size=5).map(tuple)
 OFFSETS = st.dictionaries(BROKERS, st.integers(0, 2**62), max_size=6)
 
-LOOKS = st.lists(
+OBSERVATIONS = st.lists(
     st.builds(
-        PartitionLook,
+        PartitionObservation,
         partition=st.just(PARTITION),
         replicas=SOME,
         adding=SOME,
@@ -44,13 +44,13 @@ LOOKS = st.lists(
 )
 RATES = st.none() | st.integers(0, 2**63 - 1)
 CLUSTERS = st.none() | st.builds(
-    ClusterLook,
+    ClusterObservation,
     as_of_ms=st.integers(0, 3_600_000),
     brokers=st.none()
     | st.dictionaries(
         BROKERS,
         st.builds(
-            BrokerLook,
+            BrokerObservation,
             fenced=st.none() | st.booleans(),
             leader_rate=RATES,
             follower_rate=RATES,
@@ -73,15 +73,15 @@ CLUSTERS = st.none() | st.builds(
 
 @settings(print_blob=True, deadline=None, max_examples=400)
 @given(
-    seen=LOOKS,
+    seen=OBSERVATIONS,
     cluster=CLUSTERS,
     changed=st.none() | st.integers(0, 3_600_000),
     budget=st.none() | st.floats(0, 1e6),
     later=st.integers(0, 600_000),
 )
 def test_whatever_is_seen_there_is_a_verdict_that_can_be_written_down(
-    seen: list[PartitionLook],
-    cluster: ClusterLook | None,
+    seen: list[PartitionObservation],
+    cluster: ClusterObservation | None,
     changed: int | None,
     budget: float | None,
     later: int,
@@ -101,30 +101,30 @@ def test_whatever_is_seen_there_is_a_verdict_that_can_be_written_down(
 
 
 @st.composite
-def full_of_holes(draw: st.DrawFn) -> list[PartitionLook]:
-    """Draw looks at a healthy copy, from each of which something may be missing."""
+def full_of_holes(draw: st.DrawFn) -> list[PartitionObservation]:
+    """Draw observations of a healthy copy, from each of which something may be missing."""
     pace = draw(st.integers(1_000, 40_000))
     seen = []
     for step in range(draw(st.integers(3, 40))):
         copied = pace * step
         if copied >= HEAD:
             break
-        look = a_look(step, dict.fromkeys((4, 5), copied))
+        observation = an_observation(step, dict.fromkeys((4, 5), copied))
         lost = draw(st.frozensets(st.integers(1, 5), max_size=5))
-        look = replace(
-            look,
-            log_ends={one: end for one, end in look.log_ends.items() if one not in lost},
-            sizes={} if draw(st.booleans()) else look.sizes,
+        observation = replace(
+            observation,
+            log_ends={one: end for one, end in observation.log_ends.items() if one not in lost},
+            sizes={} if draw(st.booleans()) else observation.sizes,
             unanswered=tuple(sorted(lost)),
         )
         if draw(st.integers(0, 4)) == 0:
-            look = replace(look, isr=(), leader=None, leader_epoch=None)
-        seen.append(look)
+            observation = replace(observation, isr=(), leader=None, leader_epoch=None)
+        seen.append(observation)
     return seen
 
 
 @settings(print_blob=True, deadline=None, max_examples=300)
 @given(full_of_holes(), st.booleans())
-def test_holes_make_no_healthy_copy_stuck(seen: list[PartitionLook], known: bool) -> None:
+def test_holes_make_no_healthy_copy_stuck(seen: list[PartitionObservation], known: bool) -> None:
     verdict, _ = judged(seen, CLUSTER if known else None)
     assert verdict.verdict not in ENDLESS, verdict

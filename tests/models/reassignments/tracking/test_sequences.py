@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import reverted, target
-from caughtup.models.reassignments.tracking.observation import ClusterLook, PartitionLook
+from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 from caughtup.models.reassignments.tracking.tracker import (
-    LOOKS,
+    OBSERVATIONS,
     OLDER_MS,
-    OUTCOMES,
-    EndedMovement,
     ReassignmentTracker,
 )
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
@@ -26,8 +28,8 @@ brokers = st.lists(ids, max_size=5).map(tuple)
 offsets = st.dictionaries(ids, st.integers(0, 9), max_size=3)
 times = st.integers(0, 60).map(lambda minutes: minutes * 60_000)
 epochs = st.none() | st.integers(0, 3)
-looks = st.builds(
-    PartitionLook,
+observations = st.builds(
+    PartitionObservation,
     partition=st.sampled_from(PARTITIONS),
     replicas=brokers,
     adding=brokers,
@@ -41,7 +43,7 @@ looks = st.builds(
     not_hosted=brokers,
 )
 clusters = st.builds(
-    ClusterLook,
+    ClusterObservation,
     as_of_ms=times,
     brokers=st.none(),
     quorum_leader=st.none() | ids,
@@ -56,18 +58,18 @@ unlisted = st.tuples(st.sampled_from(PARTITIONS), times)
 
 
 @settings(max_examples=400, print_blob=True, deadline=None)
-@given(st.lists(st.one_of(looks, looks, clusters, ends, unlisted), max_size=40))
-def test_no_sequence_of_looks_raises_or_is_called_completed_without_its_target(
+@given(st.lists(st.one_of(observations, observations, clusters, ends, unlisted), max_size=40))
+def test_no_sequence_of_observations_raises_or_is_called_completed_without_its_target(
     events: list[Any],
 ) -> None:
     tracker = ReassignmentTracker()
-    told: list[EndedMovement] = []
+    told: list[EndedReassignment] = []
     for event in events:
-        before = {name: each.latest for name, each in tracker.moving.items()}
+        before = {name: each.latest for name, each in tracker.ongoing.items()}
         end, shown = None, None
-        if isinstance(event, ClusterLook):
+        if isinstance(event, ClusterObservation):
             tracker.apply_cluster(event)
-        elif isinstance(event, PartitionLook):
+        elif isinstance(event, PartitionObservation):
             end, shown = tracker.apply(event), set(reverted(event))
         elif len(event) == 2:
             tracker.unlisted(*event)
@@ -81,10 +83,10 @@ def test_no_sequence_of_looks_raises_or_is_called_completed_without_its_target(
             assert (end.outcome == "completed") <= (shown == set(target(last)))
             assert (end.outcome == "cancelled") <= (shown == set(end.original))
             assert (end.outcome == "vanished") == (end.replicas is None)
-        for each in tracker.moving.values():
-            taken = [look.as_of_ms for look in each.looks]
+        for each in tracker.ongoing.values():
+            taken = [observation.as_of_ms for observation in each.observations]
             assert taken == sorted(set(taken))
-            assert 0 < len(taken) <= LOOKS
+            assert 0 < len(taken) <= OBSERVATIONS
             assert max(each.since_ms, each.progressed_ms) <= taken[-1]
             assert each.phase(tracker.cluster) in {"U", "A", "B", "completing", "propagating"}
     assert tracker.ended == told[-tracker.kept :]
@@ -146,7 +148,7 @@ class World:
         return isr_changed(state, isr, ALIVE, self.release) if isr else state
 
     def shown(self, poll: int, least: int) -> PartitionState | None:
-        """Give the state as it was at the end of a poll, at the earliest number ``least``.
+        """Return the state as it was at the end of a poll, at the earliest number ``least``.
 
         Never that of an earlier topic of the name: nothing but its id would tell it.
         """
@@ -166,7 +168,7 @@ def test_a_controllers_walk_is_told_as_it_was_though_the_metadata_is_older(
 ) -> None:
     """Deleted and created again, retargeted, cancelled, led by others: ends that were, or none."""
     world, tracker = World(first, release), ReassignmentTracker()
-    tracker.apply_cluster(ClusterLook(0, software=release))
+    tracker.apply_cluster(ClusterObservation(0, software=release))
     name = PARTITIONS[0]
     began, now_ms, poll, honest = 0, 0, 0, True
     quiet = [([], 0, 1)] * 3 + [([], 0, OLDER_MS // POLL_MS)] * 2
@@ -174,8 +176,8 @@ def test_a_controllers_walk_is_told_as_it_was_though_the_metadata_is_older(
         poll, now_ms = poll + 1, now_ms + POLL_MS * lasts
         for event in events:
             world.happen(*event, poll)
-        followed = name in tracker.moving
-        # Brokers have seen a movement begin before it ends, or the first look at it was exact.
+        followed = name in tracker.ongoing
+        # Brokers have seen one begin before it ends, or its first observation was exact.
         least = began if followed and not honest else 0
         state, seen = world.state, world.shown(poll - (age if lasts == 1 else 0), least)
         end, then = None, began
@@ -189,11 +191,13 @@ def test_a_controllers_walk_is_told_as_it_was_though_the_metadata_is_older(
             end = tracker.end(name, None, (), now_ms)
         if end is not None:
             assert_it_was_so(world, end, then)
-    assert (name in tracker.moving) == bool(world.state and world.state.in_progress)
+    assert (name in tracker.ongoing) == bool(world.state and world.state.in_progress)
 
 
-def look_at(state: PartitionState, seen: PartitionState | None, now_ms: int) -> PartitionLook:
-    return PartitionLook(
+def look_at(
+    state: PartitionState, seen: PartitionState | None, now_ms: int
+) -> PartitionObservation:
+    return PartitionObservation(
         partition=PARTITIONS[0],
         replicas=state.replicas,
         adding=state.adding,
@@ -205,8 +209,8 @@ def look_at(state: PartitionState, seen: PartitionState | None, now_ms: int) -> 
     )
 
 
-def assert_it_was_so(world: World, end: EndedMovement, began: int) -> None:
-    """Hold an outcome against all there was since the movement was first seen."""
+def assert_it_was_so(world: World, end: EndedReassignment, began: int) -> None:
+    """Hold an outcome against all there was since it was first observed."""
     since = world.was[began:]
     still = [set(s.replicas) for _, _, s in since if s is not None and not s.in_progress]
     first_generation = since[0][1]

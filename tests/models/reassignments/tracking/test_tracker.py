@@ -1,4 +1,4 @@
-"""Partitions in movement over time: what is left, progress, ISR joins, what is kept of looks."""
+"""Reassignments over time: what is left, progress, ISR joins, which observations are kept."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pytest
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import tracker as reassignment
 from caughtup.models.reassignments.tracking.observation import (
-    ClusterLook,
-    PartitionLook,
+    ClusterObservation,
+    PartitionObservation,
     offsets_remaining,
 )
 from caughtup.models.reassignments.tracking.tracker import (
     HISTORY_MS,
     JOINS,
-    LEAST_LOOKS,
-    LOOKS,
+    LEAST_OBSERVATIONS,
+    OBSERVATIONS,
     ReassignmentTracker,
-    TrackedMovement,
+    TrackedReassignment,
 )
 
 PARTITION = TopicPartition("orders", 0)
 #: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
-MOVING = PartitionLook(
+MOVING = PartitionObservation(
     partition=PARTITION,
     replicas=(3, 4, 1, 2),
     adding=(3, 4),
@@ -77,19 +77,19 @@ def test_progress_is_copying_coming_in_sync_or_another_target(
     tracker.apply(MOVING)
     later = replace(MOVING, as_of_ms=5_000, **change)
     tracker.apply(later)
-    tracked = tracker.moving[PARTITION]
+    tracked = tracker.ongoing[PARTITION]
     assert (tracked.first, tracked.latest) == (MOVING, later)
     assert tracked.progressed_ms == (5_000 if progressed else 1_000)
 
 
-def tracked(*looks: PartitionLook) -> TrackedMovement:
+def tracked(*observations: PartitionObservation) -> TrackedReassignment:
     tracker = ReassignmentTracker()
-    for look in looks:
-        tracker.apply(look)
-    return tracker.moving[PARTITION]
+    for observation in observations:
+        tracker.apply(observation)
+    return tracker.ongoing[PARTITION]
 
 
-def at(as_of_ms: int, **change: Any) -> PartitionLook:
+def at(as_of_ms: int, **change: Any) -> PartitionObservation:
     return replace(MOVING, as_of_ms=as_of_ms, **change)
 
 
@@ -104,7 +104,7 @@ def test_a_broker_that_answers_again_did_not_copy_meanwhile() -> None:
     assert tracked(MOVING, first, went_on).progressed_ms == 6_000
 
 
-def test_metadata_that_is_missing_for_a_look_makes_nobody_join() -> None:
+def test_metadata_that_is_missing_for_an_observation_makes_nobody_join() -> None:
     blind = at(2_000, isr=(), leader=None)
     stuck = tracked(MOVING, blind, at(3_000))
     assert (stuck.progressed_ms, stuck.isr_joins, stuck.joined) == (1_000, (), 0)
@@ -132,49 +132,53 @@ def test_only_the_last_joins_are_kept_and_all_are_counted() -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 10, 60, 1_000])
-def test_looks_are_kept_for_a_quarter_of_an_hour_and_the_newest_lie_closest(seconds: int) -> None:
+def test_observations_are_kept_for_a_quarter_of_an_hour_and_the_newest_lie_closest(
+    seconds: int,
+) -> None:
     interval = seconds * 1_000
-    looks = [at(1_000 + number * interval) for number in range(1_500)]
-    kept = tracked(*looks)
-    times = [look.as_of_ms for look in kept.looks]
-    assert kept.first == looks[0]
-    assert kept.latest == looks[-1]
+    observations = [at(1_000 + number * interval) for number in range(1_500)]
+    kept = tracked(*observations)
+    times = [observation.as_of_ms for observation in kept.observations]
+    assert kept.first == observations[0]
+    assert kept.latest == observations[-1]
     assert times == sorted(set(times))
-    assert len(times) <= LOOKS
+    assert len(times) <= OBSERVATIONS
     assert times[-1] - times[0] <= HISTORY_MS
-    newest = max(1, min(LOOKS // 2, HISTORY_MS // interval))
-    assert times[-newest:] == [look.as_of_ms for look in looks[-newest:]]
+    newest = max(1, min(OBSERVATIONS // 2, HISTORY_MS // interval))
+    assert times[-newest:] == [observation.as_of_ms for observation in observations[-newest:]]
     assert times[-1] - times[0] > 0.9 * HISTORY_MS - interval
 
 
-def test_with_many_movements_fewer_looks_are_kept_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassignment, "LOOKS_OF_ALL", 400)
-    for count, most in ((10, 40), (100, LEAST_LOOKS)):
+def test_with_many_reassignments_fewer_observations_are_kept_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reassignment, "OBSERVATIONS_OF_ALL", 400)
+    for count, most in ((10, 40), (100, LEAST_OBSERVATIONS)):
         tracker = ReassignmentTracker()
         partitions = [TopicPartition("orders", number) for number in range(count)]
         for number in range(80):
             for partition in partitions:
                 tracker.apply(replace(MOVING, partition=partition, as_of_ms=number * 5_000))
-        kept = tracker.moving[partitions[-1]].looks
+        kept = tracker.ongoing[partitions[-1]].observations
         assert most // 2 < len(kept) <= most
         assert (kept[0].as_of_ms, kept[-1].as_of_ms) == (0, 79 * 5_000)
 
 
-def test_a_clock_that_is_set_back_leaves_no_look_in_the_future() -> None:
+def test_a_clock_that_is_set_back_leaves_no_observation_in_the_future() -> None:
     back = tracked(at(9_000_000), at(9_005_000), at(500_000), at(505_000))
-    assert [look.as_of_ms for look in back.looks] == [500_000, 505_000]
+    assert [observation.as_of_ms for observation in back.observations] == [500_000, 505_000]
     assert (back.since_ms, back.progressed_ms) == (500_000, 500_000)
 
 
-def test_the_same_look_twice_is_one_look() -> None:
-    assert tracked(MOVING, MOVING, MOVING).looks == [MOVING]
+def test_the_same_observation_twice_is_one_observation() -> None:
+    assert tracked(MOVING, MOVING, MOVING).observations == [MOVING]
 
 
-def test_what_an_earlier_run_knew_counts_for_a_movement_that_is_new_here() -> None:
+def test_what_an_earlier_run_knew_counts_for_a_reassignment_that_is_new_here() -> None:
     tracker = ReassignmentTracker()
     tracker.apply(MOVING, since_ms=-50_000, original=(2, 1))
     tracker.apply(at(2_000), since_ms=0, original=(7,))
-    known = tracker.moving[PARTITION]
+    known = tracker.ongoing[PARTITION]
     assert (known.since_ms, known.progressed_ms, known.original) == (-50_000, 1_000, (2, 1))
 
 
@@ -188,25 +192,25 @@ def test_the_phase_is_propagating_from_when_it_is_no_longer_listed() -> None:
     tracker = ReassignmentTracker()
     tracker.unlisted(PARTITION, 500)
     tracker.apply(MOVING)
-    movement = tracker.moving[PARTITION]
+    movement = tracker.ongoing[PARTITION]
     assert movement.phase(None) == "A"
     tracker.unlisted(PARTITION, 2_000)
     tracker.unlisted(PARTITION, 3_000)
     assert (movement.phase(None), movement.unlisted_ms) == ("propagating", 2_000)
     tracker.apply(at(4_000, isr=(1, 2, 3, 4)))
     assert (movement.phase(None), movement.unlisted_ms) == ("completing", None)
-    assert movement.phase(ClusterLook(0, zookeeper=True)) == "B"
+    assert movement.phase(ClusterObservation(0, zookeeper=True)) == "B"
 
 
-def quorum(at_ms: int, leader: int | None, epoch: int | None) -> ClusterLook:
-    return ClusterLook(at_ms, quorum_leader=leader, quorum_epoch=epoch)
+def quorum(at_ms: int, leader: int | None, epoch: int | None) -> ClusterObservation:
+    return ClusterObservation(at_ms, quorum_leader=leader, quorum_epoch=epoch)
 
 
 @pytest.mark.parametrize(
-    ("looks", "changed_ms"),
+    ("observations", "changed_ms"),
     [
-        pytest.param([], None, id="no look"),
-        pytest.param([(1, 1, 5)], None, id="one look"),
+        pytest.param([], None, id="no observation"),
+        pytest.param([(1, 1, 5)], None, id="one observation"),
         pytest.param([(1, 1, 5), (2, 1, 5)], None, id="the same controller"),
         pytest.param([(1, 1, 5), (2, 2, 6), (3, 2, 6)], 2, id="another one"),
         pytest.param([(1, 1, 5), (2, 1, 7)], 2, id="the same one, elected again"),
@@ -217,10 +221,10 @@ def quorum(at_ms: int, leader: int | None, epoch: int | None) -> ClusterLook:
     ],
 )
 def test_a_failover_is_told_by_the_quorums_leader_and_epoch(
-    looks: list[tuple[int, int | None, int | None]], changed_ms: int | None
+    observations: list[tuple[int, int | None, int | None]], changed_ms: int | None
 ) -> None:
     tracker = ReassignmentTracker()
-    for look in looks:
-        tracker.apply_cluster(quorum(*look))
+    for observation in observations:
+        tracker.apply_cluster(quorum(*observation))
     assert tracker.quorum_changed_ms == changed_ms
-    assert tracker.cluster == (quorum(*looks[-1]) if looks else None)
+    assert tracker.cluster == (quorum(*observations[-1]) if observations else None)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from caughtup.models.reassignments.movements import PartitionMovements
+from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.controllers import target
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
@@ -21,7 +21,7 @@ from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from tests.support.movements import CLUSTER, a_look
+from tests.support.one_reassignment import CLUSTER, an_observation
 from tests.support.streams import (
     GROUP,
     START_MS,
@@ -34,7 +34,7 @@ from tests.support.streams import (
 )
 
 ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
-LOOK = a_look(3, {4: 60_000, 5: 20_000})
+LOOK = an_observation(3, {4: 60_000, 5: 20_000})
 NO_TIME_BEFORE_MS, LATEST_MS = -1, 253_402_300_799_999
 
 
@@ -74,12 +74,12 @@ def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def partition_events() -> list[dict[str, Any]]:
     """Return the events of a partition's movement that is completed."""
-    tracker, movements = ReassignmentTracker(), PartitionMovements()
+    tracker, movements = ReassignmentTracker(), ReassignmentEvents()
     tracker.apply_cluster(CLUSTER)
     tracker.apply(LOOK)
-    told = movements.look(tracker, LOOK.partition)
+    told = movements.new_events(tracker, LOOK.partition)
     tracker.end(LOOK.partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
-    return told + movements.look(tracker, LOOK.partition)
+    return told + movements.new_events(tracker, LOOK.partition)
 
 
 def test_end_offsets_are_a_row_timed_by_when_they_were_seen() -> None:
@@ -167,7 +167,7 @@ def test_an_event_of_a_partitions_movement_is_a_row_of_the_same_table() -> None:
 
 
 def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
-    published = ReassignmentRecord.from_look(LOOK, 10_000, (1, 2, 3))
+    published = ReassignmentRecord.from_observation(LOOK, 10_000, (1, 2, 3))
     assert row("reassignments", published.key, published) == {
         "as_of_ms": 30_000,
         "topic": "events",
@@ -194,15 +194,15 @@ def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
     [{"leader": None}, {"log_ends": {1: 9}, "sizes": {1: 9, 4: 3}}, {"log_ends": {}, "sizes": {}}],
 )
 def test_what_is_left_is_absent_where_a_replica_wasnt_told(known: dict[str, Any]) -> None:
-    look = a_look(3, {4: 60_000, 5: 20_000}, **known)
-    found = row("reassignments", b"events-0", ReassignmentRecord.from_look(look))
+    look = an_observation(3, {4: 60_000, 5: 20_000}, **known)
+    found = row("reassignments", b"events-0", ReassignmentRecord.from_observation(look))
     assert not {"offsets_left", "bytes_left"} & found.keys()
 
 
 def test_the_last_look_at_a_partition_and_a_look_at_the_cluster_are_rows() -> None:
     last = ReassignmentRecord(2, "events", 0, 40_000, (2, 4, 5), isr=(2, 4, 5), ended=True)
     assert row("reassignments", last.key, last)["ended"] is True
-    cluster = ClusterRecord.from_look(CLUSTER)
+    cluster = ClusterRecord.from_observation(CLUSTER)
     assert row("reassignments", CLUSTER_KEY, cluster) == {"as_of_ms": 0, "present": True}
 
 
@@ -230,7 +230,9 @@ def test_what_a_later_release_adds_is_in_the_record() -> None:
 def published() -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return a record of every form that there is."""
     recommended, events = decided()
-    builtin: Any = json.loads(msgspec.json.encode(ReassignmentRecord.from_look(LOOK, 1, (1, 2, 3))))
+    builtin: Any = json.loads(
+        msgspec.json.encode(ReassignmentRecord.from_observation(LOOK, 1, (1, 2, 3)))
+    )
     return [
         ("end_offsets", b"orders-3", msgspec.to_builtins(ENDS)),
         ("decisions", GROUP.encode(), recommended),

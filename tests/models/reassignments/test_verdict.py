@@ -1,4 +1,4 @@
-"""Verdicts on movements, each from looks that a person can follow."""
+"""Verdicts on reassignments, each from observations that a person can follow."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.reassignments import verdict as reassignment_verdict
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.reassignments.verdict import VERDICTS
-from tests.support.movements import (
+from tests.support.one_reassignment import (
     BYTES,
     CLUSTER,
     HEAD,
     PACE,
-    a_look,
+    an_observation,
     copying,
     judged,
-    looks,
+    observations,
     throttled,
 )
 
 
-def test_nothing_is_said_from_fewer_than_three_looks() -> None:
+def test_nothing_is_said_from_fewer_than_three_observations() -> None:
     for count in (1, 2):
-        verdict, _ = judged(looks(count, lambda step: a_look(step, {4: 0, 5: 0}, offline=(5,))))
+        verdict, _ = judged(
+            observations(count, lambda step: an_observation(step, {4: 0, 5: 0}, offline=(5,)))
+        )
         assert (verdict.verdict, verdict.cause, verdict.advice) == ("measuring", None, None)
 
 
 def test_copies_that_grow_are_moving_with_an_eta() -> None:
     verdict, figures = judged(
-        looks(11, lambda step: a_look(step, dict.fromkeys((4, 5), copying(step))))
+        observations(11, lambda step: an_observation(step, dict.fromkeys((4, 5), copying(step))))
     )
     assert verdict.verdict == "moving"
     assert verdict.cause is None
@@ -47,9 +49,9 @@ def test_copies_that_grow_are_moving_with_an_eta() -> None:
 
 
 def test_what_the_leader_gets_meanwhile_counts() -> None:
-    def at(step: int) -> PartitionLook:
+    def at(step: int) -> PartitionObservation:
         head = HEAD + step * PACE // 2
-        return a_look(step, dict.fromkeys((4, 5), copying(step)), head=head)
+        return an_observation(step, dict.fromkeys((4, 5), copying(step)), head=head)
 
     _, figures = judged([at(step) for step in range(11)])
     assert figures.eta is not None
@@ -58,15 +60,17 @@ def test_what_the_leader_gets_meanwhile_counts() -> None:
 
 def test_a_copy_that_never_moved_is_measured_until_it_is_overdue() -> None:
     def at(count: int) -> str:
-        return judged(looks(count, lambda step: a_look(step, {4: 5, 5: 5})))[0].verdict
+        return judged(observations(count, lambda step: an_observation(step, {4: 5, 5: 5})))[
+            0
+        ].verdict
 
     assert at(6) == "measuring"
     assert at(7) == "stalled"
 
 
 def test_a_controller_that_does_not_complete_it_is_named_after_half_a_minute() -> None:
-    def at(step: int) -> PartitionLook:
-        return a_look(step, {}, isr=(1, 2, 3, 4, 5))
+    def at(step: int) -> PartitionObservation:
+        return an_observation(step, {}, isr=(1, 2, 3, 4, 5))
 
     assert judged([at(step) for step in range(3)])[0].verdict == "completing"
     verdict, _ = judged([at(step) for step in range(5)])
@@ -74,16 +78,18 @@ def test_a_controller_that_does_not_complete_it_is_named_after_half_a_minute() -
 
 
 def test_another_controller_gets_a_minute_but_takes_nothing_back() -> None:
-    seen = looks(5, lambda step: a_look(step, {}, isr=(1, 2, 3, 4, 5)))
+    seen = observations(5, lambda step: an_observation(step, {}, isr=(1, 2, 3, 4, 5)))
     verdict, _ = judged(seen, quorum_changed_ms=20_000)
     assert (verdict.verdict, verdict.cause) == ("completing", "controller-failover")
-    stopped = looks(12, lambda step: a_look(step, {4: copying(step), 5: copying(min(step, 3))}))
+    stopped = observations(
+        12, lambda step: an_observation(step, {4: copying(step), 5: copying(min(step, 3))})
+    )
     assert judged(stopped, quorum_changed_ms=100_000)[0].verdict == "stalled"
     assert judged(stopped, quorum_changed_ms=80_000)[0].verdict == "moving"
 
 
 def test_without_a_leader_there_is_no_source() -> None:
-    seen = looks(9, lambda step: a_look(step, {4: 5, 5: 5}, isr=(1,), leader=None))
+    seen = observations(9, lambda step: an_observation(step, {4: 5, 5: 5}, isr=(1,), leader=None))
     assert judged(seen[:6])[0].verdict == "measuring"
     verdict, _ = judged(seen)
     assert (verdict.verdict, verdict.cause) == ("no source", "leader-missing")
@@ -98,22 +104,24 @@ def test_a_move_that_takes_longer_than_it_may_is_slow(
     growth: int, rate: int | None, cause: str
 ) -> None:
     cluster = CLUSTER if rate is None else throttled(rate)
-    seen = looks(15, lambda s: a_look(s, dict.fromkeys((4, 5), copying(s)), head=HEAD + growth * s))
+    seen = observations(
+        15, lambda s: an_observation(s, dict.fromkeys((4, 5), copying(s)), head=HEAD + growth * s)
+    )
     assert judged(seen, cluster, budget_seconds=3600)[0].verdict == "moving"
     verdict, _ = judged(seen, cluster, budget_seconds=60)
     assert (verdict.verdict, verdict.cause) == ("slow", cause)
     assert verdict.advice
 
 
-def test_a_move_that_nobody_looks_at_any_more_is_unknown() -> None:
-    seen = looks(9, lambda step: a_look(step, dict.fromkeys((4, 5), copying(step))))
+def test_a_move_that_nobody_observes_any_more_is_unknown() -> None:
+    seen = observations(9, lambda step: an_observation(step, dict.fromkeys((4, 5), copying(step))))
     verdict, _ = judged(seen, later_ms=90_000)
     assert (verdict.verdict, verdict.cause) == ("unknown", "not-looked-at")
     assert judged(seen, later_ms=20_000)[0].verdict == "moving"
 
 
 def test_a_replica_that_nobody_tells_of_is_unknown_and_makes_nothing_stalled() -> None:
-    seen = looks(20, lambda step: a_look(step, {}, unanswered=(4, 5)))
+    seen = observations(20, lambda step: an_observation(step, {}, unanswered=(4, 5)))
     verdict, figures = judged(seen)
     assert (verdict.verdict, verdict.cause) == ("unknown", "replica-unanswered")
     assert figures.offsets_remaining is None
@@ -121,24 +129,28 @@ def test_a_replica_that_nobody_tells_of_is_unknown_and_makes_nothing_stalled() -
 
 
 def test_an_older_end_of_the_leader_still_proves_that_a_copy_stands() -> None:
-    def at(step: int) -> PartitionLook:
-        look = a_look(step, {4: 9, 5: 9})
-        ends = {b: end for b, end in look.log_ends.items() if b != 1 or step < 2}
-        return replace(look, log_ends=ends, sizes={})
+    def at(step: int) -> PartitionObservation:
+        observation = an_observation(step, {4: 9, 5: 9})
+        ends = {b: end for b, end in observation.log_ends.items() if b != 1 or step < 2}
+        return replace(observation, log_ends=ends, sizes={})
 
     verdict, figures = judged([at(step) for step in range(9)])
     assert verdict.verdict == "stalled"
     assert figures.offsets_remaining is None
 
 
-def test_without_a_look_at_the_cluster_verdicts_rest_on_the_partition() -> None:
-    seen = looks(9, lambda step: a_look(step, {4: copying(step)}, offline=(5,), unanswered=(5,)))
+def test_without_an_observation_at_the_cluster_verdicts_rest_on_the_partition() -> None:
+    seen = observations(
+        9, lambda step: an_observation(step, {4: copying(step)}, offline=(5,), unanswered=(5,))
+    )
     verdict, _ = judged(seen, None)
     assert (verdict.verdict, verdict.cause) == ("dead target", "destination-broker-down")
 
 
 def test_without_replicas_nothing_is_known() -> None:
-    empty = looks(5, lambda step: replace(a_look(step, {}), replicas=(), adding=(), removing=()))
+    empty = observations(
+        5, lambda step: replace(an_observation(step, {}), replicas=(), adding=(), removing=())
+    )
     assert judged(empty)[0].verdict == "unknown"
 
 
@@ -148,5 +160,5 @@ def test_the_table_of_rules_names_every_verdict() -> None:
 
 
 def test_a_verdict_can_be_written_as_json() -> None:
-    verdict, _ = judged(looks(9, lambda step: a_look(step, {4: 9, 5: 9})))
+    verdict, _ = judged(observations(9, lambda step: an_observation(step, {4: 9, 5: 9})))
     assert json.loads(json.dumps(verdict.evidence, allow_nan=False)) == verdict.evidence

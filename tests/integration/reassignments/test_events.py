@@ -24,7 +24,7 @@ RECORDS, RECORD_BYTES = 3_000, 5_000
 
 
 def told(cluster: EmbeddedCluster, service: Service) -> dict[str, list[tuple[str, str | None]]]:
-    """Give the events on caughtup-movements by topic, with why where there is one."""
+    """Return the events on caughtup-movements by topic, with why where there is one."""
     found: dict[str, list[tuple[str, str | None]]] = {}
     for event in records(cluster, service.topic("movements")):
         assert event["kind"] == "partition"
@@ -33,19 +33,19 @@ def told(cluster: EmbeddedCluster, service: Service) -> dict[str, list[tuple[str
 
 
 def row(service: Service, partition: TopicPartition) -> dict[str, Any] | None:
-    """Give what the page says of a partition in movement."""
+    """Return what the page says of a reassignment."""
     rows = service.page()["reassignments"]
     return next((r for r in rows if (r["topic"], r["partition"]) == partition), None)
 
 
 def ended(service: Service, partition: TopicPartition) -> str | None:
-    """Tell how a partition's movement ended, by the page."""
+    """Return how a partition's reassignment ended, by the page."""
     rows = service.page()["recent_reassignments"]
     found = [r["outcome"] for r in rows if (r["topic"], r["partition"]) == partition]
     return found[0] if found else None
 
 
-def test_each_movement_is_planned_once_and_promoted_or_dropped_once_also_over_restarts(
+def test_each_reassignment_is_planned_once_and_promoted_or_dropped_once_also_over_restarts(
     cluster: EmbeddedCluster,
 ) -> None:
     suffix = uuid.uuid4().hex[:8]

@@ -1,4 +1,4 @@
-"""Throttles where nothing moves: looked for at the start, and again once in a while."""
+"""Throttles where nothing is reassigned: observed at the start, and again once in a while."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import pytest
 
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.probes.throttles import Rates, ThrottleLooks, Throttles
+from caughtup.agents.probes.throttles import Rates, ThrottleObserver, Throttles
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.models.reassignments.tracking.observation import TopicThrottle
@@ -20,44 +20,46 @@ pytestmark = pytest.mark.thorough
 ALL = TopicThrottle("*", "*")
 
 
-async def until(looks: ThrottleLooks, topic: str, throttle: TopicThrottle | None) -> Throttles:
-    """Look, as when nothing moves, until a topic is seen with this throttle."""
+async def until(
+    observer: ThrottleObserver, topic: str, throttle: TopicThrottle | None
+) -> Throttles:
+    """Observe, as when nothing is reassigned, until a topic is seen with this throttle."""
     deadline = time.monotonic() + SECONDS
-    while (found := await looks.look((), (), set())).topics.get(topic) != throttle:
+    while (found := await observer.observe((), (), set())).topics.get(topic) != throttle:
         assert time.monotonic() < deadline, found
         await asyncio.sleep(0.05)
     return found
 
 
-async def test_everything_is_looked_at_now_and_then_and_what_moves_each_time(
+async def test_everything_is_observed_now_and_then_and_what_moves_each_time(
     cluster: EmbeddedCluster, make_topic: MakeTopic
 ) -> None:
     topic, now, missing = make_topic(), 0.0, set[str]()
     async with ClusterProtocol({"bootstrap_servers": cluster.bootstrap_servers}) as protocol:
-        looks = ThrottleLooks(protocol, clock=lambda: now)
+        observer = ThrottleObserver(protocol, clock=lambda: now)
         try:
-            found = await looks.look((), (), missing)
+            found = await observer.observe((), (), missing)
             assert found.rates == {1: Rates(), 2: Rates()}
             assert topic not in found.topics
             set_throttle(cluster, topic, 5_000)
-            assert topic not in (await looks.look((), (), missing)).topics
-            found = await looks.look([topic], [2], missing)
+            assert topic not in (await observer.observe((), (), missing)).topics
+            found = await observer.observe([topic], [2], missing)
             assert found.topics[topic] == ALL
             assert found.rates == {1: Rates(), 2: Rates(5_000, 5_000)}
             now = 61.0
-            found = await until(looks, topic, ALL)
+            found = await until(observer, topic, ALL)
             deadline = time.monotonic() + SECONDS
-            while (await looks.look((), (), missing)).rates[1] != Rates(5_000, 5_000):
+            while (await observer.observe((), (), missing)).rates[1] != Rates(5_000, 5_000):
                 assert time.monotonic() < deadline
                 await asyncio.sleep(0.05)
             clear_throttle(cluster, topic)
-            assert (await looks.look((), (), missing)).topics[topic] == ALL
-            assert topic not in (await looks.look([topic], [], missing)).topics
+            assert (await observer.observe((), (), missing)).topics[topic] == ALL
+            assert topic not in (await observer.observe([topic], [], missing)).topics
             now = 122.0
-            assert (await until(looks, topic, None)).topics == {}
+            assert (await until(observer, topic, None)).topics == {}
         finally:
             clear_throttle(cluster, topic)
-            await looks.stop()
+            await observer.stop()
     assert missing == set()
 
 
@@ -67,8 +69,8 @@ async def test_a_broker_that_is_gone_keeps_nothing_from_being_told(
     cluster = make_cluster(nodes=2)
     async with ClusterProtocol({"bootstrap_servers": cluster.bootstrap_servers}) as protocol:
         cluster.kill_node(2)
-        looks, missing = ThrottleLooks(protocol), set[str]()
-        found = await looks.look((), (), missing)
-        await looks.stop()
+        observer, missing = ThrottleObserver(protocol), set[str]()
+        found = await observer.observe((), (), missing)
+        await observer.stop()
     assert found.rates == {1: Rates()}
     assert missing == {"throttles of broker 2: Connection refused"}

@@ -11,24 +11,24 @@ from hypothesis import strategies as st
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.movements import PartitionMovements
-from caughtup.models.reassignments.tracking.observation import PartitionLook
+from caughtup.models.reassignments.events import ReassignmentEvents
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 
 PARTITION = TopicPartition("orders", 3)
 AT_MS = 1_000_000
 
 
-def look(
+def observation(
     replicas: tuple[int, ...],
     adding: tuple[int, ...],
     removing: tuple[int, ...],
     at_ms: int = AT_MS,
-) -> PartitionLook:
-    return PartitionLook(PARTITION, replicas, adding, removing, (1, 2), 1, at_ms)
+) -> PartitionObservation:
+    return PartitionObservation(PARTITION, replicas, adding, removing, (1, 2), 1, at_ms)
 
 
-ON_ITS_WAY = look((3, 4, 1, 2), (3, 4), (1, 2))
+ON_ITS_WAY = observation((3, 4, 1, 2), (3, 4), (1, 2))
 
 
 class Told:
@@ -36,10 +36,10 @@ class Told:
 
     def __init__(self) -> None:
         self.tracker = ReassignmentTracker()
-        self.movements = PartitionMovements()
+        self.movements = ReassignmentEvents()
         self.events: list[dict[str, Any]] = []
 
-    def see(self, at: PartitionLook) -> list[dict[str, Any]]:
+    def see(self, at: PartitionObservation) -> list[dict[str, Any]]:
         self.tracker.apply(at)
         return self._tell()
 
@@ -48,7 +48,7 @@ class Told:
         return self._tell()
 
     def _tell(self) -> list[dict[str, Any]]:
-        told = self.movements.look(self.tracker, PARTITION)
+        told = self.movements.new_events(self.tracker, PARTITION)
         as_read: list[dict[str, Any]] = json.loads(json.dumps(told))
         self.events += as_read
         return as_read
@@ -65,7 +65,9 @@ def steps(events: list[dict[str, Any]]) -> list[tuple[str, list[int], str | None
     return [(event["event"], event["to"], event.get("why")) for event in events]
 
 
-def test_a_movement_is_planned_when_it_is_first_seen_and_promoted_when_it_is_completed() -> None:
+def test_a_reassignment_is_planned_when_it_is_first_seen_and_promoted_when_it_is_completed() -> (
+    None
+):
     told = Told()
     assert told.see(ON_ITS_WAY) == [
         {
@@ -93,7 +95,7 @@ def test_a_movement_is_planned_when_it_is_first_seen_and_promoted_when_it_is_com
 @pytest.mark.parametrize(
     ("replicas", "why"), [((1, 2), "cancelled"), (None, "vanished"), ((7, 8), "superseded")]
 )
-def test_a_movement_that_ends_otherwise_is_dropped_with_how_it_ended(
+def test_a_reassignment_that_ends_otherwise_is_dropped_with_how_it_ended(
     replicas: tuple[int, ...] | None, why: str
 ) -> None:
     told = Told()
@@ -104,7 +106,7 @@ def test_a_movement_that_ends_otherwise_is_dropped_with_how_it_ended(
 def test_one_that_is_sent_elsewhere_is_dropped_and_another_planned() -> None:
     told = Told()
     told.see(ON_ITS_WAY)
-    elsewhere = look((3, 5, 1, 2, 4), (3, 5), (1, 2, 4))
+    elsewhere = observation((3, 5, 1, 2, 4), (3, 5), (1, 2, 4))
     assert steps(told.see(elsewhere)) == [
         ("dropped", [3, 4], "superseded"),
         ("planned", [3, 5], None),
@@ -122,10 +124,10 @@ def test_nothing_is_told_again_after_a_restart_and_an_end_meanwhile_is_told_then
     assert again.restarted().end((3, 4)) == []
 
 
-def test_a_look_that_saw_no_replicas_tells_nothing() -> None:
+def test_an_observation_that_saw_no_replicas_tells_nothing() -> None:
     told = Told()
     told.see(ON_ITS_WAY)
-    assert told.see(look((), (), ())) == []
+    assert told.see(observation((), (), ())) == []
     assert told.end(()) == []
     assert len(told.movements.on_their_way()) == 1
 
@@ -146,7 +148,7 @@ def test_events_that_are_not_ours_are_refused(change: dict[str, Any]) -> None:
     told = Told()
     (planned,) = told.see(ON_ITS_WAY)
     with pytest.raises(CaughtupError):
-        PartitionMovements().restore({**planned, **change})
+        ReassignmentEvents().restore({**planned, **change})
 
 
 BROKERS = st.lists(st.integers(1, 5), unique=True, max_size=4).map(tuple)
@@ -166,7 +168,7 @@ def test_whatever_is_seen_each_plan_has_one_end_before_the_next(taken: list[Any]
     for step in taken:
         match step:
             case ("see", replicas, adding, removing):
-                told.see(look(replicas, adding, removing))
+                told.see(observation(replicas, adding, removing))
             case ("end", replicas):
                 told.end(replicas)
             case _:

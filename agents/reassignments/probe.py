@@ -1,0 +1,211 @@
+"""The probe of reassignments: observes them, and publishes that on caughtup-reassignments."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Collection, Iterable
+
+from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaException
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.election.agent import until_active
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.probes.pace import Pace
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.process.health import Health
+from caughtup.agents.progress import Progress
+from caughtup.agents.reassignments.known import (
+    Endings,
+    KnownReassignment,
+    PublishedReassignments,
+    read_back,
+)
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.retained import read_own
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.records import cluster_observations
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.reassignments import FORMAT, ReassignmentRecord
+from caughtup.models.records.topics import REASSIGNMENTS
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+PROBE = "reassignments"
+#: So long are others sent before anything else has its turn.
+_TURN_SECONDS = 0.01
+
+
+class ReassignmentsProbe(Service):
+    """Observes reassignments and publishes them, quicker and slower as it is worth it.
+
+    ``reassignments_interval`` is the shortest pause between two rounds. Where each began is read
+    back at the start, so that it has its age and its original replicas after a restart, too.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self, settings: Settings, health: Health, state: ClusterState, topic: OwnTopicWriter
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._config = aiokafka_config(settings)
+        self._pace = Pace(settings.reassignments_interval)
+        self._health = health
+        self._state = state
+        self._topic = topic
+        self._known: dict[TopicPartition, KnownReassignment] = {}
+        self._published = PublishedReassignments()
+        self._endings = Endings()
+        #: Ends that were published, and that the agent hasn't applied yet.
+        self._ended: set[TopicPartition] = set()
+        self._missing: set[str] = set()
+
+    def applied(self, record: ReassignmentRecord) -> None:
+        """Note a record of the topic that the agent has applied, whoever published it."""
+        self._published.apply(record)
+
+    def write_again(self) -> None:
+        """Publish again what may have ended unnoticed: its topic was made anew.
+
+        Every round publishes all that is ongoing; an end is published once.
+        """
+        self._ended.clear()
+
+    @Service.task
+    async def _run(self) -> None:
+        await until_active(self, self._health)
+        await self._read_back()
+        while not self.should_stop:
+            with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
+                await self._observe()
+            await self.sleep(self._settings.reassignments_interval)
+
+    async def _observe(self) -> None:
+        """Observe again and again, until that fails."""
+        try:
+            async with ReassignmentObserver(self._config) as observer:
+                while not self.should_stop:
+                    await self.sleep(await self._round(observer))
+        except (KafkaError, KafkaException, OSError, TimeoutError) as error:
+            self._failed(error)
+
+    async def _read_back(self) -> None:
+        """Read what was known before a restart: what ended meanwhile is to be published, too."""
+        unfinished = frozenset(self._state.reassignment_events.partitions())
+        while not self.should_stop:
+            try:
+                self._known = await asyncio.to_thread(self._read, unfinished)
+                return
+            except UserError as error:
+                self._failed(error)
+                await self.sleep(self._settings.reassignments_interval)
+
+    def _read(
+        self, unfinished: Collection[TopicPartition]
+    ) -> dict[TopicPartition, KnownReassignment]:
+        known: dict[TopicPartition, KnownReassignment] = {}
+        for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
+            with isolated_record(self._state, REASSIGNMENTS, key) as clock:
+                read_back(known, key, value, clock, unfinished)
+        return known
+
+    async def _round(self, observer: ReassignmentObserver) -> float:
+        """Observe once, publish, and return the seconds to wait."""
+        began = time.monotonic()
+        self._adopt()
+        found = await observer.observe(self._known.keys())
+        await self._publish(found)
+        self._log_missing(found.cluster.missing)
+        if found.listed:
+            self._health.succeeded(PROBE, now_ms())
+        else:
+            self._health.failed(PROBE)
+        return self._pace.pause_seconds(found.ongoing, time.monotonic() - began)
+
+    def _adopt(self) -> None:
+        """Add reassignments that others published, so that they end if none is listed."""
+        published = self._published.ongoing
+        self._ended &= published.keys()
+        for partition, known in published.items():
+            if partition not in self._known and partition not in self._ended:
+                self._known[partition] = known
+
+    def _log_missing(self, missing: Iterable[str]) -> None:
+        """Log what could not be had, unless it couldn't the last time either, whatever the reason."""
+        subjects = {what.partition(": ")[0]: what for what in missing}
+        for subject in sorted(subjects.keys() - self._missing):
+            log.warning("reassignments: cannot tell %s", subjects[subject])
+        self._missing = set(subjects)
+
+    async def _publish(self, found: Round) -> None:
+        cluster = ClusterRecord.from_observation(found.cluster)
+        value = cluster_observations.FORMAT.encode(cluster)
+        await self._topic.send(key=CLUSTER_KEY, value=value)
+        turn = time.monotonic()
+        for observation in found.ongoing:
+            await self._send(self._note(observation))
+            if time.monotonic() - turn > _TURN_SECONDS:
+                await asyncio.sleep(0)
+                turn = time.monotonic()
+        if found.listed:
+            listed = {observation.partition for observation in found.ongoing}
+            gone = sorted(self._known.keys() - listed)
+            sent = {partition: await self._unlisted(partition, found) for partition in gone}
+            # An observation that gets lost is followed by another, an end is published once.
+            for partition, written in sent.items():
+                if written:
+                    await asyncio.gather(*written)
+                    del self._known[partition]
+                    self._ended.add(partition)
+
+    def _note(self, observation: PartitionObservation) -> ReassignmentRecord:
+        """Keep an observation, and return its record with what is known of the beginning."""
+        partition = observation.partition
+        self._endings.forget(partition)
+        known = self._published.ongoing.get(partition) or self._known.get(partition)
+        since_ms, original = (known.since_ms, known.original) if known else (None, None)
+        self._known[partition] = KnownReassignment(observation, since_ms, original)
+        return ReassignmentRecord.from_observation(observation, since_ms, original)
+
+    async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
+        """Publish what became of a partition; return what to wait for if that was its end."""
+        known, as_of_ms = self._known[partition], found.cluster.as_of_ms
+        if partition not in found.described:
+            return []
+        info = found.described[partition]
+        began = known.since_ms, known.original
+        if not self._endings.is_over(known, info):
+            record = ReassignmentRecord.from_observation(known.observation, *began)
+            record.as_of_ms, record.unlisted = as_of_ms, True
+            await self._send(record)
+            return []
+        if partition not in self._published.ongoing:
+            # It ended while the service was down, whose tracker learns of it by this.
+            await self._send(ReassignmentRecord.from_observation(known.observation, *began))
+        replicas, isr = ((), ()) if info is None else (info.replicas, info.isr)
+        record = ReassignmentRecord(
+            FORMAT.schema, *partition, as_of_ms, replicas, isr=isr, ended=True
+        )
+        return [
+            await self._topic.send(key=record.key, value=value)
+            for value in (FORMAT.encode(record), None)
+        ]
+
+    async def _send(self, record: ReassignmentRecord) -> None:
+        await self._topic.send(key=record.key, value=FORMAT.encode(record))
+
+    def _failed(self, error: Exception) -> None:
+        if self._health.failed(PROBE):
+            reason = words(error) if isinstance(error, KafkaError) else str(error)
+            log.warning("looking at reassignments: %s", reason or type(error).__name__)

@@ -1,0 +1,205 @@
+"""How far a replica has come with its copy, from observations of its log end and its leader's.
+
+Offsets are exact: each broker reports its own replica's log end. Bytes come from the sizes of the
+logs; they say how much there is to send, but not when a copy is done, since the leader's log may
+be compacted or cut differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from caughtup.models.histories.offset_sums import SumPoint
+from caughtup.models.histories.trend import Trend, trend
+from caughtup.models.reassignments.copy_history import CopyHistory
+from caughtup.models.reassignments.tracking.observation import PartitionObservation
+
+#: Points that a trend is taken from, at most: all pairs of them are compared.
+TREND_POINTS = 12
+#: The part of the time to go over which a pace is taken, if that is longer than the window.
+FAR = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaProgress:
+    """What is observed of one replica's copy. Offsets; bytes; times in ms since the epoch.
+
+    ``samples``: observations with its log end; ``log_end`` the last of these, at ``seen_ms``.
+    ``behind``: what it has yet to copy, None if the leader's end was never known. It is a lower
+    bound where ``behind_exact`` is False: then the leader's end is from an older observation.
+    ``moved``: whether it ever grew. ``stands_since_ms``: since when it has had
+    something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
+    one observation, None if it is; ``near_observations``: how many in a row. ``longest_step``: the
+    most that it got from one to the next. In the long run, ``drops``: how often it
+    went back, ``dropped_since_ms`` when first; ``gained`` and ``lost``: offsets, since then.
+    ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
+    by how many it has grown over the long run; ``rate``: how many it copies,
+    ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
+    """
+
+    broker: int
+    samples: int = 0
+    log_end: int | None = None
+    seen_ms: int | None = None
+    behind: int | None = None
+    behind_exact: bool = False
+    moved: bool = False
+    stands_since_ms: int | None = None
+    near_since_ms: int | None = None
+    near_observations: int = 0
+    longest_step: int = 0
+    drops: int = 0
+    dropped_since_ms: int | None = None
+    gained: int = 0
+    lost: int = 0
+    closing: Trend | None = None
+    falls_back: Trend | None = None
+    rate: float | None = None
+    growth: float | None = None
+    bytes_behind: int | None = None
+    rate_bytes: float | None = None
+    growth_bytes: float | None = None
+
+
+def replica_progress(
+    observations: Sequence[PartitionObservation], broker: int, window_ms: int, long_ms: int
+) -> ReplicaProgress:
+    """Return a replica's progress, from observations, oldest first.
+
+    Rates are of the last ``window_ms``, or longer for what is far off; ``falls_back`` is of
+    ``long_ms``.
+    """
+    known = [observation for observation in observations if broker in observation.log_ends]
+    if not known:
+        return ReplicaProgress(broker)
+    last = known[-1]
+    history = CopyHistory(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
+    for observation in observations:
+        history.add(observation)
+    behind, exact = _behind(observations, last, broker)
+    copied = [observation for observation in known if observation.as_of_ms >= history.started_ms]
+    gaps = _gaps(copied, broker, last.as_of_ms - window_ms)
+    gap = _trend(gaps)
+    falls_back = None
+    if gap is not None and gap.per_second >= 0:
+        falls_back = _trend(_gaps(copied, broker, last.as_of_ms - long_ms))
+    elif gap is not None and behind is not None:
+        # What is far off is estimated better from more than the last minute.
+        far_ms = round(behind / -gap.per_second * 1000 * FAR)
+        if far_ms > window_ms:
+            gaps = _gaps(copied, broker, last.as_of_ms - far_ms)
+            gap = _trend(gaps)
+    growth = _grown([(at, head) for at, _, head in gaps])
+    rate = None
+    if gap is not None and growth is not None:
+        rate = max(0.0, growth - gap.per_second) if history.moved else 0.0
+    recent_ms = max(last.as_of_ms - window_ms, history.started_ms)
+    sizes = _Sizes.of(
+        [observation for observation in known if observation.as_of_ms >= recent_ms], broker
+    )
+    return ReplicaProgress(
+        broker=broker,
+        samples=len(known),
+        log_end=last.log_ends[broker],
+        seen_ms=last.as_of_ms,
+        behind=behind,
+        behind_exact=exact,
+        moved=history.moved,
+        stands_since_ms=history.stands_since_ms,
+        near_since_ms=history.near_since_ms,
+        near_observations=history.near_observations,
+        longest_step=history.longest_step,
+        drops=history.drops,
+        dropped_since_ms=history.dropped_since_ms,
+        gained=history.gained,
+        lost=history.lost,
+        closing=None if gap is None else -gap,
+        falls_back=falls_back,
+        rate=rate,
+        growth=growth,
+        bytes_behind=0 if behind == 0 and exact else sizes.behind,
+        rate_bytes=sizes.rate,
+        growth_bytes=sizes.growth,
+    )
+
+
+def observation_interval_ms(observations: Sequence[PartitionObservation]) -> int:
+    """Return the longest of the last three waits between observations, in ms; 0 of fewer."""
+    times = [observation.as_of_ms for observation in observations[-4:]]
+    return max((after - before for before, after in pairwise(times)), default=0)
+
+
+class _Sizes(NamedTuple):
+    """The bytes that a replica is behind, gets a second, and its leader gets a second."""
+
+    behind: int | None
+    rate: float | None
+    growth: float | None
+
+    @classmethod
+    def of(cls, observations: Sequence[PartitionObservation], broker: int) -> _Sizes:
+        known = [
+            (observation.as_of_ms, size, led)
+            for observation in observations
+            if observation.leader is not None
+            and (size := observation.sizes.get(broker)) is not None
+            and (led := observation.sizes.get(observation.leader)) is not None
+        ]
+        if not known:
+            return cls(None, None, None)
+        return cls(
+            max(0, known[-1][2] - known[-1][1]),
+            _grown([(at, size) for at, size, _ in known]),
+            _grown([(at, led) for at, _, led in known]),
+        )
+
+
+def _behind(
+    observations: Sequence[PartitionObservation], last: PartitionObservation, replica: int
+) -> tuple[int | None, bool]:
+    """Return how far a replica was behind when last known, and whether that is exact.
+
+    The end of the same leader at an older observation stands in: it can only have grown since.
+    """
+    behind = last.offsets_behind(replica)
+    if behind is not None:
+        return behind, True
+    end = last.log_ends[replica]
+    leader, epoch = observations[-1].leader, observations[-1].leader_epoch
+    for observation in reversed(observations):
+        if observation.leader != leader or observation.leader_epoch != epoch:
+            break
+        head = observation.leader_end
+        if head is not None:
+            return (head - end, False) if head > end else (None, False)
+    return None, False
+
+
+def _grown(points: Sequence[tuple[int, int]]) -> float | None:
+    """Return by how much something grew in a second, without steps back (segments deleted)."""
+    if len(points) < 2:
+        return None
+    grown = sum(max(0, after - before) for (_, before), (_, after) in pairwise(points))
+    return grown * 1000 / (points[-1][0] - points[0][0])
+
+
+def _gaps(
+    copied: Sequence[PartitionObservation], replica: int, since_ms: int
+) -> list[tuple[int, int, int]]:
+    """Return moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
+    known = [
+        (observation.as_of_ms, head - observation.log_ends[replica], head)
+        for observation in copied
+        if observation.as_of_ms >= since_ms and (head := observation.leader_end) is not None
+    ]
+    if len(known) <= TREND_POINTS:
+        return known
+    last = len(known) - 1
+    return [known[round(step * last / (TREND_POINTS - 1))] for step in range(TREND_POINTS)]
+
+
+def _trend(gaps: list[tuple[int, int, int]]) -> Trend | None:
+    return trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])

@@ -1,0 +1,134 @@
+"""The probe knows what is ongoing from the records that were applied, not from the tracker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.process.health import Health
+from caughtup.agents.reassignments.probe import ReassignmentsProbe
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
+from caughtup.models.records.reassignments import ReassignmentRecord
+from tests.support.streams import cluster_state
+
+ORDERS = TopicPartition("orders", 0)
+DONE = PartitionInfo((3, 1), (3, 1), 1, 6, ())
+
+
+def observed(at_ms: int) -> PartitionObservation:
+    return PartitionObservation(ORDERS, (3, 1, 2), (3,), (2,), (1, 2), 1, at_ms, 5)
+
+
+class Topic:
+    """Keeps what is sent to it, which the brokers have at once."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes, Any]] = []
+
+    async def send(self, *, key: bytes, value: bytes | None) -> asyncio.Future[None]:
+        self.sent.append((key, None if value is None else msgspec.json.decode(value)))
+        acknowledged = asyncio.get_running_loop().create_future()
+        acknowledged.set_result(None)
+        return acknowledged
+
+    def of_orders(self) -> list[Any]:
+        """Return what was sent of the partition since the last call."""
+        found = [value for key, value in self.sent if key == b"orders-0"]
+        self.sent.clear()
+        return found
+
+
+class Observer:
+    """Answers with what is ongoing at a moment, and what metadata shows of the rest."""
+
+    def __init__(self) -> None:
+        self.at_ms = 0
+        self.ongoing: tuple[PartitionObservation, ...] = ()
+        self.described: dict[TopicPartition, PartitionInfo | None] = {}
+
+    async def observe(self, also: object = ()) -> Round:
+        self.at_ms += 1_000
+        return Round(ClusterObservation(self.at_ms, {}), True, self.ongoing, self.described)
+
+
+class Probed:
+    """A probe whose records are applied by nobody: the tracker stays empty."""
+
+    def __init__(self) -> None:
+        self.topic, self.observer = Topic(), Observer()
+        self.probe = ReassignmentsProbe(
+            Settings(bootstrap_servers="nowhere:1"),
+            Health(),
+            cluster_state(),
+            cast("OwnTopicWriter", self.topic),
+        )
+
+    async def round(
+        self, *ongoing: PartitionObservation, **described: PartitionInfo | None
+    ) -> list[Any]:
+        """Let the probe observe once, and return what it published of the partition."""
+        self.observer.ongoing = ongoing
+        self.observer.described = {TopicPartition(name, 0): one for name, one in described.items()}
+        await self.probe._round(cast("ReassignmentObserver", self.observer))
+        return self.topic.of_orders()
+
+
+@pytest.fixture
+def probed() -> Probed:
+    return Probed()
+
+
+async def test_records_have_the_beginning_that_was_applied(probed: Probed) -> None:
+    (first,) = await probed.round(observed(1_000))
+    assert "since_ms" not in first
+    probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000), 300, (2, 1)))
+    (second,) = await probed.round(observed(2_000))
+    assert (second["since_ms"], second["original"]) == (300, [2, 1])
+
+
+async def test_what_others_published_ends_once_if_it_is_not_listed(probed: Probed) -> None:
+    assert await probed.round() == []
+    probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000)))
+    assert await probed.round() == []  # no metadata yet
+    ended, tombstone = await probed.round(orders=DONE)
+    assert (ended["ended"], ended["replicas"], tombstone) == (True, [3, 1], None)
+    assert await probed.round(orders=DONE) == []
+
+
+async def test_an_end_that_nobody_followed_is_published_with_the_last_observation(
+    probed: Probed,
+) -> None:
+    await probed.round(observed(1_000))
+    last, ended, tombstone = await probed.round(orders=DONE)
+    assert (last["as_of_ms"], last["adding"]) == (1_000, [3])
+    assert ended["ended"]
+    assert tombstone is None
+
+
+async def test_after_its_topic_was_made_anew_an_end_is_published_again(probed: Probed) -> None:
+    probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000)))
+    await probed.round(orders=DONE)
+    probed.probe.write_again()
+    ended, _ = await probed.round(orders=DONE)
+    assert ended["ended"]
+
+
+async def test_what_is_no_longer_listed_is_unlisted_until_metadata_shows_the_end(
+    probed: Probed,
+) -> None:
+    await probed.round(observed(1_000))
+    before = PartitionInfo((3, 1, 2), (1, 2), 1, 5, ())
+    (record,) = await probed.round(orders=before)
+    assert (record["unlisted"], record["as_of_ms"]) == (True, 2_000)
+    assert (await probed.round(orders=DONE))[-1] is None

@@ -1,0 +1,94 @@
+"""Throttles: whom their configs list, and at which rates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.throttles.rates import (
+    rates_on,
+    throttled_followers,
+    throttled_leaders,
+)
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerObservation,
+    ClusterObservation,
+    TopicThrottle,
+)
+
+EVENTS = TopicPartition("events", 3)
+CLUSTER = ClusterObservation(
+    0,
+    {
+        1: BrokerObservation(leader_rate=1_000),
+        2: BrokerObservation(follower_rate=2_000),
+        3: BrokerObservation(),
+    },
+    throttles={"events": TopicThrottle("3:1,4:2", "3:2,3:3")},
+)
+
+
+def leader_rate(
+    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
+) -> int | None:
+    """Return the rate of what a broker sends of a partition to one that nothing limits."""
+    return next(
+        (rate for side, _, rate in rates_on(partition, broker, 99, cluster) if side == "leader"),
+        None,
+    )
+
+
+def follower_rate(
+    cluster: ClusterObservation | None, partition: TopicPartition, broker: int
+) -> int | None:
+    """Return the rate of what a broker fetches of a partition."""
+    return next(
+        (
+            rate
+            for side, _, rate in rates_on(partition, None, broker, cluster)
+            if side == "follower"
+        ),
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "listed"),
+    [
+        ("*", {1, 2, 3}),
+        ("none", set()),
+        ("", set()),
+        ("3:1,3:2,4:3", {1, 2}),
+        (" 3:1 , 3:9", {1}),
+        ("3:1,,rubbish,3:x,:2,3:", {1}),
+        ("3:" + "9" * 5_000, set()),
+    ],
+)
+def test_a_config_lists_replicas_of_a_partition(config: str, listed: set[int]) -> None:
+    assert throttled_leaders(TopicThrottle(leader=config), 3, (1, 2, 3)) == listed
+    assert throttled_followers(TopicThrottle(follower=config), 3, (1, 2, 3)) == listed
+
+
+def test_a_rate_holds_for_the_replicas_that_a_topic_lists() -> None:
+    assert leader_rate(CLUSTER, EVENTS, 1) == 1_000
+    assert leader_rate(CLUSTER, EVENTS, 2) is None  # listed for another partition, and no rate
+    assert follower_rate(CLUSTER, EVENTS, 2) == 2_000
+    assert follower_rate(CLUSTER, EVENTS, 3) is None  # listed, without a rate
+    assert leader_rate(CLUSTER, TopicPartition("other", 3), 1) is None
+    assert leader_rate(None, EVENTS, 1) is None
+    assert leader_rate(replace(CLUSTER, brokers=None), EVENTS, 1) is None
+
+
+@settings(print_blob=True, deadline=None)
+@given(st.text(max_size=60))
+def test_no_text_in_a_config_is_too_strange(config: str) -> None:
+    assert throttled_leaders(TopicThrottle(leader=config), 3, (1, 2)) <= {1, 2}
+
+
+def test_kafkas_default_rate_limits_nobody() -> None:
+    brokers = {1: BrokerObservation(leader_rate=2**63 - 1)}
+    assert leader_rate(replace(CLUSTER, brokers=brokers), EVENTS, 1) is None

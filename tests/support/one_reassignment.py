@@ -1,0 +1,98 @@
+"""A partition reassigned from brokers 1, 2, 3 to 2, 4, 5, observed every ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.figures import ReassignmentFigures
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
+    TopicThrottle,
+)
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
+
+PARTITION = TopicPartition("events", 0)
+STEP_MS = 10_000
+BYTES = 100
+HEAD = 1_000_000
+#: A copy of 20,000 offsets an observation: 50 for all.
+PACE = 20_000
+
+BROKERS = {one: BrokerObservation(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
+CLUSTER = ClusterObservation(0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
+
+
+def an_observation(
+    step: int,
+    copies: dict[int, int],
+    *,
+    head: int = HEAD,
+    isr: tuple[int, ...] = (1, 2, 3),
+    leader: int | None = 1,
+    **known: object,
+) -> PartitionObservation:
+    """Return the observation at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
+    ends = dict.fromkeys(isr, head) | copies
+    observation = PartitionObservation(
+        partition=PARTITION,
+        replicas=(2, 4, 5, 1, 3),
+        adding=(4, 5),
+        removing=(1, 3),
+        isr=isr,
+        leader=leader,
+        as_of_ms=step * STEP_MS,
+        leader_epoch=7,
+        log_ends=ends,
+        sizes={broker: end * BYTES for broker, end in ends.items()},
+    )
+    return replace(observation, **known)  # type: ignore[arg-type]
+
+
+def copying(step: int) -> int:
+    """Return the log end of a copy that goes on at its pace."""
+    return min(HEAD, PACE * step)
+
+
+def throttled(rate: int, topic: TopicThrottle | None = None) -> ClusterObservation:
+    """Throttle all brokers, in bytes a second, as kafka-reassign-partitions does it for this."""
+    brokers = {
+        one: replace(observation, leader_rate=rate, follower_rate=rate)
+        for one, observation in BROKERS.items()
+    }
+    listed = topic or TopicThrottle("0:1,0:2,0:3", "0:4,0:5")
+    return replace(CLUSTER, brokers=brokers, throttles={PARTITION.topic: listed})
+
+
+def track(observations: Iterable[PartitionObservation]) -> TrackedReassignment:
+    """Track observations as the service does."""
+    tracker = ReassignmentTracker()
+    for observation in observations:
+        tracker.apply(observation)
+    return tracker.ongoing[PARTITION]
+
+
+def observations(
+    count: int, at: Callable[[int], PartitionObservation]
+) -> list[PartitionObservation]:
+    """Return ``count`` observations."""
+    return [at(step) for step in range(count)]
+
+
+def judged(
+    seen: list[PartitionObservation],
+    cluster: ClusterObservation | None = CLUSTER,
+    *,
+    quorum_changed_ms: int | None = None,
+    budget_seconds: float | None = None,
+    later_ms: int = 0,
+) -> tuple[ReassignmentVerdict, ReassignmentFigures]:
+    """Assess a reassignment as of its last observation, or some ms later."""
+    now_ms = seen[-1].as_of_ms + later_ms
+    if cluster is not None:
+        cluster = replace(cluster, as_of_ms=seen[-1].as_of_ms)
+    return assess(track(seen), cluster, quorum_changed_ms, now_ms, budget_seconds)
