@@ -43,7 +43,7 @@ from caughtup.agents.topics.definitions import (
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
-from caughtup.agents.topics.records import OwnTopicsReader
+from caughtup.agents.topics.reader import OwnTopicsReader
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer

@@ -20,7 +20,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.records import Slice
+from caughtup.agents.topics.reader import Slice
 from caughtup.agents.wakeups import Wakeup
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets

@@ -22,7 +22,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.retained import read_own
+from caughtup.agents.topics.read_to_end import read_own
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import encode

@@ -27,8 +27,8 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.records import Slice
-from caughtup.agents.topics.retained import read_own
+from caughtup.agents.topics.read_to_end import read_own
+from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionLook
 from caughtup.models.records import cluster_observations

@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import faust
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.topics.log import OwnRecord
-from caughtup.agents.topics.records import Slice
+from caughtup.agents.topics.reader import Slice
+from caughtup.agents.topics.standalone_consumer import OwnRecord
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 from caughtup.models.state.cluster import ClusterState
 

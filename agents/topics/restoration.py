@@ -11,7 +11,7 @@ from typing import Any
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
-from caughtup.agents.topics.retained import read_own
+from caughtup.agents.topics.read_to_end import read_own
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import (

@@ -16,7 +16,7 @@ from caughtup.agents.topics.applied import (
     isolated_record,
     times_of,
 )
-from caughtup.agents.topics.log import OwnRecord
+from caughtup.agents.topics.standalone_consumer import OwnRecord
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import cluster_state

@@ -13,7 +13,7 @@ from caughtup.agents.topics import outbox as module
 from caughtup.agents.topics import publisher
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import OwnTopicWriter, Publisher
-from caughtup.agents.topics.retained import read_topic
+from caughtup.agents.topics.read_to_end import read_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.faults.set_aside import SetAsideRecords
 from tests.integration.conftest import MakeTopic

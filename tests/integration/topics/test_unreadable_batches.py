@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Producer
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import OWN_TOPICS, create_topics, topic_name
-from caughtup.agents.topics.retained import read_if_allowed, read_own
+from caughtup.agents.topics.read_to_end import read_if_allowed, read_own
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
 from tests.support.streams import cluster_state

@@ -19,7 +19,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OWN_TOPICS
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.log import OwnLog, OwnRecord, Poll
+from caughtup.agents.topics.standalone_consumer import OwnLog, OwnRecord, Poll
 from caughtup.models.records.decoding import BAD_COMPRESSION
 from caughtup.models.state.cluster import ClusterState
 

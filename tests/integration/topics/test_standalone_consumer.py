@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.log import OwnLog, OwnRecord
+from caughtup.agents.topics.standalone_consumer import OwnLog, OwnRecord
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.service import wait_for
 
