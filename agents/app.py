@@ -43,7 +43,7 @@ from caughtup.agents.topics.definitions import (
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
-from caughtup.agents.topics.reader import OwnTopicsReader
+from caughtup.agents.topics.reader import TopicsReader
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer
@@ -100,7 +100,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     changes = kept_channel(app, _BATCHES_WAITING)
     wakeups = kept_channel(app)
     read = {name: kept_channel(app) for name in _READ}
-    reader = OwnTopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
+    reader = TopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
 
     async def elected() -> None:
         await reader.caught_up.wait()

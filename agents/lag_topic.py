@@ -22,7 +22,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.read_to_end import read_own
+from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import encode
@@ -101,7 +101,7 @@ class LagTopic(Service):
 
     def _read(self) -> dict[str, dict[bytes, int]]:
         written: dict[str, dict[bytes, int]] = {}
-        for key, value in read_own(self._settings, self._state, LAG, Progress()):
+        for key, value in read_service_topic(self._settings, self._state, LAG, Progress()):
             with isolated_record(self._state, LAG, key):
                 _take_up(written, key, value)
         return written

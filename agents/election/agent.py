@@ -131,7 +131,7 @@ class Election(Service):
     async def _join(self) -> None:
         """Join the group and hear who is active."""
         if not self._member.member_id:
-            await self._neighbours.look()
+            await self._neighbours.find()
         caught_up = self._health.ready
         said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
         joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))

@@ -26,7 +26,7 @@ class Neighbours:
         self._own = own
         self._others: dict[str, Instance] = {}
 
-    async def look(self) -> None:
+    async def find(self) -> None:
         """Ask the coordinator who is there. Raises KafkaError."""
         described = await self._member.describe()
         if described.protocol_type == PROTOCOL_TYPE:

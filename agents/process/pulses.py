@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EVENT_LOOP, OFFSETS = "event loop", "reader of __consumer_offsets"
-OWN_TOPICS, PUBLISHER = "reader of own topics", "publisher"
+TOPICS_READER, PUBLISHER = "reader of own topics", "publisher"
 
 
 class Pulses:

@@ -26,7 +26,7 @@ from mode.supervisors import OneForOneSupervisor
 from mode.types import ServiceT
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, OWN_TOPICS, PUBLISHER
+from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TICK_SECONDS = 0.25
@@ -37,7 +37,7 @@ END_SECONDS = 8.0
 PATIENCE_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 30.0,
     OFFSETS: 120.0,
-    OWN_TOPICS: 120.0,
+    TOPICS_READER: 120.0,
     PUBLISHER: 30.0,
 }
 

@@ -26,8 +26,8 @@ from caughtup.agents.reassignments.records import apply_record, take_up
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.outbox import Outbox
-from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.read_to_end import read_own
+from caughtup.agents.topics.publisher import TopicWriter
+from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionLook
@@ -49,7 +49,7 @@ _TURN_SECONDS = 0.01
 def reassignments(
     app: faust.App,
     channel: faust.ChannelT,
-    movements: OwnTopicWriter,
+    movements: TopicWriter,
     state: ClusterState,
     health: Health,
 ) -> None:
@@ -89,7 +89,7 @@ class ReassignmentsProbe(Service):
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
     def __init__(
-        self, settings: Settings, health: Health, state: ClusterState, topic: OwnTopicWriter
+        self, settings: Settings, health: Health, state: ClusterState, topic: TopicWriter
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -145,7 +145,9 @@ class ReassignmentsProbe(Service):
 
     def _read(self, untold: Collection[TopicPartition]) -> dict[TopicPartition, KnownMovement]:
         moving: dict[TopicPartition, KnownMovement] = {}
-        for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
+        for key, value in read_service_topic(
+            self._settings, self._state, REASSIGNMENTS, Progress()
+        ):
             with isolated_record(self._state, REASSIGNMENTS, key) as clock:
                 take_up(moving, key, value, clock, untold)
         return moving

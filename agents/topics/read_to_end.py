@@ -65,7 +65,9 @@ def read_if_allowed(
         log.debug("%s", error)
 
 
-def read_own(settings: Settings, state: ClusterState, name: str, progress: Progress) -> Records:
+def read_service_topic(
+    settings: Settings, state: ClusterState, name: str, progress: Progress
+) -> Records:
     """Give the records of a topic of the service's; what can't be decompressed is refused.
 
     Raises UserError when it can't be read.
