@@ -91,7 +91,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
 
 
 def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
-    """Tell what is wrong with own topics that are there, or that nobody may tell."""
+    """Describe what is wrong with own topics that exist, or that we may not see it."""
     try:
         described = describe_topics(admin, settings)
         found = check_topics(admin, settings, described)

@@ -168,7 +168,7 @@ class Election(Service):
             self._belongs = False
 
     def _hear(self, told: Assignment) -> None:
-        """Take the result of an election."""
+        """Apply the result of an election."""
         news, self._told = told != self._told, told
         name = told.instance.name
         self._neighbours.hear_of(told.member_id, told.instance)
@@ -199,7 +199,7 @@ class Election(Service):
                 return
 
     def _expelled(self) -> None:
-        """Take it that the group went on without this member: it was silent for too long."""
+        """Note that the group went on without this member: it was silent for too long."""
         self._member.forget()
         self._belongs, self._sure_until = False, 0.0
         if self._elected:

@@ -93,7 +93,7 @@ def list_instances(settings: Settings) -> Instances:
 
 
 def instances_of(members: Iterable[DescribedMember]) -> Instances:
-    """Tell the active one of a group's members from the others."""
+    """Separate the active one of a group's members from the others."""
     described = list(members)
     subscriptions = read_subscriptions({m.member_id: m.subscription for m in described})
     told = {read_assignment(member.assignment) for member in described} - {None}

@@ -34,7 +34,7 @@ class Neighbours:
             self.take(read_subscriptions(members))
 
     def take(self, said_by: Mapping[str, Subscription]) -> None:
-        """Take what all members said of themselves, by id."""
+        """Note what all members said of themselves, by id."""
         self._others = {
             member_id: said.instance
             for member_id, said in said_by.items()
@@ -42,7 +42,7 @@ class Neighbours:
         }
 
     def hear_of(self, member_id: str, instance: Instance) -> None:
-        """Take who one member is."""
+        """Note who one member is."""
         if instance != self._own:
             self._others[member_id] = instance
 

@@ -1,4 +1,4 @@
-"""Tells which parts of the process stand still: each beats while it gets on, a watchdog counts."""
+"""Shows which parts of the process stand still: each beats while it gets on, a watchdog counts."""
 
 from __future__ import annotations
 

@@ -84,13 +84,13 @@ class Supervisor:
             health.pulses.rest(EVENT_LOOP)
 
     def broke(self, why: str) -> None:
-        """Take note that a part broke beyond repair, and have the process end."""
+        """Note that a part broke beyond repair, and end the process."""
         if self._health.broken is None:
             self._health.broken = why
         self.end(1, f"the service broke: {why}")
 
     def end(self, code: int, why: str) -> None:
-        """Have the service stop; if the process isn't gone in time, end it with this exit code."""
+        """Stop the service; if the process isn't gone in time, end it with this exit code."""
         with self._lock:
             if self._deadline is None:
                 self._code, self._why = code, why
@@ -156,7 +156,7 @@ class AgentSupervisor(OneForOneSupervisor):
 
 
 def describe(error: BaseException | None) -> str:
-    """Say in one line what an error is, and where it was raised."""
+    """Describe in one line what an error is, and where it was raised."""
     if error is None:
         return "for a reason that isn't known"
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

@@ -55,7 +55,7 @@ READ_OFFSETS = Requirement("topic", CONSUMER_OFFSETS, (AclOperation.READ,))
 
 
 def requirements(settings: Settings) -> Iterator[Requirement]:
-    """Give what ``caughtup run`` cannot do without, once its topics are there."""
+    """Yield what ``caughtup run`` cannot do without, once its topics are there."""
     yield READ_OFFSETS
     yield Requirement("group", settings.application_id, (AclOperation.READ,))
     for own in SERVICE_TOPICS:
@@ -64,7 +64,7 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
 
 
 def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requirement | None:
-    """Give the part of a requirement that the cluster refuses, None if it grants all of it.
+    """Return the part of a requirement that the cluster refuses, None if it grants all of it.
 
     Raises KafkaException or aiokafka's KafkaError when the cluster can't tell.
     """

@@ -64,7 +64,7 @@ class Publisher(Service):
         self._thread.start()
 
     async def on_stop(self) -> None:
-        """Give up what is on its way still: whoever wants it sent has waited for it."""
+        """Drop what is on its way still: whoever wants it sent has waited for it."""
         self._producer.purge()
         self._stopped_polling.set()
         await asyncio.to_thread(self._thread.join)

@@ -22,7 +22,7 @@ class Skipping:
         self._tries: dict[tuple[str | None, int | None], tuple[int, int]] = {}
 
     def read(self, message: Message) -> None:
-        """Take that there is something to read again."""
+        """Note that a record could be read: the batches before it are behind us."""
         if self._tries:
             self._tries.pop((message.topic(), message.partition()), None)
 
