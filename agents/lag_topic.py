@@ -46,9 +46,9 @@ class LagTopic(Service):
     is the line of ``caughtup lag --format json``. What is gone gets a tombstone. ``may_publish``:
     asked before each record.
 
-    The producer is its own, not the ``Publisher``: a round may be a hundred thousand records, in
-    front of which a recommendation would wait and be given up; and nobody waits for any of these,
-    so that none needs a future, and a turn of the event loop, of its own.
+    The producer is its own, not the ``Publisher``: a round may be a hundred thousand records, and a
+    recommendation behind them in one queue would be given up after its five seconds. These may
+    take their time, and are compressed as their topic is kept.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings

@@ -1,4 +1,4 @@
-"""``caughtup run``: the service, until it is told to stop."""
+"""``caughtup run``: the service, until it is stopped."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def require_permissions(admin: AdminClient, settings: Settings) -> None:
 
 
 async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor) -> None:
-    """Run the service until it is told to stop, or a part of it breaks for good.
+    """Run the service until it is stopped, or a part of it breaks for good.
 
     Raises UserError when one did.
     """

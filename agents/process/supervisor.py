@@ -1,4 +1,4 @@
-"""Ends the process: when it is told to, when a part of it breaks, and by force if it must be.
+"""Ends the process: on a signal, when a part of it breaks, and by force if it must be.
 
 A service that is half dead is worse than a dead one: whoever would start it again doesn't know, and
 its figures stand still and look well. So what breaks beyond repair is said on ``/ready`` and

@@ -12,7 +12,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, ServiceTopic, topic_name
 
 _TIMEOUT_SECONDS = 10.0
-#: What a broker allows unless it is told otherwise.
+#: What a broker allows unless it is configured.
 _DEFAULT_LARGEST = "1048588"
 #: After a restart movements are restored: what is older than a day is over by then.
 _LEAST_RETENTION_MS = "86400000"
@@ -119,7 +119,7 @@ def _at_least(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
     if young in own.config:
         yield young, own.config[young], "a restart finds gaps"
     if own.cleanup == "delete":
-        yield "retention.ms", _LEAST_RETENTION_MS, "after a restart events are told again"
+        yield "retention.ms", _LEAST_RETENTION_MS, "after a restart events are published again"
 
 
 def _number(value: str) -> int | None:

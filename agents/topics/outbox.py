@@ -48,7 +48,7 @@ class Outgoing(NamedTuple):
 class Outbox:
     """Keeps records until their brokers have them. For one agent, and every start of it.
 
-    ``set_aside`` is told of those that are refused for what they are.
+    ``set_aside`` counts those that are refused for what they are.
     """
 
     def __init__(self, set_aside: SetAsideRecords) -> None:

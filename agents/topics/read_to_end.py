@@ -89,7 +89,7 @@ def read_topic(
     """Yield the records of a topic, up to its end as it is now; none if there is no such topic.
 
     read_committed. ``since_ms``: from the first record of that time on, not from the start.
-    ``unreadable`` is told the offset of a batch that can't be decompressed, and why; reading goes
+    ``unreadable`` gets the offset of a batch that can't be decompressed, and why; reading goes
     on behind it. Raises UserError when it can't be read.
     """
     consumer = _consumer(settings)

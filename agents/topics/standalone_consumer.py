@@ -158,7 +158,7 @@ class StandaloneConsumer:
             poll.errors.append(error)
 
     def _log_end(self, topic: str, number: int) -> int:
-        """Return where a partition's log ends, as the brokers last told."""
+        """Return where a partition's log ends, as the brokers last answered."""
         partition = TopicPartition(topic, number)
         _, end = self._consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_SECONDS)
         return end

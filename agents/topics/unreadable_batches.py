@@ -29,7 +29,7 @@ class Skipping:
     def behind(self, message: Message, end: int) -> TopicPartition | None:
         """Return where to go on, at the log's end at the furthest, for the error in a message.
 
-        None for an error that was skipped before, and is told late.
+        None for an error that was skipped before, and comes late.
         """
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None

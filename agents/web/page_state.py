@@ -28,9 +28,9 @@ from caughtup.models.offsets import sum_offsets
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 1
-#: Partitions in movement that the page is told of, the worst; of the others it is told how many.
+#: Partitions in movement that the page lists, the worst; the others it counts.
 MOVEMENTS_SHOWN = 50
-#: Failures that the page is told of, the newest.
+#: Failures that the page lists, the newest.
 FAULTS_SHOWN = 20
 
 
