@@ -21,12 +21,6 @@ from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.reassignments.agent import ReassignmentsProbe, reassignments
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.reports import (
-    application_states,
-    catch_up_rates,
-    pipeline_progress,
-    task_positions,
-)
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import apply_topic
 from caughtup.agents.topics.definitions import (
@@ -44,6 +38,12 @@ from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import TopicsReader
+from caughtup.agents.topics.reports import (
+    application_states,
+    catch_up_rates,
+    pipeline_progress,
+    task_positions,
+)
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer
