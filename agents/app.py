@@ -22,12 +22,6 @@ from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.reports import (
-    application_states,
-    catch_up_rates,
-    pipeline_progress,
-    task_positions,
-)
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import apply_topic
 from caughtup.agents.topics.definitions import (
@@ -44,7 +38,13 @@ from caughtup.agents.topics.definitions import (
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
-from caughtup.agents.topics.records import OwnTopicsReader
+from caughtup.agents.topics.reader import TopicsReader
+from caughtup.agents.topics.reports import (
+    application_states,
+    catch_up_rates,
+    pipeline_progress,
+    task_positions,
+)
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer
@@ -101,7 +101,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     changes = kept_channel(app, _BATCHES_WAITING)
     wakeups = kept_channel(app)
     read = {name: kept_channel(app) for name in _READ}
-    reader = OwnTopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
+    reader = TopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
 
     async def elected() -> None:
         await reader.caught_up.wait()

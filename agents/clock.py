@@ -6,5 +6,5 @@ import time
 
 
 def now_ms() -> int:
-    """Give the time in milliseconds since the epoch."""
+    """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000

@@ -19,8 +19,8 @@ from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
-from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.records import Slice
+from caughtup.agents.topics.publisher import TopicWriter
+from caughtup.agents.topics.reader import Slice
 from caughtup.agents.wakeups import Wakeup
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -84,7 +84,7 @@ class EndOffsetsProbe(Service):
         settings: Settings,
         health: Health,
         state: ClusterState,
-        topic: OwnTopicWriter,
+        topic: TopicWriter,
         hurry: asyncio.Event,
     ) -> None:
         super().__init__()

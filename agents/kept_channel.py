@@ -22,7 +22,7 @@ class KeptChannel(Channel):
 
     @property
     def queue(self) -> ThrowableQueue:
-        """Give the one queue of this channel and its clones."""
+        """Return the one queue of this channel and its clones."""
         if self._root is not None:
             return self._root.queue
         if self._queue is None:
@@ -31,7 +31,7 @@ class KeptChannel(Channel):
         return self._queue
 
     def take_waiting(self) -> list[Any]:
-        """Take all that waits in it now, without waiting for more."""
+        """Return all that waits in it now, without waiting for more."""
         return [self.queue.get_nowait() for _ in range(self.queue.qsize())]
 
     async def put(self, value: Any) -> None:

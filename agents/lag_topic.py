@@ -22,7 +22,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.retained import read_own
+from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import encode
@@ -45,6 +45,10 @@ class LagTopic(Service):
     A key is the JSON array of group, topic and partition, or of group, process and task; a value
     is the line of ``caughtup lag --format json``. What is gone gets a tombstone. ``may_publish``:
     asked before each record.
+
+    The producer is its own, not the ``Publisher``: a round may be a hundred thousand records, and a
+    recommendation behind them in one queue would be given up after its five seconds. These may
+    take their time, and are compressed as their topic is kept.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
@@ -76,7 +80,7 @@ class LagTopic(Service):
         await until_active(self, self._health)
         producer = Producer(rdkafka_config(self._settings, **_PRODUCER))
         try:
-            await self._read_back()
+            await self._restore_written()
             while not self.should_stop:
                 done = False
                 with self._state.faults.isolated(PROBE, "a round", now_ms()):
@@ -89,8 +93,8 @@ class LagTopic(Service):
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
 
-    async def _read_back(self) -> None:
-        """Take up what was written before a restart: what is gone since has to go there, too."""
+    async def _restore_written(self) -> None:
+        """Restore what was written before a restart: what is gone since gets a tombstone."""
         while not self.should_stop:
             try:
                 self._written = await asyncio.to_thread(self._read)
@@ -101,9 +105,9 @@ class LagTopic(Service):
 
     def _read(self) -> dict[str, dict[bytes, int]]:
         written: dict[str, dict[bytes, int]] = {}
-        for key, value in read_own(self._settings, self._state, LAG, Progress()):
+        for key, value in read_service_topic(self._settings, self._state, LAG, Progress()):
             with isolated_record(self._state, LAG, key):
-                _take_up(written, key, value)
+                _restore(written, key, value)
         return written
 
     async def _round(self, producer: Producer) -> bool:
@@ -188,8 +192,8 @@ def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
         yield line.key, encode(line)
 
 
-def _take_up(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:
-    """Take a record that was read back. Raises RefusedError if nobody could withdraw it."""
+def _restore(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:
+    """Restore a record. Raises RefusedError if nobody could withdraw it."""
     group = decode_line(key)
     assert key is not None  # there is no group otherwise
     if value is None:

@@ -18,7 +18,7 @@ class Progress:
 
     @contextmanager
     def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Give a function that says how much more was done."""
+        """Yield a function that adds to what was done."""
         if not self._console.is_terminal:
             yield lambda _: None
             return

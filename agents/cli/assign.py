@@ -82,12 +82,12 @@ def _too_long() -> dict[str, Any]:
 
 
 def _printable(name: str) -> str | None:
-    """Give the name if it can be printed as UTF-8."""
+    """Return the name if it can be printed as UTF-8."""
     return name if name.encode(errors="replace").decode() == name else None
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Give each line; None for one that is too long, which is passed over in small pieces."""
+    """Yield each line; None for one that is too long, which is passed over in small pieces."""
     while piece := stream.readline(_PIECE):
         pieces, length = [piece], len(piece)
         while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):

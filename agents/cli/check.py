@@ -27,7 +27,7 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.checks import check_topics, look_at_topics
+from caughtup.agents.topics.checks import check_topics, describe_topics
 from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missing, requirements
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -91,10 +91,10 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
 
 
 def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
-    """Tell what is wrong with own topics that are there, or that nobody may tell."""
+    """Describe what is wrong with own topics that exist, or that we may not see it."""
     try:
-        look = look_at_topics(admin, settings)
-        found = check_topics(admin, settings, look)
+        described = describe_topics(admin, settings)
+        found = check_topics(admin, settings, described)
     except KafkaException as error:
         yield Finding("own topics", False, error.args[0].str())
         return
@@ -102,7 +102,7 @@ def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]
         for problem, why in sorted((problems or {}).items()):
             yield Finding(f"{problem} of {topic}", False, why)
     if not any(found.values()):
-        unseen = look.hidden or None in found.values()
+        unseen = described.hidden or None in found.values()
         seen = "as they have to be" if found else "not there yet"
         yield Finding("own topics", True, _UNSEEN if unseen else seen)
 
@@ -150,9 +150,9 @@ def _list_moves(settings: Settings) -> str:
     return f"{asyncio.run(count())} partitions in movement"
 
 
-def _guarded(name: str, look: Callable[[], str]) -> Finding:
+def _guarded(name: str, check: Callable[[], str]) -> Finding:
     try:
-        return Finding(name, True, look())
+        return Finding(name, True, check())
     except KafkaException as error:
         return Finding(name, False, error.args[0].str())
     except ClusterAuthorizationFailedError:  # its own words hold the broker's whole request

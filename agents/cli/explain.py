@@ -62,7 +62,7 @@ def _what_it_is(state: ClusterState, group: str) -> str:
 
 
 def explanation(decided: DecidedGeneration) -> dict[str, Any]:
-    """Give the JSON object of ``explain --format json``."""
+    """Return the JSON object of ``explain --format json``."""
     generation = decided.generation
     line: dict[str, Any] = {
         "group": generation.group,

@@ -43,7 +43,7 @@ def print_explanation(
 
 
 def leader_movements(decided: DecidedGeneration) -> Sequence[Mapping[str, Any]]:
-    """Give the leader's own movements, where its decision is known to the last task."""
+    """Return the leader's own movements, where its decision is known to the last task."""
     return decided.leader_movements or ()
 
 

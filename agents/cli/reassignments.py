@@ -27,7 +27,7 @@ from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import REASSIGNMENTS
-from caughtup.agents.topics.retained import read_if_allowed
+from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.views.reassignments import in_words, size
 from caughtup.models.durations import duration
 from caughtup.models.reassignments.tracking.tracker import HISTORY_MS

@@ -1,4 +1,4 @@
-"""``caughtup run``: the service, until it is told to stop."""
+"""``caughtup run``: the service, until it is stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.process.supervisor import Supervisor, describe
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.checks import look_at_topics
+from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics
 from caughtup.agents.topics.permissions import missing, requirements
 from caughtup.agents.web.hosts import authority
@@ -79,10 +79,10 @@ def prepare(settings: Settings) -> ClusterState:
     """Connect, and create what is missing. Raises UserError."""
     admin, cluster = connect(settings)
     try:
-        look = look_at_topics(admin, settings)
+        described = describe_topics(admin, settings)
     except KafkaException as error:
         raise unreachable(settings, error.args[0]) from None
-    create_topics(settings, [*look.gone, *look.hidden])
+    create_topics(settings, [*described.missing, *described.hidden])
     require_permissions(admin, settings)
     state = ClusterState(cluster, settings.parameters())
     FaultLog().attach(state)
@@ -103,7 +103,7 @@ def require_permissions(admin: AdminClient, settings: Settings) -> None:
 
 
 async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor) -> None:
-    """Run the service until it is told to stop, or a part of it breaks for good.
+    """Run the service until it is stopped, or a part of it breaks for good.
 
     Raises UserError when one did.
     """

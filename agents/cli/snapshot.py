@@ -9,10 +9,10 @@ from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
-from caughtup.agents.reports import application_states, catch_up_rates
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
+from caughtup.agents.topics.reports import application_states, catch_up_rates
 from caughtup.agents.topics.restoration import recommendations
-from caughtup.agents.topics.retained import read_if_allowed, read_topic
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.records.topics import (
     APPLICATION_STATES,

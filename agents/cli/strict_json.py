@@ -121,7 +121,7 @@ def _search_object(pairs: _Object, place: str) -> CaughtupError | None:
 
 
 def _is_whole(text: str) -> bool:
-    """Tell whether text can be written as UTF-8."""
+    """Return whether text can be written as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

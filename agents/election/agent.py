@@ -82,7 +82,7 @@ class Election(Service):
         self._elected = self._was_elected = False
         #: Whether the group knows by now that this instance's tables are read.
         self._said_caught_up = False
-        self._told: Assignment | None = None
+        self._result: Assignment | None = None
         #: Until then (by the clock) no other instance can have been elected.
         self._sure_until = 0.0
         health.standby = "not elected yet"
@@ -131,7 +131,7 @@ class Election(Service):
     async def _join(self) -> None:
         """Join the group and hear who is active."""
         if not self._member.member_id:
-            await self._neighbours.look()
+            await self._neighbours.find()
         caught_up = self._health.ready
         said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
         joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))
@@ -148,8 +148,8 @@ class Election(Service):
             said_by = read_subscriptions(joined.members)
             self._neighbours.take(said_by)
             active = elect({member: each.candidate() for member, each in said_by.items()})
-            told = msgspec.json.encode(Assignment(active, said_by[active].instance))
-            assignments = dict.fromkeys(joined.members, told)
+            assignment = msgspec.json.encode(Assignment(active, said_by[active].instance))
+            assignments = dict.fromkeys(joined.members, assignment)
         asked = self._clock()
         assignment = read_assignment(await self._member.sync(assignments))
         if assignment is None:
@@ -167,12 +167,12 @@ class Election(Service):
         if await self._neighbours.remove_dead() or has_news:
             self._belongs = False
 
-    def _hear(self, told: Assignment) -> None:
-        """Take the result of an election."""
-        news, self._told = told != self._told, told
-        name = told.instance.name
-        self._neighbours.hear_of(told.member_id, told.instance)
-        if told.member_id == self._member.member_id:
+    def _hear(self, result: Assignment) -> None:
+        """Apply the result of an election."""
+        is_news, self._result = result != self._result, result
+        name = result.instance.name
+        self._neighbours.hear_of(result.member_id, result.instance)
+        if result.member_id == self._member.member_id:
             if not self._elected:
                 self._elected = self._was_elected = True
                 self.add_future(self._become_active())
@@ -181,7 +181,7 @@ class Election(Service):
             self._health.broken = f"{name} is active: the group {self._group} went on without us"
         else:
             self._health.standby = f"{name} is active"
-            if news:
+            if is_news:
                 log.info("standby: %s is active", name)
 
     async def _become_active(self) -> None:
@@ -199,7 +199,7 @@ class Election(Service):
                 return
 
     def _expelled(self) -> None:
-        """Take it that the group went on without this member: it was silent for too long."""
+        """Note that the group went on without this member: it was silent for too long."""
         self._member.forget()
         self._belongs, self._sure_until = False, 0.0
         if self._elected:
@@ -214,7 +214,7 @@ class Election(Service):
             why = words(error) if isinstance(error, KafkaError) else str(error)
         if self._health.failed(PROBE) and not self._leaving:
             log.warning("the group %s: %s; trying again", self._group, why)
-        if self._told is None and not self._elected:
+        if self._result is None and not self._elected:
             self._health.standby = f"not elected yet: the group {self._group}: {why}"
 
     def _tell_doubt(self) -> None:

@@ -41,7 +41,7 @@ class Subscription(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """What every member is told: which of them is the active one."""
+    """What every member is assigned: which of them is the active one."""
 
     member_id: str
     instance: Instance
@@ -93,11 +93,11 @@ def list_instances(settings: Settings) -> Instances:
 
 
 def instances_of(members: Iterable[DescribedMember]) -> Instances:
-    """Tell the active one of a group's members from the others."""
+    """Separate the active one of a group's members from the others."""
     described = list(members)
     subscriptions = read_subscriptions({m.member_id: m.subscription for m in described})
-    told = {read_assignment(member.assignment) for member in described} - {None}
-    active = {assignment.member_id for assignment in told if assignment is not None}
+    assignments = {read_assignment(member.assignment) for member in described} - {None}
+    active = {assignment.member_id for assignment in assignments if assignment is not None}
     names = {member_id: said.instance.name for member_id, said in subscriptions.items()}
     standby = sorted(name for member_id, name in names.items() if member_id not in active)
     return Instances(
@@ -111,7 +111,7 @@ async def _members(settings: Settings) -> tuple[DescribedMember, ...]:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             described = await describe_group(protocol.connections, settings.application_id)
-            is_told = all(member.subscription for member in described.members)
-            if is_told or time.monotonic() > deadline:
+            is_complete = all(member.subscription for member in described.members)
+            if is_complete or time.monotonic() > deadline:
                 return described.members
             await asyncio.sleep(_RETRY_SECONDS)

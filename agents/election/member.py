@@ -84,7 +84,7 @@ class GroupMember:
         return assignment
 
     async def beat(self) -> None:
-        """Tell the coordinator that this member is still there."""
+        """Send a heartbeat. Raises what the coordinator answers."""
         call = membership.heartbeat_call(self._joining.group, self.generation, self.member_id)
         raise_for(decode_now(membership.decode_heartbeat, await self._ask(call, _ANSWER_SECONDS)))
 

@@ -26,7 +26,7 @@ class Neighbours:
         self._own = own
         self._others: dict[str, Instance] = {}
 
-    async def look(self) -> None:
+    async def find(self) -> None:
         """Ask the coordinator who is there. Raises KafkaError."""
         described = await self._member.describe()
         if described.protocol_type == PROTOCOL_TYPE:
@@ -34,7 +34,7 @@ class Neighbours:
             self.take(read_subscriptions(members))
 
     def take(self, said_by: Mapping[str, Subscription]) -> None:
-        """Take what all members said of themselves, by id."""
+        """Note what all members said of themselves, by id."""
         self._others = {
             member_id: said.instance
             for member_id, said in said_by.items()
@@ -42,7 +42,7 @@ class Neighbours:
         }
 
     def hear_of(self, member_id: str, instance: Instance) -> None:
-        """Take who one member is."""
+        """Note who one member is."""
         if instance != self._own:
             self._others[member_id] = instance
 

@@ -11,7 +11,7 @@ from caughtup.models.ids import TopicPartition
 
 
 def mover(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None], None]:
-    """Give a function that moves a partition to these brokers, or with None takes that back.
+    """Return a function that moves a partition to these brokers, or with None takes that back.
 
     It blocks, and raises KafkaError.
     """

@@ -62,7 +62,7 @@ class BrokerAnswers:
         return None if None in times else min(filter(None, times), default=None)
 
     def take(self, statistics: str) -> None:
-        """Take what librdkafka hands to ``stats_cb``, in JSON."""
+        """Read what librdkafka passes to ``stats_cb``, in JSON."""
         found = _decode(statistics)
         now = self._clock()
         brokers = {

@@ -38,7 +38,7 @@ def require_honoured(kafka: Mapping[str, Any], clients: Iterable[Client] = SERVI
 
 
 def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
-    """Give the properties for confluent-kafka: the operator's own, then ``extra``."""
+    """Return the properties for confluent-kafka: the operator's own, then ``extra``."""
     return {
         "bootstrap.servers": settings.bootstrap_servers,
         "client.id": settings.application_id,
@@ -53,7 +53,7 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
 
 
 def aiokafka_config(settings: Settings) -> dict[str, Any]:
-    """Give the keyword arguments for aiokafka's clients. Raises UserError."""
+    """Return the keyword arguments for aiokafka's clients. Raises UserError."""
     require_honoured(settings.kafka, (Client.AIOKAFKA,))
     protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     config: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def _authority(location: str | None) -> dict[str, str]:
-    """Say where authorities are as OpenSSL is told; nothing means the system's own."""
+    """Return where authorities are, as OpenSSL's arguments; none means the system's own."""
     if location is None or location == "probe":  # librdkafka's word for looking for them
         return {}
     return {"capath" if Path(location).is_dir() else "cafile": location}
@@ -113,7 +113,7 @@ def _authority(location: str | None) -> dict[str, str]:
 
 @contextmanager
 def _pem_file(kafka: Mapping[str, Any], name: str) -> Iterator[str | None]:
-    """Give the path of a PEM file while it lasts, None where there is none.
+    """Yield the path of a PEM file while it lasts, None where there is none.
 
     PEM that is given by value gets a file in memory: ssl reads files only, and a key that was
     never on a disk stays off it.

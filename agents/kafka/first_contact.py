@@ -43,7 +43,7 @@ def connect(settings: Settings) -> Connection:
 
 
 def unreachable(settings: Settings, error: KafkaError) -> UserError:
-    """Say what to do about a cluster that doesn't answer or refuses us."""
+    """Return the error that says what to do about a cluster that doesn't answer or refuses us."""
     servers = settings.bootstrap_servers
     if error.code() in _REFUSED:
         return UserError(f"{servers} refused the credentials: check sasl.* under [kafka]")
@@ -58,7 +58,7 @@ def unreachable(settings: Settings, error: KafkaError) -> UserError:
 
 
 def bad_property(error: Exception) -> UserError:
-    """Say which property librdkafka does not take."""
+    """Return the error that names the property librdkafka does not take."""
     reason = error.args[0]
     text = reason.str() if isinstance(reason, KafkaError) else str(error)
     return UserError(f"settings under [kafka]: {text}")

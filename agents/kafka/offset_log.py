@@ -54,7 +54,7 @@ _STATISTICS_MS = 1_000
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Let slices of messages come and go with hardly a search for garbage cycles meanwhile.
+    """Allow slices of messages to come and go with hardly a search for garbage cycles meanwhile.
 
     Usually Python searches after every 700 new objects, a few times a slice, and finds none.
     """
@@ -128,7 +128,7 @@ class OffsetLog:
         return poll
 
     def _take_errors(self, messages: Sequence[Message], errors: list[KafkaError]) -> list[Message]:
-        """Give the messages that are records; the ends of partitions are noted."""
+        """Return the messages that are records; the ends of partitions are noted."""
         records = []
         for message in messages:
             error = message.error()
@@ -161,11 +161,11 @@ class OffsetLog:
         return behind
 
     def answered_ms(self) -> int | None:
-        """Tell when the brokers last answered, for each partition; None while one has no answer."""
+        """Return when the brokers last answered, for each partition; None while one has no answer."""
         return self._answers.at_ms
 
     def _positions(self) -> dict[int, int]:
-        """Give the offset to be read next, by partition."""
+        """Return the offset to be read next, by partition."""
         asked = [TopicPartition(CONSUMER_OFFSETS, partition) for partition in self.start_offsets]
         found = zip(self.start_offsets.items(), self._consumer.position(asked), strict=True)
         # Before a partition's first record it is a negative number with a meaning of its own.

@@ -91,7 +91,7 @@ class ReadableEnds:
         return positions
 
     def _resting(self, found: EndOffsetsOf, at_once: bool) -> dict[TopicPartition, int]:
-        """Give the last stable offset of each partition that rests and wasn't looked at yet."""
+        """Return the last stable offset of each partition that rests and wasn't searched yet."""
         before = self._last_stable
         for partition in self._known.keys() - found.keys():
             del self._known[partition]
@@ -105,7 +105,7 @@ class ReadableEnds:
         }
 
     def _searches(self, resting: Mapping[TopicPartition, int], at_once: bool) -> Iterator[_Search]:
-        """Give the searches that come to an end in this round.
+        """Return the searches that come to an end in this round.
 
         Many logs rest, and many groups read them, none of which stands before the end: what takes
         too long is gone on with in the next rounds.
@@ -136,7 +136,7 @@ class ReadableEnds:
             yield _Search(self._state, partition, last_stable)
 
     def complete(self, found: EndOffsetsOf) -> dict[TopicPartition, EndOffsets]:
-        """Give end offsets just listed with their readable ends, as far as they are known."""
+        """Return end offsets just listed with their readable ends, as far as they are known."""
         return {
             partition: replace(
                 ends, readable_end_offset=self._at(partition, ends.last_stable_offset)
@@ -145,7 +145,7 @@ class ReadableEnds:
         }
 
     def _at(self, partition: TopicPartition, last_stable_offset: int) -> int | None:
-        """Give what is known of a partition as long as its last stable offset is this one."""
+        """Return what is known of a partition as long as its last stable offset is this one."""
         looked_at, end = self._known.get(partition, (None, None))
         return end if looked_at == last_stable_offset else None
 

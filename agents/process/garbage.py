@@ -19,7 +19,7 @@ _SELDOM = (10_000, 10, 50)
 
 
 def collect_seldom() -> None:
-    """Have Python look for garbage cycles seldom, of which hardly any are made here."""
+    """Set Python to collect garbage cycles seldom, of which hardly any are made here."""
     gc.set_threshold(*_SELDOM)
 
 
@@ -33,7 +33,7 @@ class Settling:
         self._next = _A_FEW
 
     def reached(self, count: int) -> None:
-        """Take note of how many there are now."""
+        """Note how many there are now."""
         if count >= self._next:
             self._next = count + _A_FEW
             gc.freeze()

@@ -65,7 +65,7 @@ class Health:
             self.hindrances[part] = why
 
     def unready(self) -> list[str]:
-        """Say in lines why the service is not ready; none if it is."""
+        """List in sentences why the service is not ready; none if it is."""
         if self.broken is not None:
             return [f"broken: {self.broken}"]
         reasons = [] if self.standby is None else [f"standby: {self.standby}"]
@@ -80,7 +80,7 @@ class Health:
         return reasons
 
     def notices(self) -> list[str]:
-        """Say in lines what is wrong and doesn't keep the service from being ready."""
+        """List in sentences what is wrong and doesn't keep the service from being ready."""
         return [f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())]
 
     def polled(self, at_ms: int | None, reader_lag: int) -> None:

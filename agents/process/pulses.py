@@ -1,9 +1,9 @@
-"""Tells which parts of the process stand still: each beats while it gets on, a watchdog counts."""
+"""Shows which parts of the process stand still: each beats while it gets on, a watchdog counts."""
 
 from __future__ import annotations
 
 EVENT_LOOP, OFFSETS = "event loop", "reader of __consumer_offsets"
-OWN_TOPICS, PUBLISHER = "reader of own topics", "publisher"
+TOPICS_READER, PUBLISHER = "reader of own topics", "publisher"
 
 
 class Pulses:

@@ -1,4 +1,4 @@
-"""Ends the process: when it is told to, when a part of it breaks, and by force if it must be.
+"""Ends the process: on a signal, when a part of it breaks, and by force if it must be.
 
 A service that is half dead is worse than a dead one: whoever would start it again doesn't know, and
 its figures stand still and look well. So what breaks beyond repair is said on ``/ready`` and
@@ -26,7 +26,7 @@ from mode.supervisors import OneForOneSupervisor
 from mode.types import ServiceT
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, OWN_TOPICS, PUBLISHER
+from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TICK_SECONDS = 0.25
@@ -37,7 +37,7 @@ END_SECONDS = 8.0
 PATIENCE_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 30.0,
     OFFSETS: 120.0,
-    OWN_TOPICS: 120.0,
+    TOPICS_READER: 120.0,
     PUBLISHER: 30.0,
 }
 
@@ -84,13 +84,13 @@ class Supervisor:
             health.pulses.rest(EVENT_LOOP)
 
     def broke(self, why: str) -> None:
-        """Take note that a part broke beyond repair, and have the process end."""
+        """Note that a part broke beyond repair, and end the process."""
         if self._health.broken is None:
             self._health.broken = why
         self.end(1, f"the service broke: {why}")
 
     def end(self, code: int, why: str) -> None:
-        """Have the service stop; if the process isn't gone in time, end it with this exit code."""
+        """Stop the service; if the process isn't gone in time, end it with this exit code."""
         with self._lock:
             if self._deadline is None:
                 self._code, self._why = code, why
@@ -156,7 +156,7 @@ class AgentSupervisor(OneForOneSupervisor):
 
 
 def describe(error: BaseException | None) -> str:
-    """Say in one line what an error is, and where it was raised."""
+    """Describe in one line what an error is, and where it was raised."""
     if error is None:
         return "for a reason that isn't known"
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

@@ -10,8 +10,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.topics.outbox import Outbox
-from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.records import Slice
+from caughtup.agents.topics.publisher import TopicWriter
+from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.movements import PARTITIONS
@@ -22,7 +22,7 @@ from caughtup.models.state.cluster import ClusterState
 def reassignments(
     app: faust.App,
     channel: faust.ChannelT,
-    movements: OwnTopicWriter,
+    movements: TopicWriter,
     state: ClusterState,
     health: Health,
     applied: Callable[[ReassignmentRecord], None],

@@ -28,8 +28,8 @@ from caughtup.agents.reassignments.known import (
 )
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
-from caughtup.agents.topics.publisher import OwnTopicWriter
-from caughtup.agents.topics.retained import read_own
+from caughtup.agents.topics.publisher import TopicWriter
+from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.records import cluster_observations
@@ -55,7 +55,7 @@ class ReassignmentsProbe(Service):
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
     def __init__(
-        self, settings: Settings, health: Health, state: ClusterState, topic: OwnTopicWriter
+        self, settings: Settings, health: Health, state: ClusterState, topic: TopicWriter
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -115,7 +115,9 @@ class ReassignmentsProbe(Service):
         self, unfinished: Collection[TopicPartition]
     ) -> dict[TopicPartition, KnownReassignment]:
         known: dict[TopicPartition, KnownReassignment] = {}
-        for key, value in read_own(self._settings, self._state, REASSIGNMENTS, Progress()):
+        for key, value in read_service_topic(
+            self._settings, self._state, REASSIGNMENTS, Progress()
+        ):
             with isolated_record(self._state, REASSIGNMENTS, key) as clock:
                 read_back(known, key, value, clock, unfinished)
         return known

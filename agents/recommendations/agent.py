@@ -10,7 +10,7 @@ from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.process.health import Health
 from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.wakeups import Wakeup
 from caughtup.models.state.cluster import ClusterState
 
@@ -22,8 +22,8 @@ def recommend(
     wakeups: KeptChannel,
     state: ClusterState,
     health: Health,
-    recommendations: OwnTopicWriter,
-    movements: OwnTopicWriter,
+    recommendations: TopicWriter,
+    movements: TopicWriter,
     hurry: asyncio.Event,
     signer: Signer,
 ) -> None:

@@ -13,7 +13,7 @@ from caughtup.agents.recommendations.records import encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.streaming import done_in_turns
 from caughtup.agents.topics.outbox import Outbox
-from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.undecided import (
     UndecidedGeneration,
@@ -44,8 +44,8 @@ class Recommender:
     def __init__(
         self,
         state: ClusterState,
-        recommendations: OwnTopicWriter,
-        movements: OwnTopicWriter,
+        recommendations: TopicWriter,
+        movements: TopicWriter,
         signer: Signer,
     ) -> None:
         self._state = state

@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import faust
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.topics.log import OwnRecord
-from caughtup.agents.topics.records import Slice
+from caughtup.agents.topics.reader import Slice
+from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 from caughtup.models.state.cluster import ClusterState
 
@@ -119,6 +119,6 @@ def clock_against(at_ms: int, *, by_broker: bool) -> int:
     return max(at_ms, now_ms()) if by_broker else now_ms()
 
 
-def times_of(record: OwnRecord) -> tuple[int, int]:
+def times_of(record: ConsumerRecord) -> tuple[int, int]:
     """Return when a record was written (ms), and the clock to hold that against."""
     return record.at_ms, clock_against(record.at_ms, by_broker=record.by_broker)

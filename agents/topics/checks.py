@@ -9,35 +9,35 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import OWN_TOPICS, OwnTopic, topic_name
+from caughtup.agents.topics.definitions import SERVICE_TOPICS, ServiceTopic, topic_name
 
 _TIMEOUT_SECONDS = 10.0
-#: What a broker allows unless it is told otherwise.
+#: What a broker allows unless it is configured.
 _DEFAULT_LARGEST = "1048588"
-#: After a restart what was told is read back: what is older than a day is over by then.
+#: After a restart movements are restored: what is older than a day is over by then.
 _LEAST_RETENTION_MS = "86400000"
 
 
-class SeenTopic(NamedTuple):
-    """A topic as brokers describe it: its id, which a topic that is made anew has not, and its width."""
+class DescribedTopic(NamedTuple):
+    """A topic as brokers describe it: its id, another one where it is made anew, and its width."""
 
     topic_id: str
     partitions: int
 
 
-class Look(NamedTuple):
-    """Own topics by full name: those that are there, those that are gone, and why not to be seen."""
+class DescribedTopics(NamedTuple):
+    """Own topics by full name: those that exist, those that don't, and why some can't be described."""
 
-    there: Mapping[str, SeenTopic]
-    gone: tuple[str, ...]
+    existing: Mapping[str, DescribedTopic]
+    missing: tuple[str, ...]
     hidden: Mapping[str, str]
 
 
-def look_at_topics(admin: AdminClient, settings: Settings) -> Look:
-    """Ask for all own topics at once. Blocks. Raises KafkaException when nobody answers."""
-    names = [topic_name(settings, own.name) for own in OWN_TOPICS]
+def describe_topics(admin: AdminClient, settings: Settings) -> DescribedTopics:
+    """Describe all own topics at once. Blocks. Raises KafkaException when nobody answers."""
+    names = [topic_name(settings, own.name) for own in SERVICE_TOPICS]
     asked = admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT_SECONDS)
-    there, gone, hidden = {}, [], {}
+    existing, missing, hidden = {}, [], {}
     for name, future in asked.items():
         try:
             described = future.result()
@@ -46,23 +46,23 @@ def look_at_topics(admin: AdminClient, settings: Settings) -> Look:
             if reason.code() < 0:  # librdkafka's own: no broker said so
                 raise
             if reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                gone.append(name)
+                missing.append(name)
             else:
                 hidden[name] = reason.str()
         else:
-            there[name] = SeenTopic(str(described.topic_id), len(described.partitions))
-    return Look(there, tuple(gone), hidden)
+            existing[name] = DescribedTopic(str(described.topic_id), len(described.partitions))
+    return DescribedTopics(existing, tuple(missing), hidden)
 
 
 def check_topics(
-    admin: AdminClient, settings: Settings, look: Look
+    admin: AdminClient, settings: Settings, described: DescribedTopics
 ) -> dict[str, dict[str, str] | None]:
-    """Check every topic that is there: its problems, None where configs are not for us to see.
+    """Return the problems of every topic that exists, None where we may not see its configs.
 
     Blocks. Raises KafkaException when nobody answers.
     """
-    own = {topic_name(settings, one.name): one for one in OWN_TOPICS}
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(look.there)]
+    own = {topic_name(settings, one.name): one for one in SERVICE_TOPICS}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(described.existing)]
     if not resources:
         return {}
     found: dict[str, dict[str, str] | None] = {}
@@ -77,12 +77,12 @@ def check_topics(
                 raise
             found[name] = None
         else:
-            found[name] = problems_of(own[name], look.there[name].partitions, configs)
+            found[name] = problems_of(own[name], described.existing[name].partitions, configs)
     return found
 
 
-def problems_of(own: OwnTopic, partitions: int, configs: Mapping[str, str]) -> dict[str, str]:
-    """Say what is wrong with a topic: a sentence by the config's name, or by ``partitions``."""
+def problems_of(own: ServiceTopic, partitions: int, configs: Mapping[str, str]) -> dict[str, str]:
+    """Describe what is wrong with a topic: a sentence by the config's name, or by ``partitions``."""
     found = {}
     if partitions != 1:
         found["partitions"] = f"{partitions} partitions, not 1: records overtake each other"
@@ -96,8 +96,8 @@ def problems_of(own: OwnTopic, partitions: int, configs: Mapping[str, str]) -> d
     return found
 
 
-def _exactly(own: OwnTopic) -> Iterator[tuple[str, str, str]]:
-    """Give configs by name, what they have to be, and what follows where they aren't."""
+def _exactly(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
+    """Yield configs by name, what they have to be, and what follows where they aren't."""
     lost = (
         "what isn't written again is deleted after a while"
         if own.cleanup == "compact"
@@ -112,14 +112,14 @@ def _exactly(own: OwnTopic) -> Iterator[tuple[str, str, str]]:
         yield clock, own.config[clock], "whoever writes may have a wrong clock"
 
 
-def _at_least(own: OwnTopic) -> Iterator[tuple[str, str, str]]:
-    """Give configs by name, how much they have to be, and what follows where they are less."""
+def _at_least(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
+    """Yield configs by name, their least value, and what follows where it is less."""
     largest, young = "max.message.bytes", "min.compaction.lag.ms"
     yield largest, own.config.get(largest, _DEFAULT_LARGEST), "larger records are refused"
     if young in own.config:
         yield young, own.config[young], "a restart finds gaps"
     if own.cleanup == "delete":
-        yield "retention.ms", _LEAST_RETENTION_MS, "after a restart events are told again"
+        yield "retention.ms", _LEAST_RETENTION_MS, "after a restart events are published again"
 
 
 def _number(value: str) -> int | None:

@@ -29,7 +29,7 @@ _METADATA_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 
 
-class OwnTopic(NamedTuple):
+class ServiceTopic(NamedTuple):
     """A topic that the service creates. One partition each keeps a probe's round in order."""
 
     name: str
@@ -48,26 +48,26 @@ _HISTORY_MS = str(15 * 60_000)
 MAX_RECORD_BYTES = 64 << 20
 #: The clocks of applications may be wrong.
 _BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
-OWN_TOPICS = (
-    OwnTopic(
+SERVICE_TOPICS = (
+    ServiceTopic(
         END_OFFSETS,
         "compact",
         {"min.compaction.lag.ms": _HISTORY_MS, "segment.ms": _HISTORY_MS},
     ),
-    OwnTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
-    OwnTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
-    OwnTopic(MOVEMENTS, "delete"),
+    ServiceTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
+    ServiceTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
+    ServiceTopic(MOVEMENTS, "delete"),
     # The one that is large: nobody has to read much of it at once.
-    OwnTopic(LAG, "compact", compression="lz4"),
-    OwnTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
-    OwnTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
-    OwnTopic(
+    ServiceTopic(LAG, "compact", compression="lz4"),
+    ServiceTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
+    ServiceTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
+    ServiceTopic(
         APPLICATION_STATES,
         "compact",
         {**_BROKERS_CLOCK, "max.message.bytes": str(MAX_RECORD_BYTES)},
         written=False,
     ),
-    OwnTopic(PIPELINE_PROGRESS, "compact", _BROKERS_CLOCK, written=False),
+    ServiceTopic(PIPELINE_PROGRESS, "compact", _BROKERS_CLOCK, written=False),
 )
 
 
@@ -94,7 +94,7 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
                 **topic.config,
             },
         )
-        for topic in OWN_TOPICS
+        for topic in SERVICE_TOPICS
         if topic_name(settings, topic.name) in names
     ]
     if not wanted:

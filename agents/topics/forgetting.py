@@ -1,4 +1,4 @@
-"""Withdraws recommendations of groups that are gone, and forgets what else is told of them."""
+"""Withdraws recommendations of groups that are gone, and forgets what else is known of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
-from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.records.keys import encode_group
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
@@ -20,13 +20,11 @@ _INTERVAL_SECONDS = 30.0
 
 
 class Forgetter(Service):
-    """Looks every half minute, from the moment the log of groups was read to its end."""
+    """Forgets every half minute, from the moment the log of groups was read to its end."""
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(
-        self, state: ClusterState, health: Health, recommendations: OwnTopicWriter
-    ) -> None:
+    def __init__(self, state: ClusterState, health: Health, recommendations: TopicWriter) -> None:
         super().__init__()
         self._state = state
         self._health = health
@@ -40,9 +38,9 @@ class Forgetter(Service):
         while not self.should_stop:
             await self.sleep(_INTERVAL_SECONDS)
             if self._health.is_alive:
-                await self.look(now_ms())
+                await self.forget(now_ms())
 
-    async def look(self, at_ms: int) -> None:
+    async def forget(self, at_ms: int) -> None:
         """Forget what is gone by a moment (ms), and withdraw what was recommended for it."""
         with self._state.faults.isolated("forgetting", "a round", at_ms):
             self._to_withdraw.update(self._forgetting.forget(at_ms))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.faults.set_aside import SetAsideRecords
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _DOUBTFUL_TRIES = 5
 class Outgoing(NamedTuple):
     """A record to be sent; ``on_written`` is called once its brokers have it."""
 
-    topic: OwnTopicWriter
+    topic: TopicWriter
     key: bytes
     value: bytes
     headers: Mapping[str, bytes] | None = None
@@ -48,7 +48,7 @@ class Outgoing(NamedTuple):
 class Outbox:
     """Keeps records until their brokers have them. For one agent, and every start of it.
 
-    ``set_aside`` is told of those that are refused for what they are.
+    ``set_aside`` counts those that are refused for what they are.
     """
 
     def __init__(self, set_aside: SetAsideRecords) -> None:
@@ -61,7 +61,7 @@ class Outbox:
 
     def put(
         self,
-        topic: OwnTopicWriter,
+        topic: TopicWriter,
         key: bytes,
         value: bytes,
         *,

@@ -21,7 +21,7 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import group_operations
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import OWN_TOPICS, topic_name
+from caughtup.agents.topics.definitions import SERVICE_TOPICS, topic_name
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
@@ -55,16 +55,16 @@ READ_OFFSETS = Requirement("topic", CONSUMER_OFFSETS, (AclOperation.READ,))
 
 
 def requirements(settings: Settings) -> Iterator[Requirement]:
-    """Give what ``caughtup run`` cannot do without, once its topics are there."""
+    """Yield what ``caughtup run`` cannot do without, once its topics are there."""
     yield READ_OFFSETS
     yield Requirement("group", settings.application_id, (AclOperation.READ,))
-    for own in OWN_TOPICS:
+    for own in SERVICE_TOPICS:
         operations = (AclOperation.READ, *((AclOperation.WRITE,) if own.written else ()))
         yield Requirement("topic", topic_name(settings, own.name), operations)
 
 
 def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requirement | None:
-    """Give the part of a requirement that the cluster refuses, None if it grants all of it.
+    """Return the part of a requirement that the cluster refuses, None if it grants all of it.
 
     Raises KafkaException or aiokafka's KafkaError when the cluster can't tell.
     """

@@ -55,16 +55,16 @@ class Publisher(Service):
         self._stopped_polling = Event()
         self._thread = Thread(target=self._poll, name="publisher", daemon=True)
 
-    def topic(self, name: str) -> OwnTopicWriter:
+    def topic(self, name: str) -> TopicWriter:
         """Return what writes to one of the service's own topics."""
-        return OwnTopicWriter(self, topic_name(self._settings, name))
+        return TopicWriter(self, topic_name(self._settings, name))
 
     async def on_start(self) -> None:
         """Begin to take the brokers' answers."""
         self._thread.start()
 
     async def on_stop(self) -> None:
-        """Give up what is on its way still: whoever wants it sent has waited for it."""
+        """Drop what is on its way still: whoever wants it sent has waited for it."""
         self._producer.purge()
         self._stopped_polling.set()
         await asyncio.to_thread(self._thread.join)
@@ -119,7 +119,7 @@ class Publisher(Service):
         self._health.pulses.rest(PUBLISHER)
 
 
-class OwnTopicWriter:
+class TopicWriter:
     """Writes to one topic."""
 
     def __init__(self, publisher: Publisher, name: str) -> None:

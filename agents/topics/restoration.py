@@ -11,7 +11,7 @@ from typing import Any
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
-from caughtup.agents.topics.retained import read_own
+from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import (
@@ -88,11 +88,11 @@ async def restore_published(settings: Settings, state: ClusterState) -> None:
 
 
 def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
-    return list(read_own(settings, state, name, Progress()))
+    return list(read_service_topic(settings, state, name, Progress()))
 
 
 def _last_of_each(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
     last: dict[bytes | None, deque[bytes | None]] = {}
-    for key, value in read_own(settings, state, name, Progress()):
+    for key, value in read_service_topic(settings, state, name, Progress()):
         last.setdefault(key, deque(maxlen=_KEPT)).append(value)
     return [(key, value) for key, values in last.items() for value in values]

@@ -22,14 +22,14 @@ class Skipping:
         self._tries: dict[tuple[str | None, int | None], tuple[int, int]] = {}
 
     def read(self, message: Message) -> None:
-        """Take that there is something to read again."""
+        """Note that a record could be read: the batches before it are behind us."""
         if self._tries:
             self._tries.pop((message.topic(), message.partition()), None)
 
     def behind(self, message: Message, end: int) -> TopicPartition | None:
         """Return where to go on, at the log's end at the furthest, for the error in a message.
 
-        None for an error that was skipped before, and is told late.
+        None for an error that was skipped before, and comes late.
         """
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None

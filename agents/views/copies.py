@@ -18,12 +18,12 @@ def present(**fields: Any) -> dict[str, Any]:
 
 
 def finite(seconds: float) -> float | None:
-    """Give a time as JSON can tell it: it has no word for never."""
+    """Return a time (s) as JSON can have it, None for never, which it has no number for."""
     return seconds if isfinite(seconds) else None
 
 
 def copy_fields(copy: TaskCopy, watch: CopyWatch | None) -> dict[str, Any]:
-    """Say of a copy of a task what the page and the lag table both say; ``watch`` judged it.
+    """Return the fields of a task's copy that page and lag table share; ``watch`` assessed it.
 
     ``rates``: who measured its pace, ``spark`` or the service from its ``own`` positions.
     """
@@ -44,7 +44,7 @@ def copy_fields(copy: TaskCopy, watch: CopyWatch | None) -> dict[str, Any]:
 
 
 def rates_view(state: ClusterState, watch: CopyWatch | None, now_ms: int) -> dict[str, Any]:
-    """Tell by whom the pace of how many copies was measured, and since when Spark is silent."""
+    """Count copies by who measured their pace, and add since when Spark is silent."""
     counts = {} if watch is None else watch.rate_sources()
     silent = state.rates.live(now_ms) is False
     return present(

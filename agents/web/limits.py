@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         self.is_surplus = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection, or end it when there are far too many."""
+        """Accept the connection, or end it when there are far too many."""
         self._transport = cast(asyncio.Transport, transport)
         self._connections.open += 1
         self.is_surplus = self._connections.open > CONNECTIONS
@@ -124,7 +124,7 @@ class Connection(asyncio.Protocol):
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Take a request as whole, and the next one's time as not yet begun, meanwhile."""
+        """Count a request as whole meanwhile, and the next one's time as not yet begun."""
         if self._header is not None:
             self._header.cancel()
             self._header = None
@@ -163,7 +163,7 @@ class Slots:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Take a slot while it lasts. Raises HTTPServiceUnavailable when there is none."""
+        """Hold a slot while it lasts. Raises HTTPServiceUnavailable when there is none."""
         if not self._free:
             raise web.HTTPServiceUnavailable(text=f"too many {self._what}\n", headers=self._headers)
         self._free -= 1

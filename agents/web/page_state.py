@@ -28,9 +28,9 @@ from caughtup.models.offsets import sum_offsets
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 1
-#: Partitions in movement that the page is told of, the worst; of the others it is told how many.
+#: Partitions in movement that the page lists, the worst; the others it counts.
 MOVEMENTS_SHOWN = 50
-#: Failures that the page is told of, the newest.
+#: Failures that the page lists, the newest.
 FAULTS_SHOWN = 20
 
 
@@ -129,7 +129,7 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
 
 
 def _oldest_unread(partitions: list[Assessed | None]) -> tuple[float | None, str | None]:
-    """Give the worst lag in seconds and its method, or nothing if one of them isn't known."""
+    """Return the worst lag in seconds and its method, or nothing if one of them isn't known."""
     worst: tuple[float, str] | None = None
     for assessed in partitions:
         if assessed is None or assessed.lag_seconds is None or assessed.method is None:
@@ -184,7 +184,7 @@ def application_view(
 
 
 def _probing(watch: CopyWatch | None) -> dict[str, Any]:
-    """Tell whether the next probing rebalance is worth it, once that was worked out."""
+    """Describe whether the next probing rebalance is worth it, once that was worked out."""
     if watch is None or (probing := watch.probing) is None:
         return {}
     worthwhile = probing.plan_seconds_worthwhile
@@ -249,7 +249,7 @@ def _exact(decided: DecidedGeneration) -> dict[str, str]:
 
 
 def _record(decided: DecidedGeneration) -> dict[str, Any] | None:
-    """Give the recommendation without what the page doesn't show: the scenario is long."""
+    """Return the recommendation without what the page doesn't show: the scenario is long."""
     if decided.record is None:
         return None
     inputs = {k: v for k, v in decided.record["inputs"].items() if k != "scenario"}

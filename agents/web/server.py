@@ -212,7 +212,7 @@ class WebServer(Service):
 
 
 def static_files() -> Iterator[tuple[str, bytes, str]]:
-    """Give the page's files: name, content, content type."""
+    """Yield the page's files: name, content, content type."""
     for file in sorted(files("caughtup.agents.web").joinpath("static").iterdir(), key=str):
         kind = _KINDS.get(PurePath(file.name).suffix)
         if kind is not None:

@@ -1,4 +1,4 @@
-"""Says when files have changed, so that what is rotated on disk is read again without a restart."""
+"""Detects when files have changed, so that what is rotated on disk is read again without a restart."""
 
 from __future__ import annotations
 

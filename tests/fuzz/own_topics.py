@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from caughtup.agents.end_offsets import apply_record as apply_ends
 from caughtup.agents.reassignments.records import apply_record as apply_look
-from caughtup.agents.reports import (
+from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.reports import (
     application_states,
     catch_up_rates,
     pipeline_progress,
     task_positions,
 )
-from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.damage import damaged

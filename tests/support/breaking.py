@@ -27,11 +27,11 @@ from caughtup.agents.offsets import OffsetsReader
 from caughtup.agents.process import supervisor
 from caughtup.agents.process.pulses import PUBLISHER
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
-from caughtup.agents.topics import log
+from caughtup.agents.topics import standalone_consumer
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
-from caughtup.agents.topics.records import OwnTopicsReader
+from caughtup.agents.topics.reader import TopicsReader
 
 TASKS: dict[str, tuple[type[Service], str]] = {
     "the reader of offsets": (OffsetsReader, "_run"),
@@ -40,7 +40,7 @@ TASKS: dict[str, tuple[type[Service], str]] = {
     "the assessor of groups": (Assessor, "_run"),
     "the assessor of movements": (Assessor, "_run_movements"),
     "the lag topic": (LagTopic, "_run"),
-    "the reader of own topics": (OwnTopicsReader, "_run"),
+    "the reader of own topics": (TopicsReader, "_run"),
     "the election": (Election, "_run"),
     "the keeper of topics": (TopicKeeper, "_run"),
     "the forgetter": (Forgetter, "_run"),
@@ -88,8 +88,10 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
     elif part in (READING, HANGING, STANDING):
         _break_polls(part, trigger)
     elif part == OWN_HANGING:
-        poll = log.OwnLog.poll
-        log.OwnLog.poll = lambda *args: time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
+        poll = standalone_consumer.StandaloneConsumer.poll
+        standalone_consumer.StandaloneConsumer.poll = lambda *args: (
+            time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
+        )
     elif part == ANSWERING:
         _end_thread(trigger)
     elif part == STOPPING:

@@ -53,7 +53,7 @@ def _write(settings: Settings, output: str, master: str | None) -> int:
 
 
 def kafka_properties(settings: Settings) -> dict[str, str]:
-    """Give the settings' client properties as texts, which is what Spark's options are."""
+    """Return the settings' client properties as texts, which is what Spark's options are."""
     return {name: _text(value) for name, value in settings.kafka.items()}
 
 

@@ -44,7 +44,7 @@ MEASURES = (
 
 
 def colours(settings: Sequence[str]) -> dict[str, str]:
-    """Give every setting a colour, in their order."""
+    """Assign every setting a colour, in their order."""
     others = [setting for setting in settings if setting != RECORDED]
     given = {setting: _COLOURS[n % len(_COLOURS)] for n, setting in enumerate(others)}
     return {RECORDED: _RECORDED_COLOUR, **given}

@@ -49,7 +49,7 @@ COLUMNS: dict[str, Callable[[Summary], str]] = {
 
 
 def columns(part: Part) -> dict[str, Callable[[Summary], str]]:
-    """Give the columns of a part: bytes only where they can be estimated."""
+    """Return the columns of a part: bytes only where they can be estimated."""
     found = {}
     for name, written in COLUMNS.items():
         found[name] = written
@@ -98,7 +98,7 @@ def table(part: Part) -> Table:
 
 
 def lines(part: Part) -> Iterator[dict[str, Any]]:
-    """Give the JSON objects of ``--format json``: one for each setting."""
+    """Yield the JSON objects of ``--format json``: one for each setting."""
     for one in part.summaries:
         line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}
         if one.offsets_unknown:
@@ -110,7 +110,7 @@ def lines(part: Part) -> Iterator[dict[str, Any]]:
 
 
 def notes(part: Part) -> Iterator[str]:
-    """Say what the figures are, and what about them isn't certain."""
+    """Explain what the figures are, and what about them isn't certain."""
     recorded = [one for one in part.summaries if one.recorded]
     played = [one for one in part.summaries if not one.recorded]
     if recorded:

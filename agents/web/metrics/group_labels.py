@@ -48,7 +48,7 @@ class GroupLabels:
         self._known: dict[str, _Labels] = {}
 
     def slices(self, state: ClusterState, group: str) -> Iterator[Slice]:
-        """Give a group's partitions as they are now: those with a commit, then those without."""
+        """Yield a group's partitions as they are now: those with a commit, then those without."""
         commits = state.commits.of(group)
         labels = self._of(group, commits, state.groups.membership(group))
         histories: list[CommitHistory | None] = list(commits.values())

@@ -13,7 +13,7 @@ from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.publisher import OwnTopicWriter
+from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
@@ -71,7 +71,7 @@ class Probed:
             Settings(bootstrap_servers="nowhere:1"),
             Health(),
             cluster_state(),
-            cast("OwnTopicWriter", self.topic),
+            cast("TopicWriter", self.topic),
         )
 
     async def round(

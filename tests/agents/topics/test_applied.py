@@ -16,7 +16,7 @@ from caughtup.agents.topics.applied import (
     isolated_record,
     times_of,
 )
-from caughtup.agents.topics.log import OwnRecord
+from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import cluster_state
@@ -45,8 +45,8 @@ def test_the_broker_s_clock_counts_where_it_stamps_records_and_ours_where_anybod
     assert clock_against(ahead_ms, by_broker=True) == ahead_ms
     assert clock_against(ahead_ms, by_broker=False) < ahead_ms
     assert clock_against(0, by_broker=True) >= ahead_ms - HOUR_MS
-    assert times_of(OwnRecord(None, None, ahead_ms, by_broker=True)) == (ahead_ms, ahead_ms)
-    at_ms, clock_ms = times_of(OwnRecord(None, None, ahead_ms, by_broker=False))
+    assert times_of(ConsumerRecord(None, None, ahead_ms, by_broker=True)) == (ahead_ms, ahead_ms)
+    at_ms, clock_ms = times_of(ConsumerRecord(None, None, ahead_ms, by_broker=False))
     assert clock_ms < at_ms == ahead_ms
 
 
@@ -75,7 +75,7 @@ async def _applied(values: list[bytes]) -> tuple[ClusterState, list[tuple[str, i
     topic = AppliedTopic("task-positions", _decode, apply, "two are enough")
     apply_topic(app, channel, state, topic, applied)
     agent = app.agents["task_positions"]
-    await channel.put([OwnRecord(b"k", value, at_ms) for at_ms, value in enumerate(values)])
+    await channel.put([ConsumerRecord(b"k", value, at_ms) for at_ms, value in enumerate(values)])
     await agent.start()
     try:
         await asyncio.wait_for(done.wait(), 10)

@@ -10,12 +10,12 @@ from caughtup.agents.topics.definitions import (
     END_OFFSETS,
     LAG,
     MOVEMENTS,
-    OWN_TOPICS,
     RECOMMENDATIONS,
-    OwnTopic,
+    SERVICE_TOPICS,
+    ServiceTopic,
 )
 
-OWN = {own.name: own for own in OWN_TOPICS}
+OWN = {own.name: own for own in SERVICE_TOPICS}
 #: What brokers add to what a topic was made with.
 DEFAULTS = {
     "cleanup.policy": "delete",
@@ -26,13 +26,13 @@ DEFAULTS = {
 }
 
 
-def as_made(own: OwnTopic) -> dict[str, str]:
+def as_made(own: ServiceTopic) -> dict[str, str]:
     made = {"cleanup.policy": own.cleanup, "compression.type": own.compression, **own.config}
     return DEFAULTS | made
 
 
-@pytest.mark.parametrize("own", OWN_TOPICS, ids=lambda own: own.name)
-def test_a_topic_as_the_service_makes_it_is_fine(own: OwnTopic) -> None:
+@pytest.mark.parametrize("own", SERVICE_TOPICS, ids=lambda own: own.name)
+def test_a_topic_as_the_service_makes_it_is_fine(own: ServiceTopic) -> None:
     assert problems_of(own, 1, as_made(own)) == {}
     assert problems_of(own, 1, {}) == {}, "what isn't told can't be wrong"
 

@@ -58,7 +58,8 @@ from tests.support.streams import (
 from tests.support.told import told_record
 
 GROUPS = 1_000
-IDS = "state.commits._topic_ids"
+KEYS = "state._committed.histories._keys"
+IDS = "state._committed.histories._topic_ids"
 PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"
 #: What is counted or logged of the past, and has bounds of its own.
 NO_TABLES = ("counts", "faults", "refused", "set_aside", "_parameters", "parameters")
@@ -254,8 +255,8 @@ def test_a_thousand_groups_that_go_leave_nothing_behind() -> None:
     cluster.turn()
     left = {path: n for path, n in cluster.sizes().items() if before.get(path, 0) < n}
     # Objects that stand for partitions are swept out once half of them are of no use.
-    assert [path for path in left if not path.startswith(("state.commits._keys", IDS))] == []
-    assert left.get("state.commits._keys", 0) <= 2 * len(cluster.state.commits)
+    assert [path for path in left if not path.startswith((KEYS, IDS))] == []
+    assert left.get(KEYS, 0) <= 2 * len(cluster.state.commits)
     assert left.get(IDS, 0) <= 2 * len(cluster.state.commits)
 
 

@@ -42,7 +42,7 @@ async def test_a_tombstone_is_written_once_however_often_that_fails(
     topic: Any = Topic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS, GRACE_MS + 1, GRACE_MS + 2):
-        await forgetter.look(START_MS + at_ms)
+        await forgetter.forget(START_MS + at_ms)
     assert topic.written == [(GROUP.encode(), None)]
     assert len(caplog.records) == 1
 
@@ -53,8 +53,8 @@ async def test_a_group_that_has_another_recommendation_keeps_it() -> None:
     topic: Any = Topic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS):
-        await forgetter.look(START_MS + at_ms)
+        await forgetter.forget(START_MS + at_ms)
     read(state, generation(8, *WARMING))
     state.applications.apply_published(GROUP, recommended(8)[0])
-    await forgetter.look(START_MS + GRACE_MS + 1)
+    await forgetter.forget(START_MS + GRACE_MS + 1)
     assert topic.written == []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from caughtup.agents.topics.definitions import OWN_TOPICS
+from caughtup.agents.topics.definitions import SERVICE_TOPICS
 from caughtup.demo.apps.restore_listener import RestoredCopy
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.growing import FIRST, FOLLOWING, LAST, Growing, now_ms
@@ -95,5 +95,5 @@ def test_exact_mode_accounts_for_every_generation(grown: Grown) -> None:
 
 @pytest.mark.timeout(600)
 def test_every_record_is_as_its_topic_s_schema_says(grown: Grown) -> None:
-    kinds = require_valid(grown.cluster, [own.name for own in OWN_TOPICS])
+    kinds = require_valid(grown.cluster, [topic.name for topic in SERVICE_TOPICS])
     assert {"ApplicationStateRecord", "PositionRecord", "RecommendationRecord"} <= kinds

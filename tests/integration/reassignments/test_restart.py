@@ -16,7 +16,7 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.retained import read_topic
+from caughtup.agents.topics.read_to_end import read_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import set_throttle
 from caughtup.models.ids import TopicPartition

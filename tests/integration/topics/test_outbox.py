@@ -12,8 +12,8 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import outbox as module
 from caughtup.agents.topics import publisher
 from caughtup.agents.topics.outbox import Outbox
-from caughtup.agents.topics.publisher import OwnTopicWriter, Publisher
-from caughtup.agents.topics.retained import read_topic
+from caughtup.agents.topics.publisher import Publisher, TopicWriter
+from caughtup.agents.topics.read_to_end import read_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.faults.set_aside import SetAsideRecords
 from tests.integration.conftest import MakeTopic
@@ -37,7 +37,7 @@ async def test_a_record_that_is_too_large_blocks_nobody(
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="")
     name = make_topic("outbox", config={"max.message.bytes": str(TOPIC_BYTES)})
     writes = Publisher(settings, Health(), lambda: True)
-    topic: OwnTopicWriter = writes.topic(name)
+    topic: TopicWriter = writes.topic(name)
     aside = SetAsideRecords()
     outbox = Outbox(aside)
     written: list[bytes] = []

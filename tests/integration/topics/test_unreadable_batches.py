@@ -6,8 +6,8 @@ from confluent_kafka import KafkaError, Producer
 
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import OWN_TOPICS, create_topics, topic_name
-from caughtup.agents.topics.retained import read_if_allowed, read_own
+from caughtup.agents.topics.definitions import SERVICE_TOPICS, create_topics, topic_name
+from caughtup.agents.topics.read_to_end import read_if_allowed, read_service_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
 from tests.support.streams import cluster_state
@@ -48,19 +48,19 @@ def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
     for number in range(9):
         send(cluster, topic, "gzip", b"%d" % number)
     state = cluster_state()
-    found = [value for _, value in read_own(settings, state, name, Progress())]
+    found = [value for _, value in read_service_topic(settings, state, name, Progress())]
     assert found == [b"first", *(b"%d" % number for number in range(9))]
     assert state.refused.counts == {(name, "bad_compression"): 1}
     send(cluster, topic, "zstd", b"0" * _BOMB)
-    assert len(list(read_own(settings, state, name, Progress()))) == 10
+    assert len(list(read_service_topic(settings, state, name, Progress()))) == 10
     assert len(list(read_if_allowed(settings, name, Progress()))) == 10
 
 
 def test_on_topics_of_ours_the_brokers_refuse_what_readers_would(cluster: EmbeddedCluster) -> None:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="bounded-")
     assert len(
-        create_topics(settings, [topic_name(settings, one.name) for one in OWN_TOPICS])
-    ) == len(OWN_TOPICS)
+        create_topics(settings, [topic_name(settings, one.name) for one in SERVICE_TOPICS])
+    ) == len(SERVICE_TOPICS)
     topic = "bounded-task-positions"
     (refused,) = send(cluster, topic, "gzip", b"0" * 20_000_000)
     assert refused is not None

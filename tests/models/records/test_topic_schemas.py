@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from caughtup.agents.topics.definitions import OWN_TOPICS
+from caughtup.agents.topics.definitions import SERVICE_TOPICS
 from caughtup.models.records.decoding import RefusedError
 from tests.models.records.test_decoding import FORMATS, JUNK
 from tests.models.wire.strategies import thorough
@@ -36,7 +36,7 @@ UNITS = {"_ms": "ms", "seconds": "s", "per_second": "/s", "_bytes": "bytes", "_o
 
 
 def test_every_own_topic_has_a_schema() -> None:
-    assert {topic.name for topic in TOPICS} == {own.name for own in OWN_TOPICS}
+    assert {topic.name for topic in TOPICS} == {own.name for own in SERVICE_TOPICS}
 
 
 @every_topic

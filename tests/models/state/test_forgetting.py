@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.reports import catch_up_rates, task_positions
+from caughtup.agents.topics.reports import catch_up_rates, task_positions
 from caughtup.models.ids import TaskId
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.state.cluster import ClusterState

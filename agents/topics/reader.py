@@ -16,10 +16,10 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import OWN_TOPICS
+from caughtup.agents.process.pulses import TOPICS_READER
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.log import OwnLog, OwnRecord, Poll
+from caughtup.agents.topics.standalone_consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.records.decoding import BAD_COMPRESSION
 from caughtup.models.state.cluster import ClusterState
 
@@ -33,10 +33,10 @@ _MOST_WAITING = 20
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 1.0
 
-Slice = list[OwnRecord]
+Slice = list[ConsumerRecord]
 
 
-class OwnTopicsReader(Service):
+class TopicsReader(Service):
     """Reads own topics, each from its start, and puts slices of their records on its channel.
 
     ``channels`` are by topic, ``from_end`` the topics that are read from their end. A topic whose
@@ -76,27 +76,29 @@ class OwnTopicsReader(Service):
     async def _run(self) -> None:
         thread = ThreadPoolExecutor(1, "own-topics")
         in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
-        own_log: OwnLog = await in_thread(OwnLog, self._settings)
+        consumer: StandaloneConsumer = await in_thread(StandaloneConsumer, self._settings)
         try:
             while not self.should_stop:
-                await self._open(own_log, in_thread)
-                await self._take(await in_thread(own_log.poll, _POLL_SECONDS))
-                if not self._to_open and not own_log.unread:
+                await self._open(consumer, in_thread)
+                await self._take(await in_thread(consumer.poll, _POLL_SECONDS))
+                if not self._to_open and not consumer.unread:
                     self.caught_up.set()
-                await in_thread(own_log.hold, self._full())
-                self._health.pulses.beat(OWN_TOPICS)
+                await in_thread(consumer.hold, self._full())
+                self._health.pulses.beat(TOPICS_READER)
         finally:
-            self._health.pulses.rest(OWN_TOPICS)
-            await in_thread(own_log.close)
+            self._health.pulses.rest(TOPICS_READER)
+            await in_thread(consumer.close)
             thread.shutdown(wait=False)
 
-    async def _open(self, own_log: OwnLog, in_thread: Callable[..., Awaitable[Any]]) -> None:
+    async def _open(
+        self, consumer: StandaloneConsumer, in_thread: Callable[..., Awaitable[Any]]
+    ) -> None:
         """Open what is to be opened; what fails is tried again, and keeps no other waiting."""
         if not self._to_open or self._clock() < self._open_at:
             return
         self._open_at = self._clock() + _RETRY_SECONDS
         opening, self._to_open = self._to_open, {}
-        for topic, error in (await in_thread(own_log.open, opening)).items():
+        for topic, error in (await in_thread(consumer.open, opening)).items():
             self._failed(f"{topic}: {error.str()}")
             self._to_open.setdefault(topic, opening[topic])
 

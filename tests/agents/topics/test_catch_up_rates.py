@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.reports import catch_up_rates
+from caughtup.agents.topics.reports import catch_up_rates
 from caughtup.agents.views.copies import rates_view
 from caughtup.agents.views.lag_lines import task_lines
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES

@@ -10,16 +10,16 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.log import OwnLog, OwnRecord
+from caughtup.agents.topics.standalone_consumer import ConsumerRecord, StandaloneConsumer
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.service import wait_for
 
 
 @pytest.fixture
-def own_log(cluster: EmbeddedCluster) -> Iterator[OwnLog]:
-    own_log = OwnLog(Settings(bootstrap_servers=cluster.bootstrap_servers))
-    yield own_log
-    own_log.close()
+def consumer(cluster: EmbeddedCluster) -> Iterator[StandaloneConsumer]:
+    consumer = StandaloneConsumer(Settings(bootstrap_servers=cluster.bootstrap_servers))
+    yield consumer
+    consumer.close()
 
 
 @pytest.fixture
@@ -42,80 +42,82 @@ def write(cluster: EmbeddedCluster, topic: str, *values: str) -> None:
     assert producer.flush(30) == 0
 
 
-def read(own_log: OwnLog, topic: str, count: int) -> list[OwnRecord]:
-    found: list[OwnRecord] = []
+def read(consumer: StandaloneConsumer, topic: str, count: int) -> list[ConsumerRecord]:
+    found: list[ConsumerRecord] = []
 
     def enough() -> bool:
-        found.extend(own_log.poll(0.1).records.get(topic, []))
+        found.extend(consumer.poll(0.1).records.get(topic, []))
         return len(found) >= count
 
     wait_for(f"{count} records", enough)
     return found
 
 
-def values(own_log: OwnLog, topic: str, count: int) -> list[bytes | None]:
-    return [record.value for record in read(own_log, topic, count)]
+def values(consumer: StandaloneConsumer, topic: str, count: int) -> list[bytes | None]:
+    return [record.value for record in read(consumer, topic, count)]
 
 
 def test_a_topic_is_read_from_its_start_and_then_on(
-    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+    cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
 ) -> None:
     write(cluster, topic, "a", "b")
-    assert own_log.open({topic: False}) == {}
-    assert own_log.unread == {(topic, 0)}
-    first, _ = read(own_log, topic, 2)
+    assert consumer.open({topic: False}) == {}
+    assert consumer.unread == {(topic, 0)}
+    first, _ = read(consumer, topic, 2)
     assert (first.key, first.value, first.by_broker) == (b"k", b"a", True)
-    wait_for("all is read", lambda: own_log.poll(0.1) and not own_log.unread)
+    wait_for("all is read", lambda: consumer.poll(0.1) and not consumer.unread)
     write(cluster, topic, "c")
-    assert values(own_log, topic, 1) == [b"c"]
+    assert values(consumer, topic, 1) == [b"c"]
 
 
-def test_or_from_its_end(cluster: EmbeddedCluster, own_log: OwnLog, topic: str) -> None:
+def test_or_from_its_end(
+    cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
+) -> None:
     write(cluster, topic, "a", "b")
-    own_log.open({topic: True})
-    assert own_log.unread == set()
+    consumer.open({topic: True})
+    assert consumer.unread == set()
     write(cluster, topic, "c")
-    assert values(own_log, topic, 1) == [b"c"]
+    assert values(consumer, topic, 1) == [b"c"]
 
 
 def test_one_that_was_made_anew_is_read_whole_once_it_is_opened_again(
-    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+    cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
 ) -> None:
     """A client that goes on by its offset skips as many records as it has read before."""
     write(cluster, topic, "a", "b")
-    own_log.open({topic: False})
-    assert values(own_log, topic, 2) == [b"a", b"b"]
+    consumer.open({topic: False})
+    assert values(consumer, topic, 2) == [b"a", b"b"]
     admin = AdminClient(cluster.client_config())
     admin.delete_topics([topic])[topic].result(30)
     make(cluster, topic)
     write(cluster, topic, "c", "d", "e")
-    assert own_log.open({topic: False}) == {}
-    assert values(own_log, topic, 3)[-3:] == [b"c", b"d", b"e"]
+    assert consumer.open({topic: False}) == {}
+    assert values(consumer, topic, 3)[-3:] == [b"c", b"d", b"e"]
 
 
 def test_one_that_is_not_there_is_left_out_and_keeps_no_other_waiting(
-    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+    cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
 ) -> None:
     write(cluster, topic, "a")
-    assert own_log.open({topic: False, f"{topic}-gone": False}) == {}
-    assert values(own_log, topic, 1) == [b"a"]
+    assert consumer.open({topic: False, f"{topic}-gone": False}) == {}
+    assert values(consumer, topic, 1) == [b"a"]
 
 
 def test_one_that_is_held_waits_and_the_others_go_on(
-    cluster: EmbeddedCluster, own_log: OwnLog, topic: str
+    cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
 ) -> None:
     held = f"{topic}-held"
     make(cluster, held)
     write(cluster, held, "a")
-    own_log.open({topic: False, held: False})
-    assert values(own_log, held, 1) == [b"a"]
-    own_log.hold([held])
+    consumer.open({topic: False, held: False})
+    assert values(consumer, held, 1) == [b"a"]
+    consumer.hold([held])
     write(cluster, held, "b")
     write(cluster, topic, "c")
     while True:
-        records = own_log.poll(1).records
+        records = consumer.poll(1).records
         assert held not in records
         if topic in records:
             break
-    own_log.hold([])
-    assert values(own_log, held, 1) == [b"b"]
+    consumer.hold([])
+    assert values(consumer, held, 1) == [b"b"]

@@ -49,7 +49,7 @@ class _NotAllowedError(UserError):
 def read_if_allowed(
     settings: Settings, name: str, progress: Progress, since_ms: int | None = None
 ) -> Records:
-    """Give the records of a topic of the service's; none if it is missing, or not for us to read.
+    """Yield the records of a topic of the service's; none if it is missing, or not for us to read.
 
     The service adds the past to what a command sees by itself, ``since_ms`` only what was written
     since then.
@@ -65,8 +65,10 @@ def read_if_allowed(
         log.debug("%s", error)
 
 
-def read_own(settings: Settings, state: ClusterState, name: str, progress: Progress) -> Records:
-    """Give the records of a topic of the service's; what can't be decompressed is refused.
+def read_service_topic(
+    settings: Settings, state: ClusterState, name: str, progress: Progress
+) -> Records:
+    """Yield the records of a topic of the service's; what can't be decompressed is refused.
 
     Raises UserError when it can't be read.
     """
@@ -84,10 +86,10 @@ def read_topic(
     since_ms: int | None = None,
     unreadable: Callable[[int, str], None] | None = None,
 ) -> Records:
-    """Give the records of a topic, up to its end as it is now; none if there is no such topic.
+    """Yield the records of a topic, up to its end as it is now; none if there is no such topic.
 
     read_committed. ``since_ms``: from the first record of that time on, not from the start.
-    ``unreadable`` is told the offset of a batch that can't be decompressed, and why; reading goes
+    ``unreadable`` gets the offset of a batch that can't be decompressed, and why; reading goes
     on behind it. Raises UserError when it can't be read.
     """
     consumer = _consumer(settings)

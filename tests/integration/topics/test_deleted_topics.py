@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.topics.definitions import OWN_TOPICS
+from caughtup.agents.topics.definitions import SERVICE_TOPICS
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
@@ -51,7 +51,7 @@ def test_all_of_them_at_once_and_half_a_minute_later_everything_moves_again(
     commit(cluster, readers, words, 4)
     admin = AdminClient(cluster.client_config())
     with Service(cluster, lag_interval=300) as service, commits(cluster, words):
-        own = {service.topic(topic.name) for topic in OWN_TOPICS}
+        own = {service.topic(topic.name) for topic in SERVICE_TOPICS}
         service.wait_value(6, "group_lag_records", group=readers)
         wait_for("the lag table is written", lambda: log_end(cluster, service.topic("lag")))
         produce(cluster, words, 5)

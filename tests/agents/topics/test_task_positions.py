@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.reports import task_positions
+from caughtup.agents.topics.reports import task_positions
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 from tests.support.streams import GROUP, cluster_state

@@ -37,7 +37,7 @@ _POLL_RECORDS = 5_000
 _TIMEOUT_SECONDS = 3.0
 
 
-class OwnRecord(NamedTuple):
+class ConsumerRecord(NamedTuple):
     """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``."""
 
     key: bytes | None
@@ -57,12 +57,12 @@ class Unreadable(NamedTuple):
 class Poll(NamedTuple):
     """Records by topic, each in its order; what was passed over; errors, after which it goes on."""
 
-    records: dict[str, list[OwnRecord]]
+    records: dict[str, list[ConsumerRecord]]
     errors: list[KafkaError]
     unreadable: list[Unreadable]
 
 
-class OwnLog:
+class StandaloneConsumer:
     """A consumer of several topics, read_committed, without a group.
 
     Every call blocks and none is safe beside another: meant for one thread. Calls raise
@@ -142,7 +142,7 @@ class OwnLog:
             self._skipping.read(message)
             kind, at_ms = message.timestamp()
             by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
-            record = OwnRecord(message.key(), message.value(), at_ms, by_broker)
+            record = ConsumerRecord(message.key(), message.value(), at_ms, by_broker)
             poll.records.setdefault(topic, []).append(record)
             at = self._next[topic, number] = (message.offset() or 0) + 1
             if at >= self._ends[topic, number]:
@@ -158,7 +158,7 @@ class OwnLog:
             poll.errors.append(error)
 
     def _log_end(self, topic: str, number: int) -> int:
-        """Return where a partition's log ends, as the brokers last told."""
+        """Return where a partition's log ends, as the brokers last answered."""
         partition = TopicPartition(topic, number)
         _, end = self._consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_SECONDS)
         return end

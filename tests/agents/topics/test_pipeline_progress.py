@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.reports import pipeline_progress
+from caughtup.agents.topics.reports import pipeline_progress
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
