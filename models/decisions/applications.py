@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.movements import Event, MovementLog
+from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
@@ -19,7 +20,6 @@ from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
 
-Record = Mapping[str, Any]
 Kept = TypeVar("Kept")
 
 #: What is kept of an application: what it told of its last rebalances, and what was published.
@@ -38,7 +38,7 @@ class Applications(Mapping[str, Application]):
         self._faults = faults or Faults()
         self._parameters = parameters
         self._known: dict[str, Application] = {}
-        self._published: dict[str, deque[Record]] = {}
+        self._published: dict[str, deque[Recommendation]] = {}
         self._told: dict[str, deque[ApplicationState]] = {}
 
     def __getitem__(self, group: str) -> Application:
@@ -54,17 +54,17 @@ class Applications(Mapping[str, Application]):
         """Give what the settings say of an application, or nothing but Kafka's defaults."""
         return self._parameters.get(group) or ApplicationParameters()
 
-    def apply_published(self, group: str, record: Record | None) -> bool:
+    def apply_published(self, group: str, published: Recommendation | None) -> bool:
         """Take a recommendation that was published before this process started; None withdraws.
 
         Returns False if there are those of too many groups to take another one.
         """
-        if record is None:
+        if published is None:
             self._published.pop(group, None)
             return True
-        return _keep(self._published, group, record)
+        return _keep(self._published, group, published)
 
-    def newest_published(self) -> list[tuple[str, Record]]:
+    def newest_published(self) -> list[tuple[str, Recommendation]]:
         """Return the newest recommendation of each group, by group, sorted."""
         return [(group, known[-1]) for group, known in sorted(self._published.items())]
 
@@ -199,7 +199,7 @@ class Applications(Mapping[str, Application]):
             },
             tuple(self._told.get(group, ())),
             tuple(self._published.get(group, ())),
-            pending.record,
+            pending.recommendation,
         )
 
     def deciding(
@@ -216,8 +216,8 @@ class Applications(Mapping[str, Application]):
 
         return self._faults.isolated("decision", group, now_ms, give_up)
 
-    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Record | None:
-        """Take a decision, and give the record that is to be published of it, if any.
+    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Recommendation | None:
+        """Take a decision, and return the recommendation that is to be published of it, if any.
 
         None as well if it is no longer to be decided, or waits.
         """
@@ -230,9 +230,9 @@ class Applications(Mapping[str, Application]):
             return None
         if not application.settle(decided):
             return None
-        if decided.record is not None:
-            self.apply_published(group, decided.record)
-        return decided.record
+        if decided.recommendation is not None:
+            self.apply_published(group, decided.recommendation)
+        return decided.recommendation
 
     def count_published(self, group: str) -> None:
         """Count a recommendation as published: it is on its topic."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
+from caughtup.models.decisions.recommendation_fields import movement_fields
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -82,13 +84,13 @@ class MovementLog:
         ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
         Others may have their turn between two events.
         """
-        record = decided.record
-        if record is None:
+        recommended = decided.recommendation
+        if recommended is None:
             return
         held = _Held(decided)
         if decided.leader_movements is not None:
-            yield from self._advance(LEADER, held, record, decided.leader_movements, at_ms)
-        yield from self._advance(RECOMMENDED, held, record, record["movements"], at_ms)
+            yield from self._advance(LEADER, held, recommended, decided.leader_movements, at_ms)
+        yield from self._advance(RECOMMENDED, held, recommended, recommended.movements, at_ms)
 
     def close(self, applications: Container[str], at_ms: int) -> Iterator[Event]:
         """Drop what is on its way for applications that are gone, and forget them.
@@ -115,24 +117,24 @@ class MovementLog:
         self,
         name: str,
         held: _Held,
-        record: Mapping[str, Any],
-        movements: Iterable[Mapping[str, Any]],
+        recommended: Recommendation,
+        movements: Iterable[PlannedMovement],
         at_ms: int,
     ) -> Iterator[Event]:
-        plan = self._plan(record["group"], name)
-        if plan.decision_id != record["decision_id"]:
-            plan.decision_id = record["decision_id"]
+        plan = self._plan(recommended.group, name)
+        if plan.decision_id != recommended.decision_id:
+            plan.decision_id = recommended.decision_id
             plan.closed.clear()
-        now = {MovementKey(m["task"], m["to"]): m for m in movements}
+        now = {MovementKey(m.task, m.to): m for m in movements}
 
         def event(what: str, movement: Mapping[str, Any], **more: str) -> Event:
             told = {
                 "schema": SCHEMA,
                 "event": what,
                 "plan": name,
-                "group": record["group"],
-                "generation": record["generation"],
-                "decision_id": record["decision_id"],
+                "group": recommended.group,
+                "generation": recommended.generation,
+                "decision_id": recommended.decision_id,
                 "at_ms": at_ms,
                 **{key: movement[key] for key in _MOVEMENT_FIELDS if key in movement},
                 **more,
@@ -141,7 +143,7 @@ class MovementLog:
             return told
 
         for key in sorted(plan.open):
-            if key in now and not held.has_arrived(key, now[key]["kind"]):
+            if key in now and not held.has_arrived(key, now[key].kind):
                 continue
             was = plan.open[key]
             if held.has_arrived(key, was["kind"]) or held.holds(key):
@@ -151,17 +153,17 @@ class MovementLog:
         for key in sorted(now):
             movement = now[key]
             if key not in plan.open and key not in plan.closed:
-                yield event("planned", movement)
-                if held.has_arrived(key, movement["kind"]):
-                    yield event("promoted", movement)
+                yield event("planned", movement_fields(movement))
+                if held.has_arrived(key, movement.kind):
+                    yield event("promoted", movement_fields(movement))
             known = plan.open.get(key)
             if (
                 known is not None
                 and known["event"] == "planned"
-                and movement["kind"] == "warmup"
+                and movement.kind == "warmup"
                 and held.holds(key)
             ):
-                yield event("warming", movement)
+                yield event("warming", movement_fields(movement))
 
 
 _MOVEMENT_FIELDS = ("task", "from", "to", "kind", "reason", "lag")

@@ -17,7 +17,6 @@ from caughtup.models.decisions.caught_up_copies import (
 from caughtup.models.decisions.generation import (
     DecidedGeneration,
     DueGeneration,
-    Record,
     decide_generation,
     read_back,
 )
@@ -25,6 +24,7 @@ from caughtup.models.decisions.inputs.application_state import ApplicationState,
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
 from caughtup.models.decisions.inputs.leader import told_inputs
 from caughtup.models.decisions.projection import project
+from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
@@ -45,7 +45,7 @@ class UndecidedGeneration:
 
     ``ends`` and ``commits`` are those that may matter to it, as they are now. ``told``: what the
     application's leaders told of rebalances, and ``published`` what was recommended, both in
-    their order. ``record`` was published of it before a restart. ``revises`` is its decision if
+    their order. ``recommendation`` was published of it before a restart. ``revises`` is its decision if
     there is one, made knowing the copies in ``caught_up``; ``positions`` are what processes
     reported. The others are as for ``DueGeneration``.
     """
@@ -56,8 +56,8 @@ class UndecidedGeneration:
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
     told: tuple[ApplicationState, ...] = ()
-    published: tuple[Record, ...] = ()
-    record: Record | None = None
+    published: tuple[Recommendation, ...] = ()
+    recommendation: Recommendation | None = None
     revises: DecidedGeneration | None = None
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     positions: Mapping[CopyKey, TaskPosition] = field(default_factory=dict)
@@ -100,9 +100,9 @@ def decide_if_due(
 
     Pure: any thread may do it.
     """
-    if undecided.record is not None:
-        with suppress(CaughtupError):  # somebody else's record: decide for ourselves
-            return read_back(undecided.generation, undecided.record)
+    if undecided.recommendation is not None:
+        with suppress(CaughtupError):  # somebody else's: decide for ourselves
+            return read_back(undecided.generation, undecided.recommendation)
     due = _revision(undecided) if undecided.revises else _due(undecided, now_ms)
     if not isinstance(due, DueGeneration):
         return due
