@@ -11,8 +11,9 @@ from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.decisions.undecided import WaitingGeneration
+from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
 #: Decided generations kept to be shown.
@@ -61,7 +62,7 @@ class Application:
     published: int = 0
 
     def advance(self, generation: StreamsGeneration, seen_ms: int) -> None:
-        """Take a new generation, read at ``seen_ms``."""
+        """Add a new generation, read at ``seen_ms``."""
         self.newest = generation
         self.pending.append(Pending(generation, seen_ms))
 
@@ -83,7 +84,7 @@ class Application:
             self.pending.append(newest._replace(recommendation=published))
 
     def has_news(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
-        """Tell whether copies have caught up that weren't when the newest decision was made.
+        """Return whether copies have caught up that weren't when the newest decision was made.
 
         ``positions`` are what the application's processes reported.
         """
@@ -99,8 +100,24 @@ class Application:
             for copy, position in positions.items()
         )
 
+    def revision(
+        self, parameters: ApplicationParameters, positions: Mapping[CopyKey, TaskPosition]
+    ) -> UndecidedGeneration | None:
+        """Return the newest decision to be made again, where copies have caught up since."""
+        decided = self.decided
+        if decided is None or not self.has_news(positions):
+            return None
+        return UndecidedGeneration(
+            decided.generation,
+            decided.generation.as_of_ms,
+            parameters,
+            revises=decided,
+            caught_up=self.caught_up,
+            positions=dict(positions),
+        )
+
     def settle(self, decided: DecidedGeneration) -> bool:
-        """Take a decision, and tell whether a record of it is to be published.
+        """Settle a decision, and return whether its recommendation is to be published.
 
         It isn't if others took its place, if it was before, or if it says what the one before
         said.
@@ -141,7 +158,7 @@ class Application:
         self.decided, self.untold = None, False
 
     def _holds(self, published: Recommendation) -> bool:
-        """Tell whether a recommendation was made for the newest generation.
+        """Return whether a recommendation was made for the newest generation.
 
         Generation numbers start again when a group is deleted; its moment tells them apart.
         """

@@ -5,9 +5,10 @@ Events go on changing the state while another thread decides, which therefore re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from caughtup.models.decisions.caught_up_copies import (
     NONE_CAUGHT_UP,
@@ -22,7 +23,7 @@ from caughtup.models.decisions.generation import (
 )
 from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
-from caughtup.models.decisions.inputs.leader import told_inputs
+from caughtup.models.decisions.inputs.leader import leader_inputs
 from caughtup.models.decisions.projection import project
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.errors import CaughtupError
@@ -128,7 +129,7 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         generation, undecided.parameters, undecided.ends, undecided.commits, undecided.seen_ms
     )
     if state is not None:
-        inputs = told_inputs(generation, state, inputs)
+        inputs = leader_inputs(generation, state, inputs)
         return DueGeneration(generation, inputs, state, undecided.published)
     if _awaits_end_offsets(generation, inputs) and waited_ms < PATIENCE_MS:
         unseen = tuple(
@@ -167,3 +168,12 @@ def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs)
         return True
     has_state = any(client.offset_sums for client in generation.clients.values())
     return has_state and not inputs.ends
+
+
+def may_depend_on(
+    generation: StreamsGeneration, parameters: ApplicationParameters
+) -> Callable[[str], bool]:
+    """Return a test for the topics that a generation's tasks may read or restore from."""
+    sources, prefix = generation.source_topics, f"{generation.group}-"
+    given = frozenset(chain.from_iterable((parameters.changelogs or {}).values()))
+    return lambda topic: topic in sources or topic in given or topic.startswith(prefix)

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.restoration import movements, recommendations
-from caughtup.models.decisions import applications
+from caughtup.models.decisions import last_by_group
 from tests.support.own_records import recommended
 from tests.support.streams import (
     GROUP,
@@ -106,11 +106,11 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
 
 
 def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applications, "MOST_GROUPS", 1)
+    monkeypatch.setattr(last_by_group, "MOST_GROUPS", 1)
     record, _ = recommended(7)
     state = cluster_state()
     for group in (GROUP, "others", GROUP):
         value = json.dumps(record | {"group": group}).encode()
         recommendations.apply_record(state, group.encode(), value)
-    assert state.applications.told_of() == {GROUP}
+    assert state.applications.groups_with_records() == {GROUP}
     assert state.refused.counts == {("recommended-assignments", "too_many"): 1}

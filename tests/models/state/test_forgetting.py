@@ -49,7 +49,7 @@ def told_of(group: str = GROUP) -> ClusterState:
 
 
 def names(state: ClusterState) -> set[str]:
-    told = state.applications.told_of()
+    told = state.applications.groups_with_records()
     aside = {one.key for one in state.set_aside.newest()}
     return {*told, *state.positions.groups(), *state.rates.groups(), *aside}
 
