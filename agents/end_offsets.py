@@ -56,7 +56,7 @@ def end_offsets(
 def apply_record(
     state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
 ) -> None:
-    """Take one record of caughtup-end-offsets, unless it is refused.
+    """Apply one record of caughtup-end-offsets, unless it is refused.
 
     ``clock_ms``: what to hold its time against.
     """
@@ -151,7 +151,7 @@ class EndOffsetsProbe(Service):
             await self._topic.send(key=encode_partition(partition), value=None)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
-        """Tell whether readers would learn anything, be it that we are still looking."""
+        """Return whether readers would learn anything, be it that we are still looking."""
         known = self._published.get(partition)
         if known is None or _offsets(known) != _offsets(ends):
             return True

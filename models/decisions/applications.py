@@ -244,7 +244,7 @@ class Applications(Mapping[str, Application]):
             application.untold = False
 
     def leave_the_past(self) -> None:
-        """Take what was read so far as history: only the newest generations are still decided."""
+        """Treat what was read so far as history: only the newest generations are still decided."""
         for application in self._known.values():
             application.leave_the_past()
 

@@ -41,7 +41,7 @@ class _Plan:
     closed: set[MovementKey] = field(default_factory=set)
 
     def take(self, event: Event) -> None:
-        """Take an event as it was published."""
+        """Apply an event as it was published."""
         if event["decision_id"] != self.decision_id:
             self.decision_id = event["decision_id"]
             self.closed.clear()
@@ -60,7 +60,7 @@ class MovementLog:
         self._plans: dict[tuple[str, str], _Plan] = {}
 
     def restore(self, event: Mapping[str, Any]) -> None:
-        """Take an event that was published before this process started, in their order.
+        """Apply an event that was published before this process started, in their order.
 
         Raises CaughtupError when it isn't one of ours.
         """
@@ -79,7 +79,7 @@ class MovementLog:
         self._plan(event["group"], plan).take({**event, **ids})
 
     def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[Event]:
-        """Give what a decided generation means for the movements of its application.
+        """Return what a decided generation means for the movements of its application.
 
         ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
         Others may have their turn between two events.
@@ -106,7 +106,7 @@ class MovementLog:
                 del self._plans[group, plan]
 
     def on_their_way(self, group: str, plan: str) -> list[Mapping[str, Any]]:
-        """Give the last event of each movement that is neither promoted nor dropped, sorted."""
+        """Return the last event of each movement that is neither promoted nor dropped, sorted."""
         known = self._plans.get((group, plan))
         return [] if known is None else [known.open[key] for key in sorted(known.open)]
 
@@ -183,11 +183,11 @@ class _Held:
             self._standby.update((str(task), to) for task in client.standby())
 
     def has_arrived(self, key: MovementKey, kind: str) -> bool:
-        """Tell whether the task is where the movement was to bring it."""
+        """Return whether the task is where the movement was to bring it."""
         return key in (self._standby if kind == "standby" else self._active)
 
     def holds(self, key: MovementKey) -> bool:
-        """Tell whether the destination has any copy of the task."""
+        """Return whether the destination has any copy of the task."""
         return key in self._active or key in self._standby
 
     def why_not(self, key: MovementKey) -> str:

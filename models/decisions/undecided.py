@@ -82,7 +82,7 @@ class WaitingGeneration:
     is_open: bool = False
 
     def is_over(self, ends: EndOffsetTable, told: Sequence[ApplicationState], now_ms: int) -> bool:
-        """Tell whether it is worth it to ask again whether the generation is due."""
+        """Return whether it is worth it to ask again whether the generation is due."""
         return (
             self.is_open
             or not self.seen_ms <= now_ms < self.until_ms  # the clock may have been set back
@@ -163,7 +163,7 @@ def _revision(undecided: UndecidedGeneration) -> DueGeneration | None:
 
 
 def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
-    """Tell whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
+    """Return whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
     if inputs.tentative or any(bound is None for bound in inputs.ends.values()):
         return True
     has_state = any(client.offset_sums for client in generation.clients.values())

@@ -64,7 +64,7 @@ class ClusterState:
     def apply_batch(
         self, batch: Batch, seen_ms: int, read: Mapping[str, ReadGroup] | None = None
     ) -> None:
-        """Take what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
+        """Apply what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
 
         ``read`` are its classic groups, if another thread has read them already.
         """
@@ -107,7 +107,7 @@ class ClusterState:
         topic_id: bytes | None = None,
         now_ms: int | None = None,
     ) -> None:
-        """Take a partition's end offsets, or None when it is gone; its topic's id where known."""
+        """Apply a partition's end offsets, or None when it is gone; its topic's id where known."""
         before = self.ends.latest(partition)
         self.ends.apply(partition, ends, now_ms)
         if ends is None:

@@ -26,11 +26,8 @@ from caughtup.models.decisions.exact.generation import recompute
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
 from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
-from caughtup.models.groups.generation import (
-    FOLLOWERS_PROTOCOL,
-    StreamsGeneration,
-    read_streams_generation,
-)
+from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
+from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.records.application_states import FORMAT, read_state

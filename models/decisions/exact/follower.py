@@ -173,7 +173,7 @@ def _differs_from_rules(
 
 
 def _decision(outcome: Outcome, warm_ups: Mapping[str, frozenset[str]]) -> Decision:
-    """Give what the follower decided; which of its standbys are warm-ups the record tells."""
+    """Return what the follower decided; which of its standbys are warm-ups the record tells."""
     clients = {}
     for process, active in sorted(outcome.active.items()):
         standby = outcome.standby[process]

@@ -74,7 +74,7 @@ class ApplicationState:
         return frozenset((self.outcome.followed, newest))
 
     def is_of(self, generation: StreamsGeneration) -> bool:
-        """Tell whether it speaks of the rebalance that completed with a generation.
+        """Return whether it speaks of the rebalance that completed with a generation.
 
         The processes are the same, and so is what each of them ran before.
         """
