@@ -17,11 +17,11 @@ from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import OwnTopicWriter
 from caughtup.agents.topics.records import Slice
-from caughtup.agents.wakeups import Wakeup
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.decoding import require_past

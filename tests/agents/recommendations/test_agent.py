@@ -16,12 +16,12 @@ from faust.app.base import BootStrategy
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.recommendations import recommender
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.recommender import Recommender, summary
 from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.wakeups import Wakeup
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.undecided import TELLING_MS

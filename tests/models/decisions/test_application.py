@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caughtup.models.decisions.application import GENERATIONS_KEPT, Application
-from caughtup.models.decisions.recommendation_fields import (
-    recommendation_fields,
-)
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.undecided import PATIENCE_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
