@@ -18,6 +18,7 @@ from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets import OffsetsReader, offsets
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recommendations.agent import recommend
@@ -46,7 +47,6 @@ from caughtup.agents.topics.reports import (
     task_positions,
 )
 from caughtup.agents.topics.restoration import restore_published
-from caughtup.agents.wakeups import Wakeup
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
 

@@ -17,11 +17,11 @@ from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.reader import Slice
-from caughtup.agents.wakeups import Wakeup
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.decoding import require_past
@@ -56,7 +56,7 @@ def end_offsets(
 def apply_record(
     state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
 ) -> None:
-    """Take one record of caughtup-end-offsets, unless it is refused.
+    """Apply one record of caughtup-end-offsets, unless it is refused.
 
     ``clock_ms``: what to hold its time against.
     """
@@ -151,7 +151,7 @@ class EndOffsetsProbe(Service):
             await self._topic.send(key=encode_partition(partition), value=None)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
-        """Tell whether readers would learn anything, be it that we are still looking."""
+        """Return whether readers would learn anything, be it that we are still looking."""
         known = self._published.get(partition)
         if known is None or _offsets(known) != _offsets(ends):
             return True

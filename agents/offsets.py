@@ -22,8 +22,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog, few_collections
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
-from caughtup.agents.wakeups import Wakeup
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.reading import ReadingProgress

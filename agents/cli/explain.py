@@ -9,12 +9,13 @@ import click
 import msgspec
 from rich.console import Console
 
-from caughtup.agents.cli.explain_tables import leader_movements, print_explanation
+from caughtup.agents.cli.explain_tables import print_explanation
 from caughtup.agents.cli.lag import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation_fields import movement_fields, recommendation_fields
 from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
@@ -79,8 +80,8 @@ def explanation(decided: DecidedGeneration) -> dict[str, Any]:
             "result": decided.exact.result,
             "why": decided.exact.why,
         },
-        "leader_movements": leader_movements(decided),
+        "leader_movements": [movement_fields(one) for one in decided.leader_movements or ()],
     }
-    if decided.record is not None:
-        line["recommendation"] = decided.record
+    if decided.recommendation is not None:
+        line["recommendation"] = recommendation_fields(decided.recommendation)
     return line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +10,8 @@ from rich.table import Table
 from caughtup.models.assignment.explanation import says
 from caughtup.models.decisions.exact.generation import ASSIGNOR
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.plan_cost import PlanCost
+from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
@@ -33,18 +34,13 @@ def print_explanation(
             _print_task(console, decided, names, copies, task)
         return
     _print_assignment(console, decided)
-    _print_movements(console, "What the leader planned", leader_movements(decided), names)
+    _print_movements(console, "What the leader planned", decided.leader_movements or (), names)
     _print_movements(console, "What caughtup recommends", decided.movements, names)
-    if decided.record is not None:
-        _print_costs(console, decided.record)
-        probing = decided.record["probing_rebalance"]
-        needed = "needed" if probing["needed"] else "not needed"
-        console.print(f"A probing rebalance is {needed}: {probing['reason']}.")
-
-
-def leader_movements(decided: DecidedGeneration) -> Sequence[Mapping[str, Any]]:
-    """Return the leader's own movements, where its decision is known to the last task."""
-    return decided.leader_movements or ()
+    if decided.recommendation is not None:
+        _print_costs(console, decided.recommendation)
+        probing = decided.recommendation.probing
+        needed = "needed" if probing.needed else "not needed"
+        console.print(f"A probing rebalance is {needed}: {probing.reason}.")
 
 
 def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
@@ -80,7 +76,7 @@ def _print_assignment(console: Console, decided: DecidedGeneration) -> None:
 
 
 def _print_movements(
-    console: Console, title: str, movements: Sequence[Mapping[str, Any]], names: Mapping[str, str]
+    console: Console, title: str, movements: Sequence[PlannedMovement], names: Mapping[str, str]
 ) -> None:
     if not movements:
         console.print(f"{title}: nothing moves.")
@@ -88,35 +84,35 @@ def _print_movements(
     table = Table("task", "kind", "from", "to", "why", title=title, title_justify="left")
     for movement in movements:
         table.add_row(
-            movement["task"],
-            movement["kind"],
-            names.get(movement.get("from", ""), ""),
-            names.get(movement["to"], movement["to"]),
-            movement["reason"],
+            movement.task,
+            movement.kind,
+            names.get(movement.source or "", ""),
+            names.get(movement.to, movement.to),
+            movement.reason,
         )
     console.print(table)
 
 
-def _print_costs(console: Console, record: Mapping[str, Any]) -> None:
+def _print_costs(console: Console, recommended: Recommendation) -> None:
     """Print what both plans cost until the group is balanced, side by side."""
     table = Table("until balanced", title="Cost", title_justify="left")
     table.add_column("Kafka's assignor", justify="right")
     table.add_column("caughtup", justify="right")
-    costs = (record["kafka_cost"], record["cost"])
-    for label, field in (
-        ("copies of state built", "copies"),
-        ("offsets restored", "offsets"),
-        ("probing rebalances", "rebalances"),
+    costs = (recommended.kafka_cost, recommended.cost)
+    for label, numbers in (
+        ("copies of state built", [cost.copies for cost in costs]),
+        ("offsets restored", [cost.offsets for cost in costs]),
+        ("probing rebalances", [cost.rebalances for cost in costs]),
     ):
-        table.add_row(label, *(_number(cost, field) for cost in costs))
-    table.add_row("time, an interval each", *(duration(cost["seconds"]) for cost in costs))
+        table.add_row(label, *map(_number, costs, numbers))
+    table.add_row("time, an interval each", *(duration(cost.seconds) for cost in costs))
     console.print(table)
 
 
-def _number(cost: Mapping[str, Any], field: str) -> str:
-    if field not in cost:
+def _number(cost: PlanCost, number: int | None) -> str:
+    if number is None:
         return "unknown"
-    return f"{'about ' if cost.get('estimated') else ''}{cost[field]:,}"
+    return f"{'about ' if cost.estimated else ''}{number:,}"
 
 
 def _print_task(
@@ -146,15 +142,15 @@ def _print_task(
         )
     console.print(table)
     for who, movements in (
-        ("The leader", leader_movements(decided)),
+        ("The leader", decided.leader_movements or ()),
         ("caughtup", decided.movements),
     ):
-        own = [movement for movement in movements if movement["task"] == task]
+        own = [movement for movement in movements if movement.task == task]
         if not own:
             console.print(f"{who} leaves it where it is.")
         for movement in own:
-            source = names.get(movement.get("from", ""), "nobody")
-            destination = names.get(movement["to"], movement["to"])
+            source = names.get(movement.source or "", "nobody")
+            destination = names.get(movement.to, movement.to)
             console.print(
-                f"{who}: {movement['kind']}, from {source} to {destination}: {movement['reason']}."
+                f"{who}: {movement.kind}, from {source} to {destination}: {movement.reason}."
             )

@@ -8,10 +8,10 @@ import faust
 
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.agents.wakeups import Wakeup
 from caughtup.models.state.cluster import ClusterState
 
 _PATIENCE_LOOK_SECONDS = 1.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.recommendations.records import encode
@@ -15,6 +15,7 @@ from caughtup.agents.streaming import done_in_turns
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import (
     UndecidedGeneration,
     WaitingGeneration,
@@ -65,11 +66,11 @@ class Recommender:
             group = generation.group
             with state.applications.deciding(group, at_ms, generation):
                 decided = await asyncio.to_thread(_decide, state.cluster, undecided, at_ms)
-                record = None if decided is None else state.applications.settle(decided.generation)
-                if decided is not None and decided.written is not None and record is not None:
+                news_of = None if decided is None else state.applications.settle(decided.generation)
+                if decided is not None and decided.written is not None and news_of is not None:
                     count = partial(state.applications.count_published, group)
                     self._publish(group, decided.written, count)
-                    log.info("%s", summary(record))
+                    log.info("%s", summary(news_of))
                     news = True
             if news:
                 # On the topic before anything that follows from it: at a restart, what was
@@ -80,8 +81,8 @@ class Recommender:
 
     async def publish_again(self) -> None:
         """Write the newest recommendation of each group: their topic was made anew."""
-        for group, record in self._state.applications.newest_published():
-            self._publish(group, await asyncio.to_thread(_write, record))
+        for group, newest in self._state.applications.newest_published():
+            self._publish(group, await asyncio.to_thread(_write, newest))
         await self._outbox.flush()
 
     def _publish(
@@ -112,23 +113,24 @@ def _decide(cluster: str, undecided: UndecidedGeneration, now_ms: int) -> Decide
     decided = decide_if_due(cluster, undecided, now_ms)
     if decided is None:
         return None
-    if isinstance(decided, WaitingGeneration) or decided.record is None or decided.read_back:
+    if isinstance(decided, WaitingGeneration) or decided.read_back:
         return Decided(decided, None)
-    return Decided(decided, _write(decided.record))
+    recommended = decided.recommendation
+    return Decided(decided, None if recommended is None else _write(recommended))
 
 
-def _write(record: Mapping[str, Any]) -> Written:
+def _write(recommended: Recommendation) -> Written:
     try:
-        return encode(record)
+        return encode(recommended)
     except CaughtupError as error:
         return error
 
 
-def summary(record: Mapping[str, Any]) -> str:
+def summary(recommended: Recommendation) -> str:
     """Say in one line what was decided."""
-    leader = record["leader"]
-    why = f" ({leader['why']})" if leader["why"] else ""
+    leader = recommended.leader
+    why = f" ({leader.why})" if leader.why else ""
     return (
-        f"{record['group']} generation {record['generation']}: "
-        f"{len(record['movements'])} movements, leader {leader['result']}{why}"
+        f"{recommended.group} generation {recommended.generation}: "
+        f"{len(recommended.movements)} movements, leader {leader.result}{why}"
     )

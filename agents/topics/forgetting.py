@@ -45,7 +45,7 @@ class Forgetter(Service):
         with self._state.faults.isolated("forgetting", "a round", at_ms):
             self._to_withdraw.update(self._forgetting.forget(at_ms))
         # One that came back has a recommendation of its own by now, which is to stay.
-        self._to_withdraw -= self._state.applications.told_of()
+        self._to_withdraw -= self._state.applications.groups_with_records()
         try:
             for group in sorted(self._to_withdraw):
                 await (await self._topic.send(key=encode_group(group), value=None))

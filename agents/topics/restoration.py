@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
 
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_service_topic
+from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import (
@@ -32,7 +31,7 @@ _Record = tuple[bytes | None, bytes | None]
 
 def _decode_recommendation(
     key: bytes | None, value: bytes | None, _: int | None, clock_ms: int
-) -> tuple[str, Mapping[str, Any] | None]:
+) -> tuple[str, Recommendation | None]:
     return read_recommendation_record(key, value, clock_ms)
 
 

@@ -21,6 +21,11 @@ from caughtup.agents.views.reassignments import (
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation_fields import (
+    inputs_fields,
+    movement_fields,
+    summary_fields,
+)
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.lag.assessment import Assessed
@@ -234,8 +239,10 @@ def _tasks(
 def _decided(decided: DecidedGeneration) -> dict[str, Any]:
     return present(
         exact=_exact(decided),
-        leader_movements=decided.leader_movements,
-        recommendation=_record(decided),
+        leader_movements=None
+        if decided.leader_movements is None
+        else [movement_fields(movement) for movement in decided.leader_movements],
+        recommendation=_recommendation(decided),
     )
 
 
@@ -248,10 +255,9 @@ def _exact(decided: DecidedGeneration) -> dict[str, str]:
     )
 
 
-def _record(decided: DecidedGeneration) -> dict[str, Any] | None:
+def _recommendation(decided: DecidedGeneration) -> dict[str, Any] | None:
     """Return the recommendation without what the page doesn't show: the scenario is long."""
-    if decided.record is None:
+    recommended = decided.recommendation
+    if recommended is None:
         return None
-    inputs = {k: v for k, v in decided.record["inputs"].items() if k != "scenario"}
-    shown = {k: v for k, v in decided.record.items() if k != "assignment"}
-    return {**shown, "inputs": inputs}
+    return {**summary_fields(recommended), "inputs": inputs_fields(recommended)}

@@ -16,7 +16,7 @@ UNBOUNDED = (1 << 63) - 1
 
 
 def is_caught_up(lag: int, acceptable: int) -> bool:
-    """Tell whether a copy with this lag, in offsets, can take over at once.
+    """Return whether a copy with this lag, in offsets, can take over at once.
 
     Source: HighAvailabilityTaskAssignor.tasksToCaughtUpClients.
     """

@@ -21,7 +21,7 @@ class ClientState:
         self.standby: set[TaskId] = set()
 
     def has(self, task: TaskId) -> bool:
-        """Tell whether the task is given to this client, as an active or as a standby."""
+        """Return whether the task is given to this client, as an active or as a standby."""
         return task in self.active or task in self.standby
 
     def task_count(self) -> int:
@@ -29,9 +29,9 @@ class ClientState:
         return len(self.active) + len(self.standby)
 
     def task_load(self) -> float:
-        """Give the tasks per stream thread, actives and standbys."""
+        """Return the tasks per stream thread, actives and standbys."""
         return (len(self.active) + len(self.standby)) / self.capacity
 
     def active_load(self) -> float:
-        """Give the active tasks per stream thread."""
+        """Return the active tasks per stream thread."""
         return len(self.active) / self.capacity

@@ -12,21 +12,21 @@ T = TypeVar("T")
 
 
 def mapping(value: object, place: str) -> Mapping[str, Any]:
-    """Take an object. Raises ScenarioError ``bad_field``."""
+    """Return an object. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, Mapping):
         raise ScenarioError("bad_field", f"{place}: is not an object")
     return value
 
 
 def array(value: object, place: str) -> Sequence[Any]:
-    """Take an array. Raises ScenarioError ``bad_field``."""
+    """Return an array. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, list | tuple):
         raise ScenarioError("bad_field", f"{place}: is not an array")
     return value
 
 
 def integer(value: object, place: str, least: int, greatest: int) -> int:
-    """Take an integer within bounds. Raises ScenarioError ``bad_field``."""
+    """Return an integer within bounds. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise ScenarioError("bad_field", f"{place}: is not an integer")
     if not least <= value <= greatest:
@@ -37,31 +37,31 @@ def integer(value: object, place: str, least: int, greatest: int) -> int:
 
 
 def required(owner: Mapping[str, Any], field: str, place: str) -> Any:
-    """Take a field that must be there. Raises ScenarioError ``missing_field``."""
+    """Return a field that must be there. Raises ScenarioError ``missing_field``."""
     if field not in owner:
         raise ScenarioError("missing_field", f"{_join(place, field)}: is missing")
     return owner[field]
 
 
 def required_mapping(owner: Mapping[str, Any], field: str, place: str) -> Mapping[str, Any]:
-    """Take an object that must be there. Raises ScenarioError."""
+    """Return an object that must be there. Raises ScenarioError."""
     return mapping(required(owner, field, place), _join(place, field))
 
 
 def string(value: object, place: str) -> str:
-    """Take a string. Raises ScenarioError ``bad_field``."""
+    """Return a string. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, str):
         raise ScenarioError("bad_field", f"{place}: is not a string")
     return value
 
 
 def optional_string(value: object, place: str) -> str | None:
-    """Take a string, or None. Raises ScenarioError ``bad_field``."""
+    """Return a string, or None. Raises ScenarioError ``bad_field``."""
     return None if value is None else string(value, place)
 
 
 def required_string(owner: Mapping[str, Any], field: str, place: str) -> str:
-    """Take a string that must be there. Raises ScenarioError."""
+    """Return a string that must be there. Raises ScenarioError."""
     return string(required(owner, field, place), _join(place, field))
 
 

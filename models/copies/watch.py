@@ -108,7 +108,7 @@ class CopyWatch:
 
         yield from self._observe(positions, generation.as_of_ms, end_of)
         yield from self._judge(rows, now_ms)
-        waiting = [m.get("lag") for m in decided.movements if m["kind"] == "waiting"]
+        waiting = [m.lag for m in decided.movements if m.kind == "waiting"]
         self.probing = assess_probing(
             self.history,
             self.copies.values(),

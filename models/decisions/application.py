@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
-from caughtup.models.decisions.generation import DecidedGeneration, Record
-from caughtup.models.decisions.undecided import WaitingGeneration
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
 
 #: Decided generations kept to be shown.
@@ -33,7 +35,7 @@ class Pending(NamedTuple):
 
     generation: StreamsGeneration
     seen_ms: int
-    record: Record | None = None
+    recommendation: Recommendation | None = None
 
 
 @dataclass(slots=True)
@@ -60,7 +62,7 @@ class Application:
     published: int = 0
 
     def advance(self, generation: StreamsGeneration, seen_ms: int) -> None:
-        """Take a new generation, read at ``seen_ms``."""
+        """Add a new generation, read at ``seen_ms``."""
         self.newest = generation
         self.pending.append(Pending(generation, seen_ms))
 
@@ -69,25 +71,25 @@ class Application:
         while len(self.pending) > 1:
             self.pending.popleft()
 
-    def take_up(self, record: Record) -> None:
+    def take_up(self, published: Recommendation) -> None:
         """Spare the newest generation if it was decided before a restart, and those before it.
 
-        ``record`` is the last that was published then. Made for any other generation it says
+        ``published`` is the last that was then. Made for any other generation it says
         nothing: which one is the newest, only the log of groups tells. Those that it holds before
         its end are left when it was read.
         """
-        if self._holds(record):
+        if self._holds(published):
             newest = self.pending.pop()
             self.pending.clear()
-            self.pending.append(newest._replace(record=record))
+            self.pending.append(newest._replace(recommendation=published))
 
     def has_news(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
-        """Tell whether copies have caught up that weren't when the newest decision was made.
+        """Return whether copies have caught up that weren't when the newest decision was made.
 
         ``positions`` are what the application's processes reported.
         """
         decided = self.decided
-        if self.pending or decided is None or decided.record is None or not positions:
+        if self.pending or decided is None or decided.recommendation is None or not positions:
             return False
         acceptable = decided.inputs.scenario.acceptable_recovery_lag
         return any(
@@ -98,8 +100,24 @@ class Application:
             for copy, position in positions.items()
         )
 
+    def revision(
+        self, parameters: ApplicationParameters, positions: Mapping[CopyKey, TaskPosition]
+    ) -> UndecidedGeneration | None:
+        """Return the newest decision to be made again, where copies have caught up since."""
+        decided = self.decided
+        if decided is None or not self.has_news(positions):
+            return None
+        return UndecidedGeneration(
+            decided.generation,
+            decided.generation.as_of_ms,
+            parameters,
+            revises=decided,
+            caught_up=self.caught_up,
+            positions=dict(positions),
+        )
+
     def settle(self, decided: DecidedGeneration) -> bool:
-        """Take a decision, and tell whether a record of it is to be published.
+        """Settle a decision, and return whether its recommendation is to be published.
 
         It isn't if others took its place, if it was before, or if it says what the one before
         said.
@@ -109,14 +127,14 @@ class Application:
                 return False
             before, self.decided, self.untold = self.decided, decided, True
             self.caught_up = self.caught_up.with_others(decided.caught_up)
-            return decided.record is not before.record
+            return decided.recommendation is not before.recommendation
         if not self.pending or self.pending[0].generation is not decided.generation:
             return False
         self.pending.popleft()
         self.decided, self.untold, self.caught_up = decided, True, decided.caught_up
         self.rebalances += 1
         self.exact_counts[decided.exact.result] += 1
-        self.movement_counts.update(movement["kind"] for movement in decided.movements)
+        self.movement_counts.update(movement.kind for movement in decided.movements)
         generation = decided.generation
         self.history.append(
             PastGeneration(
@@ -126,7 +144,7 @@ class Application:
                 len(decided.movements),
             )
         )
-        return decided.record is not None and not decided.read_back
+        return decided.recommendation is not None and not decided.read_back
 
     def give_up(self, generation: StreamsGeneration | None = None) -> None:
         """Go without the decision of a generation, since it can't be made; none holds any longer.
@@ -139,14 +157,14 @@ class Application:
             self.exact_counts["undetermined"] += 1
         self.decided, self.untold = None, False
 
-    def _holds(self, record: Record) -> bool:
-        """Tell whether a recommendation was made for the newest generation.
+    def _holds(self, published: Recommendation) -> bool:
+        """Return whether a recommendation was made for the newest generation.
 
         Generation numbers start again when a group is deleted; its moment tells them apart.
         """
         newest = self.newest
         return (
-            record.get("generation") == newest.generation
-            and record.get("as_of_ms") == newest.as_of_ms
-            and record.get("process_ids") == [str(process) for process in newest.clients]
+            published.generation == newest.generation
+            and published.as_of_ms == newest.as_of_ms
+            and published.process_ids == tuple(newest.clients)
         )

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
-from typing import Any, TypeVar
 
 from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
+from caughtup.models.decisions.last_by_group import LastByGroup
 from caughtup.models.decisions.movements import Event, MovementLog
-from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.undecided import (
+    UndecidedGeneration,
+    WaitingGeneration,
+    may_depend_on,
+)
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
-
-Record = Mapping[str, Any]
-Kept = TypeVar("Kept")
-
-#: What is kept of an application: what it told of its last rebalances, and what was published.
-_KEPT = 4
-#: Groups that anything of the kind is kept of: anybody may write of groups that there aren't.
-MOST_GROUPS = 20_000
 
 
 class Applications(Mapping[str, Application]):
@@ -38,8 +33,8 @@ class Applications(Mapping[str, Application]):
         self._faults = faults or Faults()
         self._parameters = parameters
         self._known: dict[str, Application] = {}
-        self._published: dict[str, deque[Record]] = {}
-        self._told: dict[str, deque[ApplicationState]] = {}
+        self._published = LastByGroup[Recommendation]()
+        self._states = LastByGroup[ApplicationState]()
 
     def __getitem__(self, group: str) -> Application:
         return self._known[group]
@@ -51,55 +46,55 @@ class Applications(Mapping[str, Application]):
         return len(self._known)
 
     def parameters(self, group: str) -> ApplicationParameters:
-        """Give what the settings say of an application, or nothing but Kafka's defaults."""
+        """Return what the settings say of an application, or nothing but Kafka's defaults."""
         return self._parameters.get(group) or ApplicationParameters()
 
-    def apply_published(self, group: str, record: Record | None) -> bool:
-        """Take a recommendation that was published before this process started; None withdraws.
+    def apply_published(self, group: str, published: Recommendation | None) -> bool:
+        """Keep a recommendation that was published before this process started; None withdraws.
 
         Returns False if there are those of too many groups to take another one.
         """
-        if record is None:
-            self._published.pop(group, None)
+        if published is None:
+            self._published.forget(group)
             return True
-        return _keep(self._published, group, record)
+        return self._published.add(group, published)
 
-    def newest_published(self) -> list[tuple[str, Record]]:
+    def newest_published(self) -> list[tuple[str, Recommendation]]:
         """Return the newest recommendation of each group, by group, sorted."""
-        return [(group, known[-1]) for group, known in sorted(self._published.items())]
+        return list(self._published.each_newest())
 
     def take_up_published(self) -> None:
         """Spare every generation that the recommendations taken so far were made for."""
         for group, known in self._known.items():
-            if known.pending and (published := self._published.get(group)):
-                known.take_up(published[-1])
+            if known.pending and (published := self._published.newest(group)):
+                known.take_up(published)
 
-    def apply_state(self, group: str, told: ApplicationState) -> bool:
-        """Take what an application's leader told of a rebalance.
+    def apply_state(self, group: str, state: ApplicationState) -> bool:
+        """Keep what an application's leader told of a rebalance.
 
         Of a group that isn't known only the last counts. Returns False if too many groups tell.
         """
         if group not in self._known:
-            self._told.pop(group, None)
-        return _keep(self._told, group, told)
+            self._states.forget(group)
+        return self._states.add(group, state)
 
-    def told_of(self) -> set[str]:
+    def groups_with_records(self) -> set[str]:
         """Name the groups that a recommendation was published for, or whose leaders told anything."""
-        return self._published.keys() | self._told.keys()
+        return self._published.groups() | self._states.groups()
 
-    def forget_told(self, groups: Iterable[str]) -> list[str]:
+    def forget_records(self, groups: Iterable[str]) -> list[str]:
         """Forget what was told of groups that are gone; names those with a recommendation."""
-        published = []
+        withdrawn = []
         for group in groups:
-            self._told.pop(group, None)
-            if self._published.pop(group, None) is not None:
-                published.append(group)
-        return published
+            self._states.forget(group)
+            if self._published.forget(group):
+                withdrawn.append(group)
+        return withdrawn
 
     def apply_generation(
         self, group: str, generation: StreamsGeneration | None, seen_ms: int
     ) -> None:
-        """Take a classic group's generation; ``seen_ms`` is when it was read.
+        """Apply a classic group's generation; ``seen_ms`` is when it was read.
 
         None for a group that is deleted, or no longer Kafka Streams'.
         """
@@ -117,8 +112,8 @@ class Applications(Mapping[str, Application]):
         ):
             return  # known: the log is read again from its start after a lost connection
         known.advance(generation, seen_ms)
-        if published := self._published.get(group):
-            known.take_up(published[-1])
+        if published := self._published.newest(group):
+            known.take_up(published)
 
     def forget(self, group: str) -> None:
         """Forget an application, but for what it told and what was published of it."""
@@ -131,7 +126,7 @@ class Applications(Mapping[str, Application]):
         positions: TaskPositions,
         now_ms: int,
     ) -> Iterator[UndecidedGeneration]:
-        """Give every generation that may be due, each once the one before it is settled.
+        """Yield every generation that may be due, each once the one before it is settled.
 
         The caller may apply events and await others between two.
         """
@@ -151,13 +146,13 @@ class Applications(Mapping[str, Application]):
     def _waits(
         self, group: str, application: Application, ends: EndOffsetTable, now_ms: int
     ) -> bool:
-        """Tell whether an application's next generation can't be due yet."""
+        """Return whether an application's next generation can't be due yet."""
         waiting, pending = application.waiting, application.pending
         return (
             waiting is not None
             and bool(pending)
             and pending[0].generation is waiting.generation
-            and not waiting.is_over(ends, self._told.get(group, ()), now_ms)
+            and not waiting.is_over(ends, self._states.of(group), now_ms)
         )
 
     def _undecided(
@@ -171,35 +166,22 @@ class Applications(Mapping[str, Application]):
         """Copy what another thread may need to decide an application's next generation."""
         parameters, reported = self.parameters(group), positions.of(group)
         if not application.pending:
-            decided = application.decided
-            if decided is None or not application.has_news(reported):
-                return None
-            return UndecidedGeneration(
-                decided.generation,
-                decided.generation.as_of_ms,
-                parameters,
-                revises=decided,
-                caught_up=application.caught_up,
-                positions=dict(reported),
-            )
+            return application.revision(parameters, reported)
         pending = application.pending[0]
-        sources, prefix = pending.generation.source_topics, f"{group}-"
-        given = frozenset(chain.from_iterable((parameters.changelogs or {}).values()))
+        generation = pending.generation
         return UndecidedGeneration(
-            pending.generation,
+            generation,
             pending.seen_ms,
             parameters,
-            ends.of_topics(
-                lambda topic: topic in sources or topic in given or topic.startswith(prefix)
-            ),
+            ends.of_topics(may_depend_on(generation, parameters)),
             {
                 partition: history.copy()
                 for partition, history in commits.of(group).items()
-                if partition.topic in sources
+                if partition.topic in generation.source_topics
             },
-            tuple(self._told.get(group, ())),
-            tuple(self._published.get(group, ())),
-            pending.record,
+            self._states.of(group),
+            self._published.of(group),
+            pending.recommendation,
         )
 
     def deciding(
@@ -216,8 +198,8 @@ class Applications(Mapping[str, Application]):
 
         return self._faults.isolated("decision", group, now_ms, give_up)
 
-    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Record | None:
-        """Take a decision, and give the record that is to be published of it, if any.
+    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Recommendation | None:
+        """Settle a decision, and return the recommendation that is to be published of it, if any.
 
         None as well if it is no longer to be decided, or waits.
         """
@@ -230,9 +212,9 @@ class Applications(Mapping[str, Application]):
             return None
         if not application.settle(decided):
             return None
-        if decided.record is not None:
-            self.apply_published(group, decided.record)
-        return decided.record
+        if decided.recommendation is not None:
+            self.apply_published(group, decided.recommendation)
+        return decided.recommendation
 
     def count_published(self, group: str) -> None:
         """Count a recommendation as published: it is on its topic."""
@@ -240,7 +222,7 @@ class Applications(Mapping[str, Application]):
             application.published += 1
 
     def movement_events(self, now_ms: int) -> Iterator[Event]:
-        """Give what the newest decisions mean for movements, each time only what is new.
+        """Yield what the newest decisions mean for movements, each time only what is new.
 
         Others may have their turn between two events. What isn't asked for comes the next time.
         """
@@ -262,21 +244,10 @@ class Applications(Mapping[str, Application]):
             application.untold = False
 
     def leave_the_past(self) -> None:
-        """Take what was read so far as history: only the newest generations are still decided."""
+        """Treat what was read so far as history: only the newest generations are still decided."""
         for application in self._known.values():
             application.leave_the_past()
 
     def awaited(self) -> list[str]:
         """Name the applications with a generation that isn't decided yet, sorted."""
         return sorted(group for group, known in self._known.items() if known.pending)
-
-
-def _keep(kept: dict[str, deque[Kept]], group: str, value: Kept) -> bool:
-    """Keep the last values of a group, unless that were too many groups."""
-    known = kept.get(group)
-    if known is None:
-        if len(kept) >= MOST_GROUPS:
-            return False
-        known = kept[group] = deque(maxlen=_KEPT)
-    known.append(value)
-    return True

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
-from caughtup.models.decisions.exact.follower import recompute_follower
-from caughtup.models.decisions.exact.generation import ExactResult, recompute
+from caughtup.models.decisions.exact.follower import read_published, recompute_follower
+from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult, recompute
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.projection import project
 from caughtup.models.decisions.recommendation import (
-    movement_fields,
-    read_recommendation,
+    PlannedMovement,
+    Recommendation,
+    planned_movements,
     recommendation,
 )
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.task_table import TaskCopy, given_copies
 from caughtup.models.groups.generation import StreamsGeneration
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class DueGeneration:
     generation: StreamsGeneration
     inputs: GenerationInputs
     told: ApplicationState | None = None
-    published: tuple[Record, ...] = ()
+    published: tuple[Recommendation, ...] = ()
     revises: DecidedGeneration | None = None
     worthwhile_at_ms: int | None = None
     rates: str | None = None
@@ -47,7 +46,7 @@ class DueGeneration:
 
 @dataclass(frozen=True, slots=True)
 class DecidedGeneration:
-    """A generation with what it was decided from, how exact mode fared, and the record if any.
+    """A generation with what it was decided from, how exact mode fared, and what is recommended.
 
     ``leader_movements`` are those that its leader planned, None where that isn't known, and
     ``copies`` what each process has, as the generation began. ``caught_up``: the copies that the
@@ -58,8 +57,8 @@ class DecidedGeneration:
     generation: StreamsGeneration
     inputs: GenerationInputs
     exact: ExactResult
-    record: Record | None
-    leader_movements: tuple[Mapping[str, Any], ...] | None
+    recommendation: Recommendation | None
+    leader_movements: tuple[PlannedMovement, ...] | None
     copies: tuple[TaskCopy, ...]
     caught_up: CaughtUpCopies
     revises: DecidedGeneration | None = None
@@ -67,56 +66,70 @@ class DecidedGeneration:
     read_back: bool = False
 
     @property
-    def movements(self) -> list[Mapping[str, Any]]:
+    def movements(self) -> tuple[PlannedMovement, ...]:
         """The movements of the recommendation; none without one."""
-        return list(self.record["movements"]) if self.record else []
+        return self.recommendation.movements if self.recommendation else ()
 
 
 def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedGeneration:
-    """Decide a generation: pure, so that any thread may do it. ``now_ms`` goes into the record."""
+    """Decide a generation: pure, so that any thread may do it. ``now_ms`` is when it is decided."""
     generation, inputs = due.generation, due.inputs
     if due.revises is not None:
         exact = due.revises.exact
     elif due.told is not None:
-        exact = recompute_follower(generation, inputs, due.told, due.published)
+        wanted = due.told.recommendations()
+        published = [
+            read_published(recommendation_fields(one), generation.group)
+            for one in due.published
+            if one.decision_id in wanted
+        ]
+        exact = recompute_follower(generation, inputs, due.told, published)
     else:
         exact = recompute(generation, inputs)
-    record: Record | None = recommendation(
+    recommended = recommendation(
         cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms, due.rates
     )
     if due.revises is not None:
-        if _says_the_same(record, due.revises.record):
-            record = due.revises.record
+        if _says_the_same(recommended, due.revises.recommendation):
+            recommended = due.revises.recommendation
         return replace(
             due.revises,
             inputs=inputs,
-            record=record,
+            recommendation=recommended,
             caught_up=caught_up_copies(inputs.scenario),
             revises=replace(due.revises, revises=None),
             read_back=False,
         )
     premature = due.untold and (exact.result == "mismatch" or generation.follows)
-    return replace(_decided(generation, inputs, exact, record), premature=premature)
+    return replace(_decided(generation, inputs, exact, recommended), premature=premature)
 
 
-def read_back(generation: StreamsGeneration, record: Record) -> DecidedGeneration:
-    """Read a generation's decision from its record. Raises CaughtupError if it isn't one of ours."""
-    inputs, exact = read_recommendation(record)
-    return replace(_decided(generation, inputs, exact, record), read_back=True)
+def read_back(generation: StreamsGeneration, published: Recommendation) -> DecidedGeneration:
+    """Return a generation's decision as it was published before a restart.
+
+    Raises CaughtupError if it can't be decided again.
+    """
+    inputs, exact = published.inputs, published.leader
+    # From a projected scenario, from one that isn't whole, and for a follower, nobody can tell
+    # what the leader decided.
+    if exact.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
+        decision = decide(replace(inputs.scenario.expanded(), assignor=KAFKAS))
+        exact = replace(exact, decision=decision)
+    return replace(_decided(generation, inputs, exact, published), read_back=True)
 
 
 def _decided(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     exact: ExactResult,
-    record: Record | None,
+    recommended: Recommendation | None,
 ) -> DecidedGeneration:
     """Put a decision together with all that follows from it for as long as it stands."""
     if exact.decision is not None:
         exact = replace(exact, decision=exact.decision.explained())
     leader_movements = None
     if exact.decision is not None and exact.plans:
-        leader_movements = tuple(map(movement_fields, exact.decision.movements))
+        leader_movements = planned_movements(exact.decision.movements)
     trusted = exact.decision if exact.result == "match" else None
     scenario = inputs.scenario
     if not inputs.projected:
@@ -125,16 +138,15 @@ def _decided(
         generation,
         inputs,
         exact,
-        record,
+        recommended,
         leader_movements,
         given_copies(generation, inputs, trusted),
         caught_up_copies(scenario),
     )
 
 
-def _says_the_same(record: Record | None, before: Record | None) -> bool:
-    """Tell whether whoever follows the one does what whoever follows the other does."""
-    if record is None or before is None:
+def _says_the_same(now: Recommendation | None, before: Recommendation | None) -> bool:
+    """Return whether whoever follows the one does what whoever follows the other does."""
+    if now is None or before is None:
         return True
-    names = ("assignment", "probing_rebalance")
-    return all(record[name] == before[name] for name in names)
+    return now.assignment == before.assignment and now.probing == before.probing

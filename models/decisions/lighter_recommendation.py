@@ -6,54 +6,52 @@ What a follower reads always stays: who gets what, who had what, the configs, th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
-Record = Mapping[str, Any]
+from caughtup.models.decisions.recommendation import Recommendation
 
 
-def lighter_recommendations(record: Record) -> Iterator[Record]:
-    """Give a record as it is, then without one part more each time.
+def lighter_recommendations(whole: Recommendation) -> Iterator[Recommendation]:
+    """Yield a recommendation as it is, then without one part more each time.
 
     ``left_out`` names the parts that are missing: without lags nobody can decide it again.
     """
-    yield record
-    left_out: list[str] = []
+    yield whole
+    lighter = whole
     for name, leave_out in _PARTS.items():
-        left_out.append(name)
-        record = {**leave_out(record), "left_out": [*left_out]}
-        yield record
+        lighter = replace(leave_out(lighter), left_out=(*lighter.left_out, name))
+        yield lighter
 
 
-def _without_lags(record: Record) -> Record:
-    clients = {p: {**c, "lags": {}} for p, c in record["inputs"]["scenario"]["clients"].items()}
-    return _with_scenario(record, greatest_lags={}, clients=clients)
+def _without_lags(one: Recommendation) -> Recommendation:
+    scenario = one.inputs.scenario
+    clients = {process: replace(client, lags={}) for process, client in scenario.clients.items()}
+    lighter = replace(scenario, greatest_lags={}, clients=clients)
+    return replace(one, inputs=replace(one.inputs, scenario=lighter))
 
 
-def _without_partitions(record: Record) -> Record:
-    none: dict[str, list[Any]] = {"source_partitions": [], "changelog_partitions": []}
-    tasks = {name: {**task, **none} for name, task in record["inputs"]["scenario"]["tasks"].items()}
-    return _with_scenario(record, tasks=tasks)
+def _without_partitions(one: Recommendation) -> Recommendation:
+    scenario = one.inputs.scenario
+    tasks = {
+        task: replace(given, sources=(), changelogs=()) for task, given in scenario.tasks.items()
+    }
+    return replace(one, inputs=replace(one.inputs, scenario=replace(scenario, tasks=tasks)))
 
 
-def _without_end_offset_sums(record: Record) -> Record:
-    return {**record, "inputs": {**record["inputs"], "end_offset_sums": {}, "unknown": []}}
+def _without_end_offset_sums(one: Recommendation) -> Recommendation:
+    return replace(one, inputs=replace(one.inputs, ends={}, unknown=()))
 
 
-def _without_reasons(record: Record) -> Record:
-    return {**record, "movements": [{**one, "reason": ""} for one in record["movements"]]}
+def _without_reasons(one: Recommendation) -> Recommendation:
+    return replace(one, movements=tuple(m._replace(reason="") for m in one.movements))
 
 
-def _without_movements(record: Record) -> Record:
-    return {**record, "movements": []}
-
-
-def _with_scenario(record: Record, **parts: Any) -> Record:
-    inputs = record["inputs"]
-    return {**record, "inputs": {**inputs, "scenario": {**inputs["scenario"], **parts}}}
+def _without_movements(one: Recommendation) -> Recommendation:
+    return replace(one, movements=())
 
 
 #: What can be left out, by the name that ``left_out`` has for it, the heaviest first.
-_PARTS: Mapping[str, Callable[[Record], Record]] = {
+_PARTS: Mapping[str, Callable[[Recommendation], Recommendation]] = {
     "inputs.scenario.lags": _without_lags,
     "inputs.scenario.partitions": _without_partitions,
     "inputs.end_offset_sums": _without_end_offset_sums,

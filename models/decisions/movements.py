@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
+from caughtup.models.decisions.recommendation_fields import movement_fields
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -39,7 +41,7 @@ class _Plan:
     closed: set[MovementKey] = field(default_factory=set)
 
     def take(self, event: Event) -> None:
-        """Take an event as it was published."""
+        """Apply an event as it was published."""
         if event["decision_id"] != self.decision_id:
             self.decision_id = event["decision_id"]
             self.closed.clear()
@@ -58,7 +60,7 @@ class MovementLog:
         self._plans: dict[tuple[str, str], _Plan] = {}
 
     def restore(self, event: Mapping[str, Any]) -> None:
-        """Take an event that was published before this process started, in their order.
+        """Apply an event that was published before this process started, in their order.
 
         Raises CaughtupError when it isn't one of ours.
         """
@@ -77,18 +79,18 @@ class MovementLog:
         self._plan(event["group"], plan).take({**event, **ids})
 
     def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[Event]:
-        """Give what a decided generation means for the movements of its application.
+        """Return what a decided generation means for the movements of its application.
 
         ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
         Others may have their turn between two events.
         """
-        record = decided.record
-        if record is None:
+        recommended = decided.recommendation
+        if recommended is None:
             return
         held = _Held(decided)
         if decided.leader_movements is not None:
-            yield from self._advance(LEADER, held, record, decided.leader_movements, at_ms)
-        yield from self._advance(RECOMMENDED, held, record, record["movements"], at_ms)
+            yield from self._advance(LEADER, held, recommended, decided.leader_movements, at_ms)
+        yield from self._advance(RECOMMENDED, held, recommended, recommended.movements, at_ms)
 
     def close(self, applications: Container[str], at_ms: int) -> Iterator[Event]:
         """Drop what is on its way for applications that are gone, and forget them.
@@ -104,7 +106,7 @@ class MovementLog:
                 del self._plans[group, plan]
 
     def on_their_way(self, group: str, plan: str) -> list[Mapping[str, Any]]:
-        """Give the last event of each movement that is neither promoted nor dropped, sorted."""
+        """Return the last event of each movement that is neither promoted nor dropped, sorted."""
         known = self._plans.get((group, plan))
         return [] if known is None else [known.open[key] for key in sorted(known.open)]
 
@@ -115,24 +117,24 @@ class MovementLog:
         self,
         name: str,
         held: _Held,
-        record: Mapping[str, Any],
-        movements: Iterable[Mapping[str, Any]],
+        recommended: Recommendation,
+        movements: Iterable[PlannedMovement],
         at_ms: int,
     ) -> Iterator[Event]:
-        plan = self._plan(record["group"], name)
-        if plan.decision_id != record["decision_id"]:
-            plan.decision_id = record["decision_id"]
+        plan = self._plan(recommended.group, name)
+        if plan.decision_id != recommended.decision_id:
+            plan.decision_id = recommended.decision_id
             plan.closed.clear()
-        now = {MovementKey(m["task"], m["to"]): m for m in movements}
+        now = {MovementKey(m.task, m.to): m for m in movements}
 
         def event(what: str, movement: Mapping[str, Any], **more: str) -> Event:
             told = {
                 "schema": SCHEMA,
                 "event": what,
                 "plan": name,
-                "group": record["group"],
-                "generation": record["generation"],
-                "decision_id": record["decision_id"],
+                "group": recommended.group,
+                "generation": recommended.generation,
+                "decision_id": recommended.decision_id,
                 "at_ms": at_ms,
                 **{key: movement[key] for key in _MOVEMENT_FIELDS if key in movement},
                 **more,
@@ -141,7 +143,7 @@ class MovementLog:
             return told
 
         for key in sorted(plan.open):
-            if key in now and not held.has_arrived(key, now[key]["kind"]):
+            if key in now and not held.has_arrived(key, now[key].kind):
                 continue
             was = plan.open[key]
             if held.has_arrived(key, was["kind"]) or held.holds(key):
@@ -151,17 +153,17 @@ class MovementLog:
         for key in sorted(now):
             movement = now[key]
             if key not in plan.open and key not in plan.closed:
-                yield event("planned", movement)
-                if held.has_arrived(key, movement["kind"]):
-                    yield event("promoted", movement)
+                yield event("planned", movement_fields(movement))
+                if held.has_arrived(key, movement.kind):
+                    yield event("promoted", movement_fields(movement))
             known = plan.open.get(key)
             if (
                 known is not None
                 and known["event"] == "planned"
-                and movement["kind"] == "warmup"
+                and movement.kind == "warmup"
                 and held.holds(key)
             ):
-                yield event("warming", movement)
+                yield event("warming", movement_fields(movement))
 
 
 _MOVEMENT_FIELDS = ("task", "from", "to", "kind", "reason", "lag")
@@ -181,11 +183,11 @@ class _Held:
             self._standby.update((str(task), to) for task in client.standby())
 
     def has_arrived(self, key: MovementKey, kind: str) -> bool:
-        """Tell whether the task is where the movement was to bring it."""
+        """Return whether the task is where the movement was to bring it."""
         return key in (self._standby if kind == "standby" else self._active)
 
     def holds(self, key: MovementKey) -> bool:
-        """Tell whether the destination has any copy of the task."""
+        """Return whether the destination has any copy of the task."""
         return key in self._active or key in self._standby
 
     def why_not(self, key: MovementKey) -> str:

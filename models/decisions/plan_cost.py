@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
-from typing import Any
+from typing import NamedTuple
 
 from caughtup.models.assignment.decision import Decision, Kind
 from caughtup.models.assignment.scenario import Scenario
@@ -18,13 +17,26 @@ _TAKING_TURNS = frozenset({Kind.WARMUP, Kind.WAITING})
 _MOST_PLAYED = 100_000
 
 
-def plan_cost(scenario: Scenario, decision: Decision) -> Mapping[str, Any]:
-    """Give the cost of carrying a plan out, by the fields of a recommendation.
+class PlanCost(NamedTuple):
+    """What carrying a plan out costs.
 
-    ``copies`` of state to build, ``offsets`` to restore for them as far as lags are known,
+    ``copies`` of state to build, ``offsets`` to restore for them, None where no lag is known,
     probing ``rebalances``, and the ``seconds`` they take at probing.rebalance.interval.ms, every
     copy being caught up when the next is due. ``estimated`` where the rounds weren't played one
-    by one: ``decision``, the first of them, has every movement of the plan.
+    by one.
+    """
+
+    copies: int
+    offsets: int | None
+    rebalances: int
+    seconds: float
+    estimated: bool
+
+
+def plan_cost(scenario: Scenario, decision: Decision) -> PlanCost:
+    """Compute the cost of carrying a plan out, whose first round ``decision`` is.
+
+    Where it is estimated, that round has every movement of the plan.
     """
     turns = sum(movement.kind in _TAKING_TURNS for movement in decision.movements)
     rounds = ceil(turns / scenario.configs.max_warmup_replicas) + 1
@@ -46,10 +58,6 @@ def plan_cost(scenario: Scenario, decision: Decision) -> Mapping[str, Any]:
 
 def _cost(
     scenario: Scenario, copies: int, offsets: int | None, rebalances: int, *, estimated: bool
-) -> Mapping[str, Any]:
-    cost: dict[str, Any] = {"copies": copies}
-    if offsets is not None:
-        cost["offsets"] = offsets
-    interval_ms = scenario.configs.probing_rebalance_interval_ms
-    seconds = rebalances * interval_ms / 1000
-    return {**cost, "rebalances": rebalances, "seconds": seconds, "estimated": estimated}
+) -> PlanCost:
+    seconds = rebalances * scenario.configs.probing_rebalance_interval_ms / 1000
+    return PlanCost(copies, offsets, rebalances, seconds, estimated)

@@ -154,7 +154,7 @@ def _measured(copy: TaskCopy, position: TaskPosition) -> TaskCopy:
 def _had_nothing_to_restore(
     sums: Mapping[TaskId, int], task: TaskId, inputs: GenerationInputs
 ) -> bool:
-    """Tell whether a client could run a task at once: it ran it, or had all of its state."""
+    """Return whether a client could run a task at once: it ran it, or had all of its state."""
     if task not in inputs.ends:
         return True
     offset_sum, bound = sums.get(task, 0), inputs.ends[task]

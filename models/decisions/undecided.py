@@ -5,9 +5,10 @@ Events go on changing the state while another thread decides, which therefore re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from caughtup.models.decisions.caught_up_copies import (
     NONE_CAUGHT_UP,
@@ -17,14 +18,14 @@ from caughtup.models.decisions.caught_up_copies import (
 from caughtup.models.decisions.generation import (
     DecidedGeneration,
     DueGeneration,
-    Record,
     decide_generation,
     read_back,
 )
 from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
-from caughtup.models.decisions.inputs.leader import told_inputs
+from caughtup.models.decisions.inputs.leader import leader_inputs
 from caughtup.models.decisions.projection import project
+from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
@@ -45,7 +46,7 @@ class UndecidedGeneration:
 
     ``ends`` and ``commits`` are those that may matter to it, as they are now. ``told``: what the
     application's leaders told of rebalances, and ``published`` what was recommended, both in
-    their order. ``record`` was published of it before a restart. ``revises`` is its decision if
+    their order. ``recommendation`` was published of it before a restart. ``revises`` is its decision if
     there is one, made knowing the copies in ``caught_up``; ``positions`` are what processes
     reported. The others are as for ``DueGeneration``.
     """
@@ -56,8 +57,8 @@ class UndecidedGeneration:
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
     told: tuple[ApplicationState, ...] = ()
-    published: tuple[Record, ...] = ()
-    record: Record | None = None
+    published: tuple[Recommendation, ...] = ()
+    recommendation: Recommendation | None = None
     revises: DecidedGeneration | None = None
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     positions: Mapping[CopyKey, TaskPosition] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class WaitingGeneration:
     is_open: bool = False
 
     def is_over(self, ends: EndOffsetTable, told: Sequence[ApplicationState], now_ms: int) -> bool:
-        """Tell whether it is worth it to ask again whether the generation is due."""
+        """Return whether it is worth it to ask again whether the generation is due."""
         return (
             self.is_open
             or not self.seen_ms <= now_ms < self.until_ms  # the clock may have been set back
@@ -100,9 +101,9 @@ def decide_if_due(
 
     Pure: any thread may do it.
     """
-    if undecided.record is not None:
-        with suppress(CaughtupError):  # somebody else's record: decide for ourselves
-            return read_back(undecided.generation, undecided.record)
+    if undecided.recommendation is not None:
+        with suppress(CaughtupError):  # somebody else's: decide for ourselves
+            return read_back(undecided.generation, undecided.recommendation)
     due = _revision(undecided) if undecided.revises else _due(undecided, now_ms)
     if not isinstance(due, DueGeneration):
         return due
@@ -128,7 +129,7 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         generation, undecided.parameters, undecided.ends, undecided.commits, undecided.seen_ms
     )
     if state is not None:
-        inputs = told_inputs(generation, state, inputs)
+        inputs = leader_inputs(generation, state, inputs)
         return DueGeneration(generation, inputs, state, undecided.published)
     if _awaits_end_offsets(generation, inputs) and waited_ms < PATIENCE_MS:
         unseen = tuple(
@@ -162,8 +163,17 @@ def _revision(undecided: UndecidedGeneration) -> DueGeneration | None:
 
 
 def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
-    """Tell whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
+    """Return whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
     if inputs.tentative or any(bound is None for bound in inputs.ends.values()):
         return True
     has_state = any(client.offset_sums for client in generation.clients.values())
     return has_state and not inputs.ends
+
+
+def may_depend_on(
+    generation: StreamsGeneration, parameters: ApplicationParameters
+) -> Callable[[str], bool]:
+    """Return a test for the topics that a generation's tasks may read or restore from."""
+    sources, prefix = generation.source_topics, f"{generation.group}-"
+    given = frozenset(chain.from_iterable((parameters.changelogs or {}).values()))
+    return lambda topic: topic in sources or topic in given or topic.startswith(prefix)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.groups.assignments import decode_assignments
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.groups.membership import Membership, classic_membership
 from caughtup.models.wire.group_metadata import GroupMetadata
@@ -35,7 +36,9 @@ def _read(group: str, metadata: GroupMetadata | None) -> ReadGroup:
     if metadata is None:
         return None
     try:
-        membership, errors = classic_membership(metadata)
-        return ClassicGroup(membership, read_streams_generation(group, metadata, {}), errors)
+        assignments = decode_assignments(metadata)
+        membership, errors = classic_membership(metadata, assignments)
+        generation = read_streams_generation(group, metadata, {}, assignments)
+        return ClassicGroup(membership, generation, errors)
     except Exception as error:  # noqa: BLE001 - it is told of where the group is taken
         return error

@@ -40,7 +40,7 @@ class ConsumerGroup:
     regular_expressions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def apply(self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None) -> None:
-        """Take a record, or None for its tombstone."""
+        """Apply a record, or None for its tombstone."""
         if isinstance(key, ConsumerGroupRegularExpressionKey):
             if isinstance(record, ConsumerGroupRegularExpression):
                 self.regular_expressions[key.regular_expression] = record.topics
@@ -66,7 +66,7 @@ class ConsumerGroup:
             self.current.pop(key.member_id, None)
 
     def is_empty(self) -> bool:
-        """Tell whether nothing is left of the group."""
+        """Return whether nothing is left of the group."""
         left = self.members or self.current or self.regular_expressions
         return self.epoch is None and not left
 
@@ -78,7 +78,7 @@ class ConsumerGroup:
         return frozenset(names)
 
     def membership(self, topic_names: Mapping[bytes, str]) -> Membership:
-        """Tell who reads what.
+        """Return who reads what.
 
         Assignments name topics by their ids only; ``topic_names`` gives the names of those that
         are known. Partitions that a member still has to let go of are its own until then.

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from caughtup.models.errors import CaughtupError
+from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.groups.assignments import (
+    FOLLOWERS_PROTOCOL,
+    STREAMS_PROTOCOLS,
+    Assignments,
+    decode_assignments,
+)
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
+from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_subscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import decode_subscription_info
-
-#: The protocol name under which Kafka Streams joins a classic group.
-STREAMS_PROTOCOL = "stream"
-#: The one under which a Python application joins that follows; its members say the same.
-FOLLOWERS_PROTOCOL = "caughtup"
-_STREAMS_PROTOCOLS = (STREAMS_PROTOCOL, FOLLOWERS_PROTOCOL)
 
 
 def group_type(metadata: GroupMetadata) -> str:
     """Name the kind of a classic group: ``streams``, ``connect`` or ``classic``."""
     if metadata.protocol_type == "connect":
         return "connect"
-    return "streams" if metadata.protocol in _STREAMS_PROTOCOLS else "classic"
+    return "streams" if metadata.protocol in STREAMS_PROTOCOLS else "classic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class StreamsGeneration:
             yield from self.clients[process].members
 
     def next_rebalance(self) -> tuple[int, StreamsMember] | None:
-        """Give when the next rebalance is due (ms) and which member carries the time.
+        """Return when the next rebalance is due (ms) and which member carries the time.
 
         Kafka writes 0 where it is due at once, that is, as soon as this generation is there.
         """
@@ -149,21 +149,27 @@ class StreamsGeneration:
 
 
 def read_streams_generation(
-    group: str, metadata: GroupMetadata, known_source_topics: dict[str, int]
+    group: str,
+    metadata: GroupMetadata,
+    known_source_topics: dict[str, int],
+    assignments: Assignments | None = None,
 ) -> StreamsGeneration | None:
     """Read a Streams group's generation from its metadata.
 
     ``known_source_topics`` (source topic → subtopology, from earlier generations) helps where
-    this generation withholds every partition of a topic. Returns None for other groups and for
+    this generation withholds every partition of a topic. ``assignments`` are those of the
+    metadata, None where nobody decoded them yet. Returns None for other groups and for
     records without members. A member that can't be read is left out and named in ``skipped``.
     """
-    if metadata.protocol not in _STREAMS_PROTOCOLS or not metadata.members:
+    if metadata.protocol not in STREAMS_PROTOCOLS or not metadata.members:
         return None
+    if assignments is None:
+        assignments = decode_assignments(metadata)
     members: list[StreamsMember] = []
     skipped: list[str] = []
     for member in metadata.by_id().values():
         try:
-            members.append(_read_member(member))
+            members.append(_read_member(member, assignments.get(member.member_id)))
         except CaughtupError as error:
             skipped.append(f"{member.member_id}: {error}")
     clients: dict[ProcessId, list[StreamsMember]] = {}
@@ -182,15 +188,18 @@ def read_streams_generation(
     )
 
 
-def _read_member(member: GroupMember) -> StreamsMember:
+def _read_member(
+    member: GroupMember, assignment: ConsumerAssignment | DecodeError | None
+) -> StreamsMember:
     subscription = decode_subscription(member.subscription)
     if subscription.user_data is None:
         raise CaughtupError("no_user_data", "the subscription has no Kafka Streams user data")
     info = decode_subscription_info(subscription.user_data)
     assigned: tuple[TopicPartition, ...] = ()
     given: AssignmentInfo | None = None
-    if member.assignment:
-        assignment = decode_assignment(member.assignment)
+    if isinstance(assignment, DecodeError):
+        raise assignment
+    if assignment is not None:
         assigned = assignment.partitions
         if assignment.user_data:
             given = decode_assignment_info(assignment.user_data)

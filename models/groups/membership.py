@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.groups.assignments import Assignments
 from caughtup.models.groups.generation import group_type
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.consumer_protocol import decode_assignment
 from caughtup.models.wire.group_metadata import GroupMetadata
 
 
@@ -40,8 +40,10 @@ class Membership:
     rebalance_timeout_ms: int | None = None
 
 
-def classic_membership(metadata: GroupMetadata) -> tuple[Membership, tuple[DecodeError, ...]]:
-    """Tell the members of a group on the classic protocol.
+def classic_membership(
+    metadata: GroupMetadata, assignments: Assignments
+) -> tuple[Membership, tuple[DecodeError, ...]]:
+    """Return the members of a group on the classic protocol, by their decoded assignments.
 
     And what is wrong with each assignment that can't be read; the others stay.
     """
@@ -51,14 +53,13 @@ def classic_membership(metadata: GroupMetadata) -> tuple[Membership, tuple[Decod
     for _, read in sorted(metadata.by_id().items()):
         member = Member(read.member_id, read.client_id, read.client_host)
         members.append(member)
-        if metadata.protocol_type != "consumer" or not read.assignment:
+        given = assignments.get(read.member_id)
+        if given is None or metadata.protocol_type != "consumer":
             continue
-        try:
-            partitions = decode_assignment(read.assignment).partitions
-        except DecodeError as error:
-            errors.append(error)
+        if isinstance(given, DecodeError):
+            errors.append(given)
             continue
-        owners.update(dict.fromkeys(partitions, member))
+        owners.update(dict.fromkeys(given.partitions, member))
     topics = frozenset(partition.topic for partition in owners)
     membership = Membership(
         group_type(metadata),
@@ -72,5 +73,5 @@ def classic_membership(metadata: GroupMetadata) -> tuple[Membership, tuple[Decod
 
 
 def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:
-    """Give the longest of the members' timeouts; None if none of them has one."""
+    """Return the longest of the members' timeouts; None if none of them has one."""
     return max((timeout for timeout in timeouts_ms if timeout > 0), default=None)

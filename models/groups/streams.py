@@ -45,7 +45,7 @@ class StreamsGroup:
     current: dict[str, StreamsGroupCurrentMemberAssignment] = field(default_factory=dict)
 
     def apply(self, key: StreamsGroupRecordKey, record: StreamsGroupRecord | None) -> None:
-        """Take a record, or None for its tombstone."""
+        """Apply a record, or None for its tombstone."""
         if isinstance(key, StreamsGroupMemberKey):
             self._apply_member(key, record)
         elif key.record_type is RecordType.STREAMS_GROUP_METADATA:
@@ -64,11 +64,11 @@ class StreamsGroup:
             self.current.pop(key.member_id, None)
 
     def is_empty(self) -> bool:
-        """Tell whether nothing is left of the group."""
+        """Return whether nothing is left of the group."""
         return self.epoch is None and not (self.members or self.current or self.topology)
 
     def source_topics(self) -> dict[str, frozenset[str]]:
-        """Give each subtopology's source topics, as far as they are named."""
+        """Return each subtopology's source topics, as far as they are named."""
         return {
             subtopology.subtopology_id: frozenset(
                 (
@@ -80,7 +80,7 @@ class StreamsGroup:
         }
 
     def changelogs(self) -> dict[int, tuple[str, ...]]:
-        """Give each subtopology's changelog topics: the application itself registered them."""
+        """Return each subtopology's changelog topics: the application itself registered them."""
         return {
             int(subtopology.subtopology_id): tuple(
                 topic.name for topic in subtopology.state_changelog_topics
@@ -90,7 +90,7 @@ class StreamsGroup:
         }
 
     def copies(self) -> Iterator[StreamsTask]:
-        """Give every copy of every task, in the order of members and tasks.
+        """Return every copy of every task, in the order of members and tasks.
 
         A task that a member still has to let go of is its own until then.
         """
@@ -107,7 +107,7 @@ class StreamsGroup:
                     yield StreamsTask(task, role, member)
 
     def membership(self, partition_counts: Mapping[str, int]) -> Membership:
-        """Tell who reads what; ``partition_counts`` tells which partitions a topic has."""
+        """Return who reads what; ``partition_counts`` tells which partitions a topic has."""
         sources = self.source_topics()
         owners = {
             TopicPartition(topic, copy.task.partition): copy.member
@@ -140,5 +140,5 @@ def _tasks(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:
 
 
 def _is_number(subtopology_id: str) -> bool:
-    """Tell whether it is one of Kafka Streams', which numbers its subtopologies."""
+    """Return whether it is one of Kafka Streams', which numbers its subtopologies."""
     return _NUMBER.fullmatch(subtopology_id) is not None

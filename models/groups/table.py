@@ -31,7 +31,7 @@ class GroupTable:
         self._memberships: dict[str, Membership] = {}
 
     def apply_classic(self, group: str, membership: Membership | None) -> None:
-        """Take who is in a classic group, or None when it is gone."""
+        """Apply who is in a classic group, or None when it is gone."""
         self._memberships.pop(group, None)
         if membership is None:
             self.classic.discard(group)
@@ -42,12 +42,12 @@ class GroupTable:
     def apply_consumer(
         self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None
     ) -> None:
-        """Take a record of a consumer group on the new protocol, or None for its tombstone."""
+        """Apply a record of a consumer group on the new protocol, or None for its tombstone."""
         self.consumer.setdefault(key.group, ConsumerGroup()).apply(key, record)
         self._changed(key.group, self.consumer)
 
     def apply_streams(self, key: StreamsGroupRecordKey, record: StreamsGroupRecord | None) -> None:
-        """Take a record of a streams group, or None for its tombstone."""
+        """Apply a record of a streams group, or None for its tombstone."""
         self.streams.setdefault(key.group, StreamsGroup()).apply(key, record)
         self._changed(key.group, self.streams)
 
@@ -70,7 +70,7 @@ class GroupTable:
             self._memberships.pop(group, None)
 
     def membership(self, group: str) -> Membership | None:
-        """Tell who is in a group; None if all that is known of it are commits."""
+        """Return who is in a group; None if all that is known of it are commits."""
         known = self._memberships.get(group)
         if known is None:
             if (consumer := self.consumer.get(group)) is not None:

@@ -20,7 +20,7 @@ class TopicNames:
         self._doubted: set[str] = set()
 
     def learn(self, topic: str, topic_id: bytes, *, told: bool = False) -> bool:
-        """Take a topic's id, ``told`` by the brokers or guessed; tell whether it is news."""
+        """Learn a topic's id, ``told`` by the brokers or guessed; tell whether it is news."""
         before, holder = self._ids.get(topic), self.names.get(topic_id)
         if not told and before != topic_id and (topic in self._told or holder is not None):
             self._doubted.add(topic)
@@ -39,7 +39,7 @@ class TopicNames:
         return True
 
     def forget(self, topic: str) -> None:
-        """Take note that a topic is gone."""
+        """Note that a topic is gone."""
         self._told.discard(topic)
         self._doubted.discard(topic)
         topic_id = self._ids.pop(topic, None)

@@ -57,7 +57,7 @@ def assign_partitions(rebalance: Rebalance) -> dict[str, MemberAssignment]:
 
 
 def _probing_ms(rebalance: Rebalance) -> int | None:
-    """Tell when a probing rebalance is due, ms; None where that is what Kafka writes for never."""
+    """Return when a probing rebalance is due, ms; None where that is what Kafka writes for never."""
     due = rebalance.now_ms + rebalance.configs.probing_rebalance_interval_ms
     due = (due + _LONG_SIGN) % _LONG - _LONG_SIGN
     return None if due == _LONG_MAX else due

@@ -45,7 +45,7 @@ class Client:
     def previous_tasks(
         self, readers: Mapping[TopicPartition, TaskId]
     ) -> tuple[frozenset[TaskId], frozenset[TaskId]]:
-        """Tell which tasks the client ran, and of which others it has state.
+        """Return which tasks the client ran, and of which others it has state.
 
         It ran what reads the partitions that it owned (``readers``), and what it reports as
         running. Tasks that the topology no longer has are among them if they were reported.
@@ -61,7 +61,7 @@ class Client:
         return frozenset(active | running), frozenset(self.offset_sums.keys() - active - running)
 
     def lags(self, end_offset_sums: Mapping[TaskId, int]) -> dict[TaskId, int]:
-        """Tell the lag of every task with state, in offsets, whether the client has it or not.
+        """Return the lag of every task with state, in offsets, whether the client has it or not.
 
         Source: ClientState.computeTaskLags.
         """

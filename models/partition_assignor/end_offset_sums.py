@@ -53,5 +53,5 @@ def sum_end_offsets(
 
 
 def unknown_sums(changelogs: Mapping[TaskId, Sequence[TopicPartition]]) -> Mapping[TaskId, int]:
-    """Give the sums that Kafka goes on with when it couldn't get the end offsets: all unknown."""
+    """Return the sums that Kafka goes on with when it couldn't get the end offsets: all unknown."""
     return dict.fromkeys(changelogs, UNKNOWN_OFFSET_SUM)

@@ -22,7 +22,7 @@ def assign_group(
     probing: tuple[ProcessId | None, int | None],
     from_hash_map: bool = False,
 ) -> dict[str, MemberAssignment]:
-    """Give every member its part of what was decided for its process.
+    """Assign every member its part of what was decided for its process.
 
     ``lags`` are each client's of each task with state, in offsets. If a probing rebalance is
     needed, the process in ``probing``, the leader's, asks for it at that time (ms); nobody does

@@ -37,7 +37,7 @@ def parse_end_point(text: str) -> tuple[str, int] | None:
 def partitions_by_host(
     clients: Mapping[ProcessId, Client], decision: Decision, tasks: TaskPartitions
 ) -> tuple[PartitionsByHost, PartitionsByHost]:
-    """Tell what is read at each end point, for actives and for standbys.
+    """Return what is read at each end point, for actives and for standbys.
 
     That is what was decided, whether or not another member still has to let go of it. Of processes
     at the same end point only the one counts that comes last in the leader's HashMap; ``clients``

@@ -56,7 +56,7 @@ def assign_members(
     owned: frozenset[TopicPartition],
     probing_ms: int | None,
 ) -> dict[str, MemberAssignment]:
-    """Give a client's consumers their tasks.
+    """Return a client's consumers their tasks.
 
     An active is held back as long as a partition of it is owned by any other consumer, one of the
     same client too. If it has state and the client already followed it (``was_standby``), the

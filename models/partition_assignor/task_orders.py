@@ -35,7 +35,7 @@ def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Seque
 
 
 def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> LeaderOrders:
-    """Give the orders in which a leader's sticky assignor meets clients and tasks.
+    """Return the orders in which a leader's sticky assignor meets clients and tasks.
 
     ``arrival`` are the processes in the order in which the leader met them. Tasks are made one
     subtopology after the other and kept in a HashMap; those with state go through a HashSet for

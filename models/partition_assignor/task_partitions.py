@@ -31,7 +31,7 @@ class TaskPartitions:
         return tuple(task for task in self.sources if task not in self.changelogs)
 
     def readers(self) -> Mapping[TopicPartition, TaskId]:
-        """Tell which task reads a source partition."""
+        """Return which task reads a source partition."""
         return {one: task for task, partitions in self.sources.items() for one in partitions}
 
 

@@ -29,17 +29,17 @@ class TaskQueue:
         return task in self._tasks
 
     def in_array_order(self) -> Sequence[TaskId]:
-        """Give what is left as the array has it, which isn't the order of ``poll``."""
+        """Return what is left as the array has it, which isn't the order of ``poll``."""
         return self._heap
 
     def poll(self) -> TaskId:
-        """Take out the least task. Raises IndexError when there is none."""
+        """Remove the least task. Raises IndexError when there is none."""
         task = self._heap[0]
         self._take_out(0)
         return task
 
     def remove(self, task: TaskId) -> None:
-        """Take out a task. Raises ValueError when it isn't there."""
+        """Remove a task. Raises ValueError when it isn't there."""
         self._take_out(self._heap.index(task))
 
     def _take_out(self, place: int) -> None:

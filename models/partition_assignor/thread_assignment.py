@@ -81,7 +81,7 @@ class ThreadAssignment:
         return skipped
 
     def _fill(self, given: ThreadTasks, unassigned: TaskQueue, share: int) -> None:
-        """Give the threads below their share one task after the other, in turn."""
+        """Return the threads below their share one task after the other, in turn."""
         waiting = deque(c for c in self._consumers if self._load(c, given) < share)
         while waiting:
             consumer = waiting.popleft()

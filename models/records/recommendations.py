@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.recommendation import MAX_BYTES
-from caughtup.models.errors import CaughtupError
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.recommendation_fields import read_recommendation
+from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.records.decoding import (
     BAD_TYPE,
     RecordFormat,
@@ -199,8 +200,8 @@ FORMAT = RecordFormat(RecommendationRecord, schemas=(1,), most_bytes=MAX_BYTES)
 
 def read_recommendation_record(
     key: bytes | None, value: bytes | None, clock_ms: int
-) -> tuple[str, dict[str, Any] | None]:
-    """Decode a record: the group, and the recommendation as it was published; None: it is gone.
+) -> tuple[str, Recommendation | None]:
+    """Decode a record: the group, and what was recommended; None: it is gone.
 
     ``clock_ms`` is now, by our clock. Raises RefusedError.
     """
@@ -210,12 +211,12 @@ def read_recommendation_record(
     record = FORMAT.decode(value)
     require_agreement(group, record.group)
     require_past(max(record.as_of_ms, record.decided_at_ms), clock_ms)
-    found = builtins_of(record)
-    if "left_out" in found:
-        return group, found
     try:
-        if record.left_out is ABSENT:
-            parse_scenario(found["inputs"]["scenario"])
-    except CaughtupError as error:
+        found = read_recommendation(builtins_of(record))
+        if not found.left_out:
+            found.inputs.scenario.expanded()
+    except ScenarioError as error:
         raise RefusedError(BAD_TYPE, f"inputs.scenario: {error.message}") from None
+    except CaughtupError as error:
+        raise RefusedError(BAD_TYPE, error.message) from None
     return group, found

@@ -146,7 +146,7 @@ def _always(decision: Decision) -> Callable[[Scenario], Decision]:
 
 
 def _furthest_behind(scenario: Scenario, decision: Decision, ends: Mapping[TaskId, int]) -> int:
-    """Give how far the furthest copy is behind that a decision leaves to be restored, in offsets."""
+    """Return how far the furthest copy is behind that a decision leaves to be restored, in offsets."""
     most = 0
     for client in scenario.clients:
         given = decision.clients[client.process_id]

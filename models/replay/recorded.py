@@ -73,7 +73,7 @@ def episodes(generations: Iterable[RecordedGeneration]) -> Iterator[Episode]:
 
 
 def observed_rate(generations: Sequence[RecordedGeneration]) -> float | None:
-    """Tell how fast one copy catches up, in offsets a second: the median over what was seen.
+    """Return how fast one copy catches up, in offsets a second: the median over what was seen.
 
     From one generation to the next, only copies that were restoring all the time count: those
     that still weren't caught up in the end. None where there was no such copy.
@@ -88,7 +88,7 @@ def observed_rate(generations: Sequence[RecordedGeneration]) -> float | None:
 
 
 def _gained(before: RecordedGeneration, after: RecordedGeneration) -> Iterator[int]:
-    """Give the offsets by which each copy that is still behind has come further."""
+    """Return the offsets by which each copy that is still behind has come further."""
     acceptable = after.scenario["config"]["acceptable.recovery.lag"]
     for process in sorted(after.scenario["clients"]):
         earlier, later = (one.offset_sums.get(process, {}) for one in (before, after))

@@ -28,7 +28,7 @@ class Setting(NamedTuple):
         return ", ".join([self.assignor, *(f"{name}={value}" for name, value in self.config)])
 
     def of(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
-        """Give a scenario as it is under this setting; everything else in it stays."""
+        """Return a scenario as it is under this setting; everything else in it stays."""
         config = {**scenario.get("config", {}), **dict(self.config)}
         return {**scenario, "assignor": self.assignor, "config": config}
 

@@ -43,7 +43,7 @@ class Summary:
         return self.setting == RECORDED
 
     def add(self, row: ReplayRow) -> None:
-        """Take one more row of this setting."""
+        """Add one more row of this setting."""
         self.groups.add(row.group)
         self.generations += 1
         self.undecided += row.error is not None

@@ -117,7 +117,7 @@ def after(
 
 
 def spread(scenario: Scenario, *, standbys: bool) -> float:
-    """Give the most minus the fewest tasks with state that any two clients have a stream thread.
+    """Return the most minus the fewest tasks with state that any two clients have a stream thread.
 
     Of what they ran, and stood by for if ``standbys``.
     """

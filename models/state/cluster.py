@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
+from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.decisions.undecided import UndecidedGeneration, decide_if_due
 from caughtup.models.faults.isolation import Faults, Isolation
@@ -18,6 +18,7 @@ from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.groups.topic_names import TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
@@ -49,8 +50,7 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.refused = RefusedRecords()
         self.set_aside = SetAsideRecords()
-        self._committed = CommittedPartitions(self.ends, self.faults)
-        self.commits = self._committed.histories
+        self.commits = GroupPartitions()
         self.positions = TaskPositions()
         self.rates = CatchUpRates()
         self.pipeline = StreamProgressTable()
@@ -58,12 +58,13 @@ class ClusterState:
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
         self.applications = Applications(parameters, self.faults)
         self.assessments = Assessments()
+        self._committed = CommittedPartitions(self.commits, self.ends, self.faults)
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
 
     def apply_batch(
         self, batch: Batch, seen_ms: int, read: Mapping[str, ReadGroup] | None = None
     ) -> None:
-        """Take what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
+        """Apply what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
 
         ``read`` are its classic groups, if another thread has read them already.
         """
@@ -106,7 +107,7 @@ class ClusterState:
         topic_id: bytes | None = None,
         now_ms: int | None = None,
     ) -> None:
-        """Take a partition's end offsets, or None when it is gone; its topic's id where known."""
+        """Apply a partition's end offsets, or None when it is gone; its topic's id where known."""
         before = self.ends.latest(partition)
         self.ends.apply(partition, ends, now_ms)
         if ends is None:
@@ -136,15 +137,15 @@ class ClusterState:
             rates = None if watch is None else watch.rates
             yield replace(undecided, worthwhile_at_ms=at_ms, rates=rates)
 
-    def decide(self, now_ms: int) -> Iterator[Mapping[str, Any]]:
-        """Decide all that is due, here and now, and yield the records of it."""
+    def decide(self, now_ms: int) -> Iterator[Recommendation]:
+        """Decide all that is due, here and now, and yield what is recommended by it."""
         for undecided in self.due(now_ms):
-            record, generation = None, undecided.generation
+            recommended, generation = None, undecided.generation
             with self.applications.deciding(generation.group, now_ms, generation):
                 decided = decide_if_due(self.cluster, undecided, now_ms)
-                record = None if decided is None else self.applications.settle(decided)
-            if record is not None:
-                yield record
+                recommended = None if decided is None else self.applications.settle(decided)
+            if recommended is not None:
+                yield recommended
 
     def wanted_topics(self) -> Callable[[str], bool]:
         """Return a test for the topics whose end offsets matter to any group as of now.

@@ -15,11 +15,11 @@ from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 class CommittedPartitions:
     """Keeps the commits of groups, and counts the partitions that each has on a topic.
 
-    ``histories`` are the commits by group. A commit that fails is forgotten and counted.
+    A commit that fails is forgotten and counted.
     """
 
-    def __init__(self, ends: EndOffsetTable, faults: Faults) -> None:
-        self.histories = GroupPartitions()
+    def __init__(self, histories: GroupPartitions, ends: EndOffsetTable, faults: Faults) -> None:
+        self._histories = histories
         self._ends = ends
         self._faults = faults
         self._readers = TopicReaders()
@@ -30,10 +30,10 @@ class CommittedPartitions:
         def forget(key: OffsetKey, error: Exception) -> None:
             self._faults.note("commits", key.group, error, now_ms)
             partition = TopicPartition(key.topic, key.partition)
-            if self.histories.apply(key.group, partition, None, self._ends):
+            if self._histories.apply(key.group, partition, None, self._ends):
                 self._readers.remove(key.topic, key.group)
 
-        for key in self.histories.apply_all(commits, self._ends, forget, now_ms):
+        for key in self._histories.apply_all(commits, self._ends, forget, now_ms):
             change = self._readers.remove if commits[key] is None else self._readers.add
             change(key.topic, key.group)
 
@@ -47,6 +47,6 @@ class CommittedPartitions:
         Many groups may read a topic: the caller may stop, or go on when the state has changed.
         """
         for group in list(self._readers.groups(partition.topic)):
-            commits = self.histories.of(group).get(partition)
+            commits = self._histories.of(group).get(partition)
             if commits is not None:
                 yield commits.committed

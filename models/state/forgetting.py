@@ -57,7 +57,7 @@ class Forgetting:
         told = {
             *state.positions.groups(),
             *state.rates.groups(),
-            *state.applications.told_of(),
+            *state.applications.groups_with_records(),
         }
         gone = self._groups.gone(told, state.commits.groups() | state.groups.names(), now_ms)
         for group in gone:
@@ -67,4 +67,4 @@ class Forgetting:
         known = state.reassignment_events.partitions()
         for partition in self._movements.gone(known, state.reassignments.ongoing, now_ms):
             state.reassignment_events.forget(partition)
-        return sorted(state.applications.forget_told(gone))
+        return sorted(state.applications.forget_records(gone))

@@ -51,7 +51,7 @@ class TaskPositions:
         self._figures = 0
 
     def apply(self, group: str, copy: CopyKey, position: TaskPosition | None) -> bool:
-        """Take a report, or None when the process says that the copy is no longer there.
+        """Apply a report, or None when the process says that the copy is no longer there.
 
         Returns False if there are too many to take another one.
         """
@@ -77,11 +77,11 @@ class TaskPositions:
         self._figures -= sum(map(_figures, self._groups.pop(group, {}).values()))
 
     def of(self, group: str) -> Mapping[CopyKey, TaskPosition]:
-        """Give what the group's processes reported; those that are gone may be among them."""
+        """Return what the group's processes reported; those that are gone may be among them."""
         return self._groups.get(group, _NONE)
 
     def find(self, group: str, process: str, task: TaskId, since_ms: int) -> TaskPosition | None:
-        """Give the report of a copy if it is of this moment (ms) or later."""
+        """Return the report of a copy if it is of this moment (ms) or later."""
         position = self.of(group).get(CopyKey(process, task))
         return position if position is not None and position.at_ms >= since_ms else None
 

@@ -94,7 +94,7 @@ def find_changelogs(
 
 
 def _widths(source_topics: Mapping[str, int], counts: Mapping[str, int]) -> dict[int, int]:
-    """Give each subtopology's number of tasks: the most partitions that a source topic has."""
+    """Return each subtopology's number of tasks: the most partitions that a source topic has."""
     widths: dict[int, int] = {}
     for topic, subtopology in sorted(source_topics.items()):
         widths[subtopology] = max(widths.get(subtopology, 0), counts.get(topic, 0))

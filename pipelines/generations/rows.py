@@ -65,7 +65,7 @@ def generation_rows(
     ends: EndOffsetTable,
     parameters: Mapping[str, ApplicationParameters],
 ) -> Iterator[GenerationRow]:
-    """Give a row for each generation of a Streams group; other groups have none.
+    """Yield a row for each generation of a Streams group; other groups have none.
 
     A group's records stand together, in the order of their log. Inputs are gathered as the
     service does it, the record's timestamp standing for the moment at which it was read.
@@ -168,7 +168,7 @@ def _read(
 
 
 def _known(before: StreamsGeneration | None, found: StreamsGeneration) -> bool:
-    """Tell whether this generation, or a later one, was there before: some are written twice."""
+    """Return whether this generation, or a later one, was there before: some are written twice."""
     return (
         before is not None
         and found.generation <= before.generation

@@ -68,7 +68,7 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
 def replay(
     spark: SparkSession, generations: DataFrame, settings: Sequence[Setting | None]
 ) -> DataFrame:
-    """Give the rows of a replay, generation_schema.REPLAY_ROW; None stands for what was recorded.
+    """Return the rows of a replay, generation_schema.REPLAY_ROW; None stands for what was recorded.
 
     Groups and settings are dealt over the threads by their scenarios' sizes, large ones first.
     Raises CaughtupError ``bad_table``.

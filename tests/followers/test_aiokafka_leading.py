@@ -21,16 +21,13 @@ from caughtup.models.assignment.compact import CompactScenario, scenario_fields
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
-from caughtup.models.decisions.exact.follower import recompute_follower
+from caughtup.models.decisions.exact.follower import read_published, recompute_follower
 from caughtup.models.decisions.exact.generation import recompute
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
 from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
-from caughtup.models.groups.generation import (
-    FOLLOWERS_PROTOCOL,
-    StreamsGeneration,
-    read_streams_generation,
-)
+from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
+from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.records.application_states import FORMAT, read_state
@@ -155,7 +152,7 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
         state = find_state(seen, [told_of(led)])
         assert state is not None
         inputs = GenerationInputs(state.scenario, {}, (), (), (), "application")
-        exact = recompute_follower(seen, inputs, state, [record])
+        exact = recompute_follower(seen, inputs, state, [read_published(record, GROUP)])
         assert (exact.result, exact.why) == ("match", "")
 
 

@@ -15,6 +15,7 @@ from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
@@ -69,8 +70,8 @@ class Cluster:
     def turn(self, now_ms: int) -> dict[str, list[bytes]]:
         """Decide, assess and forget, and give what is shown of each innocent group."""
         state = self.state
-        for record in state.decide(now_ms):
-            self._publish(record["group"], record)
+        for recommended in state.decide(now_ms):
+            self._publish(recommended.group, recommendation_fields(recommended))
         for event in state.applications.movement_events(now_ms):
             self._publish(event["group"], event)
         for partition in list(state.reassignments.ongoing):

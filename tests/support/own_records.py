@@ -34,6 +34,7 @@ from tests.support.streams import (
     generation,
     known_ends,
     process,
+    publish,
     read,
 )
 from tests.support.told import told_record
@@ -66,7 +67,7 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     state = cluster_state()
     known_ends(state)
     read(state, generation(number, *WARMING))
-    (record,) = state.decide(START_MS + 20_000)
+    (record,) = publish(state, START_MS + 20_000)
     return json.loads(json.dumps(record)), list(
         state.applications.movement_events(START_MS + 20_001)
     )

@@ -63,8 +63,8 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     ended = TopicPartition("clicks", 1)
     state.reassignments.apply(PartitionObservation(ended, (2, 1), (2,), (1,), (1,), None, START_MS))
     state.reassignments.end(ended, (2,), (2,), START_MS + 500)
-    for record in state.decide(START_MS):
-        state.applications.count_published(record["group"])
+    for recommended in state.decide(START_MS):
+        state.applications.count_published(recommended.group)
     return state
 
 

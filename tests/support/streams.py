@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
@@ -184,6 +187,12 @@ def cluster_state(parameters: ApplicationParameters = TOLD, group: str = GROUP) 
 def read(state: ClusterState, *records: Record, seen_ms: int = START_MS) -> None:
     """Read one poll of ``__consumer_offsets``."""
     state.apply_batch(decode_batch(records), seen_ms)
+
+
+def publish(state: ClusterState, now_ms: int) -> list[dict[str, Any]]:
+    """Decide all that is due, and return the records, as a consumer of their topic reads them."""
+    fields = map(recommendation_fields, state.decide(now_ms))
+    return [json.loads(json.dumps(record)) for record in fields]
 
 
 def list_ends(

@@ -8,6 +8,7 @@ from functools import partial
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.copies.catch_up_rates import SOURCES
 from caughtup.models.copies.probing import Probing
+from caughtup.models.decisions.plan_cost import PlanCost
 
 _GROUP = ("cluster", "group")
 #: The parts of a recommendation that say what a plan costs, by the plan's name.
@@ -45,11 +46,11 @@ def _probing(
 
 def _plan_costs(figure: str, family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     decided = scrape.state.applications[group].decided
-    record = decided.record if decided else None
-    if record is not None:
+    recommended = decided.recommendation if decided else None
+    if recommended is not None:
         for plan, field in _PLANS.items():
-            if figure in record[field]:
-                yield family.line((scrape.state.cluster, group, plan), record[field][figure])
+            cost: PlanCost = getattr(recommended, field)
+            yield family.line((scrape.state.cluster, group, plan), getattr(cost, figure))
 
 
 COPY_FAMILIES = (

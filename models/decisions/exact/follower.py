@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
@@ -34,11 +34,34 @@ _UNREAD = frozenset(
 _MOST_TOLD = 500
 
 
+class PublishedRecommendation(NamedTuple):
+    """A recommendation as a follower reads it, None if it refuses to.
+
+    ``warm_ups``: those of each process, ids as their text.
+    """
+
+    decision_id: str
+    warm_ups: Mapping[str, frozenset[str]]
+    followed: FollowedRecommendation | None
+
+
+def read_published(record: Mapping[str, Any], group: str) -> PublishedRecommendation:
+    """Read a record of ``caughtup-recommended-assignments`` as a follower of the group does."""
+    followed = None
+    with suppress(CaughtupError):
+        followed = read_followed(record, group)
+    return PublishedRecommendation(
+        record["decision_id"],
+        {process: frozenset(given["warmup"]) for process, given in record["assignment"].items()},
+        followed,
+    )
+
+
 def recompute_follower(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     told: ApplicationState,
-    published: Sequence[Mapping[str, Any]],
+    published: Sequence[PublishedRecommendation],
 ) -> ExactResult:
     """Decide a generation again as the follower in its leader does, and compare.
 
@@ -55,21 +78,19 @@ def _compare(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     told: ApplicationState,
-    published: Sequence[Mapping[str, Any]],
+    published: Sequence[PublishedRecommendation],
 ) -> ExactResult:
     outcome = told.outcome
     warm_ups: Mapping[str, frozenset[str]] = {}
     if outcome.followed is not None:
-        record = _find(published, outcome.followed)
-        if record is None:
+        followed = _find(published, outcome.followed)
+        if followed is None:
             why = f"it followed recommendation {outcome.followed}, which isn't known here"
             return _result("undetermined", why, _decision(outcome, {}))
-        warm_ups = {
-            process: frozenset(given["warmup"]) for process, given in record["assignment"].items()
-        }
+        warm_ups = followed.warm_ups
     decision = _decision(outcome, warm_ups)
     scenario = told.scenario.expanded()
-    differs = _differs_from_rules(told, scenario, _newest(generation.group, told, published))
+    differs = _differs_from_rules(told, scenario, _newest(told, published))
     if differs:
         return _result("mismatch", differs, decision)
     try:
@@ -94,22 +115,22 @@ def _result(result: str, why: str, decision: Decision) -> ExactResult:
     return ExactResult(result, why, decision, FOLLOWER)
 
 
-def _find(published: Sequence[Mapping[str, Any]], decision_id: str) -> Mapping[str, Any] | None:
-    found = (record for record in reversed(published) if record.get("decision_id") == decision_id)
-    return next(found, None)
+def _find(
+    published: Sequence[PublishedRecommendation], decision_id: str
+) -> PublishedRecommendation | None:
+    return next((one for one in reversed(published) if one.decision_id == decision_id), None)
 
 
 def _newest(
-    group: str, told: ApplicationState, published: Sequence[Mapping[str, Any]]
+    told: ApplicationState, published: Sequence[PublishedRecommendation]
 ) -> FollowedRecommendation | Objection:
-    """Give what the follower had read, as far as it is known here; else why it says it had none."""
+    """Return what the follower had read, as far as it is known here; else why it says it had none."""
     name = told.outcome.followed
     if told.basis is not None and told.outcome.reason not in _UNREAD:
         name = told.basis.newest
-    record = None if name is None else _find(published, name)
-    if record is not None:
-        with suppress(CaughtupError):
-            return read_followed(record, group)
+    newest = None if name is None else _find(published, name)
+    if newest is not None and newest.followed is not None:
+        return newest.followed
     return Objection(told.outcome.reason, told.outcome.message)
 
 
@@ -152,7 +173,7 @@ def _differs_from_rules(
 
 
 def _decision(outcome: Outcome, warm_ups: Mapping[str, frozenset[str]]) -> Decision:
-    """Give what the follower decided; which of its standbys are warm-ups the record tells."""
+    """Return what the follower decided; which of its standbys are warm-ups the record tells."""
     clients = {}
     for process, active in sorted(outcome.active.items()):
         standby = outcome.standby[process]

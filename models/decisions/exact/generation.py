@@ -38,7 +38,7 @@ class ExactResult:
 
     @property
     def plans(self) -> bool:
-        """Tell whether the decision's movements are what the leader has planned.
+        """Return whether the decision's movements are what the leader has planned.
 
         A follower's plan is the recommendation that it follows.
         """

@@ -90,7 +90,7 @@ def _leading_process(generation: StreamsGeneration) -> ProcessId | None:
 def _differs_as_a_whole(
     client: StreamsClient, decided: ClientDecision, owned: Iterable[TaskId]
 ) -> bool:
-    """Tell whether a process has other tasks than were decided, whatever its threads have.
+    """Return whether a process has other tasks than were decided, whatever its threads have.
 
     An active may be missing that somebody owned yet, and may be followed meanwhile.
     """
@@ -105,7 +105,7 @@ def _differs_as_a_whole(
 
 
 def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
-    """Tell whether it isn't known in which order a thread's tasks lag.
+    """Return whether it isn't known in which order a thread's tasks lag.
 
     A thread with too many tasks keeps those that lag least.
     """

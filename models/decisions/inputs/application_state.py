@@ -68,8 +68,13 @@ class ApplicationState:
     basis: Basis | None
     left_out: tuple[str, ...]
 
+    def recommendations(self) -> frozenset[str | None]:
+        """Name the recommendations that it was decided with, by their decision ids."""
+        newest = None if self.basis is None else self.basis.newest
+        return frozenset((self.outcome.followed, newest))
+
     def is_of(self, generation: StreamsGeneration) -> bool:
-        """Tell whether it speaks of the rebalance that completed with a generation.
+        """Return whether it speaks of the rebalance that completed with a generation.
 
         The processes are the same, and so is what each of them ran before.
         """

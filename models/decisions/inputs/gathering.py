@@ -181,7 +181,7 @@ def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
 
 
 def _settled(reported: Iterable[int], clients: int, bound: EndOffsetSum, limit: int) -> bool:
-    """Tell whether any end offset sum within the bound leads to the same decision.
+    """Return whether any end offset sum within the bound leads to the same decision.
 
     ``reported`` are the offset sums of those of so many ``clients`` that have any. Between clients
     only the order of their sums matters, and that doesn't depend on the end. The end decides who is

@@ -14,7 +14,7 @@ from caughtup.models.ids import TaskId
 APPLICATION = "application"
 
 
-def told_inputs(
+def leader_inputs(
     generation: StreamsGeneration, told: ApplicationState, gathered: GenerationInputs
 ) -> GenerationInputs:
     """Put what the leader told in the place of what was gathered from outside.

@@ -10,6 +10,7 @@ from rich.console import Console
 from caughtup.agents.cli.explain import explanation
 from caughtup.agents.cli.explain_tables import print_explanation
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     GROUP,
@@ -75,4 +76,5 @@ def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> N
     assert line["leader_decision"][str(process(2))] == {"active": [], "standby": ["0_1"]}
     assert line["exact"]["result"] == "match"
     assert [movement["task"] for movement in line["leader_movements"]] == ["0_1"]
-    assert line["recommendation"] is known.record
+    assert known.recommendation is not None
+    assert line["recommendation"] == recommendation_fields(known.recommendation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,14 @@ from faust.app.base import BootStrategy
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.recommendations import recommender
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.recommender import Recommender, summary
 from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.wakeups import Wakeup
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
@@ -40,22 +41,22 @@ from tests.support.streams import (
 )
 
 
-def record_of(*members: Member) -> Mapping[str, Any]:
+def recommended(*members: Member) -> Recommendation:
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *members))
-    (record,) = state.decide(START_MS + TELLING_MS)
-    return record
+    (one,) = state.decide(START_MS + TELLING_MS)
+    return one
 
 
 def test_what_is_published_is_json_without_loss() -> None:
-    record = record_of(*WARMING)
+    record = recommendation_fields(recommended(*WARMING))
     assert msgspec.json.decode(msgspec.json.encode(record)) == json.loads(json.dumps(record))
 
 
 def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() -> None:
-    assert summary(record_of(*WARMING)) == "orders generation 7: 1 movements, leader match"
-    differing = record_of(replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    assert summary(recommended(*WARMING)) == "orders generation 7: 1 movements, leader match"
+    differing = recommended(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert summary(differing) == (
         "orders generation 7: 1 movements, leader mismatch "
         "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
@@ -92,10 +93,10 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
 ) -> None:
     app = _App("recommends", datadir=tmp_path, web_enabled=False)
     state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
-    older, newer = record_of(*WARMING), {**record_of(*WARMING), "generation": 8}
-    endless = {**older, "cluster": "c" * MAX_BYTES}
-    for group, record in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
-        state.applications.apply_published(group, record)
+    older, newer = recommended(*WARMING), replace(recommended(*WARMING), generation=8)
+    endless = replace(older, cluster="c" * MAX_BYTES)
+    for group, known in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
+        state.applications.apply_published(group, known)
     recommendations, movements = Topic(), Topic()
     signer = Signer(None, state.cluster)
     recommend(app, wakeups, state, health, recommendations, movements, asyncio.Event(), signer)
@@ -125,8 +126,8 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
 async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_are_published(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def bounded(record: Mapping[str, Any]) -> bytes:
-        return encode(record, 1_000 if record["group"] == "large" else MAX_BYTES)
+    def bounded(one: Recommendation) -> bytes:
+        return encode(one, 1_000 if one.group == "large" else MAX_BYTES)
 
     monkeypatch.setattr(recommender, "encode", bounded)
     state = ClusterState("cluster-1", {"large": TOLD, GROUP: TOLD})

@@ -185,7 +185,7 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
     watch(undecided, "decide_generation")
     watch(deciding, "recompute")
     watch(deciding, "recommendation")
-    watch(deciding, "read_recommendation")
+    watch(undecided, "read_back")
     watch(deciding, "project")
     watch(deciding, "given_copies")
     watch(recommender, "encode")

@@ -3,44 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
 from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.followers.python.kafka import recommendations as follower
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.errors import CaughtupError
 from tests.support.streams import START_MS, WARMING, cluster_state, generation, known_ends, read
 
 
 @pytest.fixture(scope="module")
-def record() -> Mapping[str, Any]:
+def recommended() -> Recommendation:
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *WARMING))
-    (record,) = state.decide(START_MS + 20_000)
-    return record
+    (recommended,) = state.decide(START_MS + 20_000)
+    return recommended
 
 
-def test_one_that_fits_is_written_whole(record: Mapping[str, Any]) -> None:
-    assert json.loads(encode(record)) == json.loads(json.dumps(record))
+def test_one_that_fits_is_written_whole(recommended: Recommendation) -> None:
+    assert json.loads(encode(recommended)) == json.loads(
+        json.dumps(recommendation_fields(recommended))
+    )
     assert MAX_BYTES <= follower.MAX_BYTES // 2
 
 
-def test_one_that_does_not_fit_leaves_out_as_much_as_it_has_to(record: Mapping[str, Any]) -> None:
-    whole = len(encode(record))
-    assert json.loads(encode(record, whole)).get("left_out") is None
-    lighter = encode(record, whole - 1)
+def test_one_that_does_not_fit_leaves_out_as_much_as_it_has_to(recommended: Recommendation) -> None:
+    whole = len(encode(recommended))
+    assert json.loads(encode(recommended, whole)).get("left_out") is None
+    lighter = encode(recommended, whole - 1)
     assert json.loads(lighter)["left_out"] == ["inputs.scenario.lags"]
     assert len(lighter) < whole
-    lightest = json.loads(encode(record, 1_900))
+    lightest = json.loads(encode(recommended, 1_900))
     assert lightest["left_out"][-1] == "movements"
-    assert lightest["assignment"] == json.loads(json.dumps(record))["assignment"]
+    assert (
+        lightest["assignment"]
+        == json.loads(json.dumps(recommendation_fields(recommended)))["assignment"]
+    )
 
 
-def test_one_that_does_not_fit_whatever_is_left_out_is_refused(record: Mapping[str, Any]) -> None:
+def test_one_that_does_not_fit_whatever_is_left_out_is_refused(recommended: Recommendation) -> None:
     with pytest.raises(CaughtupError) as refused:
-        encode(record, 100)
+        encode(recommended, 100)
     assert refused.value.code == "too_large"
     assert refused.value.message.endswith("bytes, of 100 at most")

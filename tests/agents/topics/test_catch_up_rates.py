@@ -30,6 +30,7 @@ from tests.support.streams import (
     known_ends,
     list_ends,
     process,
+    publish,
     read,
 )
 
@@ -52,7 +53,7 @@ def warming() -> ClusterState:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *WARMING))
-    list(state.decide(START_MS + 1_000))
+    publish(state, START_MS + 1_000)
     for second in (1, 5, 10):
         at_ms = START_MS + second * 1_000
         list_ends(state, ENDS, at_ms=at_ms)
@@ -123,7 +124,7 @@ def test_a_recommendation_says_whose_rates_it_counts_on(source: str) -> None:
     list_ends(state, ENDS, at_ms=now_ms)
     read(state, generation(2, *WARMING, at_ms=now_ms), seen_ms=now_ms)
     list_ends(state, ENDS, at_ms=now_ms + 1_000)
-    (record,) = state.decide(now_ms + 20_000)
+    (record,) = publish(state, now_ms + 20_000)
     assert record["inputs"]["rates"] == source
 
 
@@ -131,7 +132,7 @@ def test_a_rate_counts_for_copies_that_are_judged_for_the_first_time() -> None:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *WARMING))
-    list(state.decide(START_MS + 1_000))
+    publish(state, START_MS + 1_000)
     now_ms = START_MS + 40_000
     list_ends(state, ENDS, at_ms=now_ms)
     catch_up_rates.apply_record(state, KEY, written(2_000, now_ms))
@@ -142,7 +143,7 @@ def test_a_recommendation_before_any_pace_is_known_names_no_rates() -> None:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *WARMING))
-    (record,) = state.decide(START_MS + 1_000)
+    (record,) = publish(state, START_MS + 1_000)
     assert "rates" not in record["inputs"]
 
 

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.topics.forgetting import Forgetter
+from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.state.forgetting import GRACE_MS
 from tests.support.own_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, read
@@ -38,7 +39,7 @@ async def test_a_tombstone_is_written_once_however_often_that_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     state = cluster_state()
-    state.applications.apply_published(GROUP, recommended()[0])
+    state.applications.apply_published(GROUP, read_recommendation(recommended()[0]))
     topic: Any = Topic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS, GRACE_MS + 1, GRACE_MS + 2):
@@ -49,12 +50,12 @@ async def test_a_tombstone_is_written_once_however_often_that_fails(
 
 async def test_a_group_that_has_another_recommendation_keeps_it() -> None:
     state = cluster_state()
-    state.applications.apply_published(GROUP, recommended()[0])
+    state.applications.apply_published(GROUP, read_recommendation(recommended()[0]))
     topic: Any = Topic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS):
         await forgetter.forget(START_MS + at_ms)
     read(state, generation(8, *WARMING))
-    state.applications.apply_published(GROUP, recommended(8)[0])
+    state.applications.apply_published(GROUP, read_recommendation(recommended(8)[0]))
     await forgetter.forget(START_MS + GRACE_MS + 1)
     assert topic.written == []

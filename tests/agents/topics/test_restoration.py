@@ -10,9 +10,17 @@ from confluent_kafka import KafkaError
 from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.restoration import movements, recommendations
-from caughtup.models.decisions import applications
+from caughtup.models.decisions import last_by_group
 from tests.support.own_records import recommended
-from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, known_ends
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    cluster_state,
+    generation,
+    known_ends,
+    publish,
+)
 from tests.support.streams import read as read_records
 
 SETTINGS = Settings(bootstrap_servers="kafka.example:9093")
@@ -22,11 +30,11 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
     before = cluster_state()
     known_ends(before)
     read_records(before, generation(7, *WARMING))
-    (record,) = before.decide(START_MS)
+    (record,) = publish(before, START_MS)
     state = cluster_state()
     recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
     read_records(state, generation(7, *WARMING))
-    assert list(state.decide(START_MS)) == []
+    assert publish(state, START_MS) == []
     assert state.applications.awaited() == []
 
 
@@ -54,7 +62,7 @@ def test_a_malformed_one_is_refused_and_the_generation_decided(
     recommendations.apply_record(state, key, value)
     assert state.refused.counts == {("recommended-assignments", reason): 1}
     read_records(state, generation(7, *WARMING))
-    assert len(list(state.decide(START_MS))) == 1
+    assert len(publish(state, START_MS)) == 1
 
 
 def test_a_tombstone_withdraws_what_was_published() -> None:
@@ -65,7 +73,7 @@ def test_a_tombstone_withdraws_what_was_published() -> None:
     recommendations.apply_record(state, GROUP.encode(), None)
     assert state.refused.counts == {}
     read_records(state, generation(7, *WARMING))
-    assert len(list(state.decide(START_MS))) == 1
+    assert len(publish(state, START_MS)) == 1
 
 
 @pytest.mark.parametrize(
@@ -98,11 +106,11 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
 
 
 def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applications, "MOST_GROUPS", 1)
+    monkeypatch.setattr(last_by_group, "MOST_GROUPS", 1)
     record, _ = recommended(7)
     state = cluster_state()
     for group in (GROUP, "others", GROUP):
         value = json.dumps(record | {"group": group}).encode()
         recommendations.apply_record(state, group.encode(), value)
-    assert state.applications.told_of() == {GROUP}
+    assert state.applications.groups_with_records() == {GROUP}
     assert state.refused.counts == {("recommended-assignments", "too_many"): 1}

@@ -30,6 +30,7 @@ from tests.support.streams import (
     known_ends,
     list_ends,
     process,
+    publish,
     read,
 )
 
@@ -40,7 +41,7 @@ def decided(*members: Member) -> ClusterState:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *members))
-    assert len(list(state.decide(START_MS + 1_000))) == 1
+    assert len(publish(state, START_MS + 1_000)) == 1
     return state
 
 
@@ -102,7 +103,7 @@ def test_the_next_recommendation_says_when_a_rebalance_is_worth_it() -> None:
     again = Member("b", 2, sums={"0_1": 30_000}, standby=("0_1",))
     list_ends(state, ENDS, at_ms=later + 1)
     read(state, generation(2, WARMING[0], again, at_ms=later), seen_ms=later)
-    (record,) = state.decide(later + 1)
+    (record,) = publish(state, later + 1)
     worthwhile = record["probing_rebalance"]["worthwhile_at_ms"]
     assert later < worthwhile < later + 20_000
 
@@ -112,7 +113,7 @@ def test_a_copy_that_runs_is_watched_no_more() -> None:
     watched(state, START_MS + 1_000)
     for number, members in ((2, HANDING_OVER), (3, HANDED_OVER)):
         read(state, generation(number, *members, at_ms=START_MS + number))
-    list(state.decide(START_MS + 20_000))
+    publish(state, START_MS + 20_000)
     copies = watched(state, START_MS + 20_000).copies
     assert [(copy, one.role) for copy, one in copies.items()] == [(COPY, "restoring")]
 
@@ -132,7 +133,7 @@ def test_what_looks_like_a_standby_is_one_unless_the_operator_says_there_are_non
     known_ends(state)
     unasked = (replace(WARMING[0], probe_at_ms=None), WARMING[1])
     read(state, generation(1, *unasked))
-    list(state.decide(START_MS + 1_000))
+    publish(state, START_MS + 1_000)
     assert not watched(state, START_MS + 1_000).copies[COPY].is_warmup
 
 

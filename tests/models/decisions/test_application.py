@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caughtup.models.decisions.application import GENERATIONS_KEPT, Application
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.undecided import PATIENCE_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
@@ -34,7 +35,7 @@ def application(state: ClusterState) -> Application:
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
     """Give what would be published, as a consumer of the topic would read it."""
-    return [json.loads(json.dumps(record)) for record in state.decide(now_ms)]
+    return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
 def test_generations_that_come_quickly_are_each_decided_in_their_order() -> None:

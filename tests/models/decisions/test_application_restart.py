@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from caughtup.models.decisions.application import Application
+from caughtup.models.decisions.recommendation_fields import (
+    read_recommendation,
+    recommendation_fields,
+)
 from caughtup.models.decisions.undecided import PATIENCE_MS, TELLING_MS
+from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     GROUP,
@@ -33,7 +38,7 @@ def application(state: ClusterState) -> Application:
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
     """Give what would be published, as a consumer of the topic would read it."""
-    return [json.loads(json.dumps(record)) for record in state.decide(now_ms)]
+    return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
 def published_before(number: int, *members: Member) -> Mapping[str, Any]:
@@ -48,7 +53,7 @@ def published_before(number: int, *members: Member) -> Mapping[str, Any]:
 def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
     record = published_before(5, *WARMING)
     state = cluster_state()
-    state.applications.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(5, *WARMING), seen_ms=LATER_MS)
     # No end offsets are listed: what was known then is in the record.
     assert publish(state, LATER_MS + PATIENCE_MS) == []
@@ -56,7 +61,7 @@ def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
     assert decided is not None
     assert decided.exact.result == "match"
     assert decided.exact.decision is not None
-    assert decided.record == record
+    assert decided.recommendation == read_recommendation(record)
     assert [(copy.role, copy.lag) for copy in state.task_rows(GROUP)] == [
         ("active", None),
         ("active", None),
@@ -72,7 +77,7 @@ def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> Non
     record = published_before(5, *swapped)
     assert record["leader"]["result"] == "mismatch"
     state = cluster_state()
-    state.applications.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(5, *swapped), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
     decided = application(state).decided
@@ -86,7 +91,7 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
     record = published_before(5, *HANDED_OVER)
     state = cluster_state()
     known_ends(state)
-    state.applications.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     state.applications.leave_the_past()
@@ -99,13 +104,14 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
 def test_a_generation_that_precedes_the_published_one_in_the_same_moment_is_not_mixed_up() -> None:
     record = published_before(5, *HANDED_OVER)
     state = cluster_state()
-    state.applications.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(4, *HANDING_OVER), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
     decided = application(state).decided
     assert decided is not None
-    assert (decided.generation.generation, decided.record) == (5, record)
+    assert decided.generation.generation == 5
+    assert decided.recommendation == read_recommendation(record)
     assert state.applications.awaited() == []
 
 
@@ -136,7 +142,7 @@ def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
 ) -> None:
     state = cluster_state()
     known_ends(state)
-    state.applications.apply_published(GROUP, other)
+    state.applications.apply_published(GROUP, read_recommendation(other))
     read(state, generation(5, *WARMING))
     (record,) = publish(state)
     assert record["generation"] == 5
@@ -153,11 +159,11 @@ def test_what_was_published_for_a_later_generation_mutes_none(
     state = cluster_state()
     known_ends(state)
     if first == "published":
-        state.applications.apply_published(GROUP, forged)
+        state.applications.apply_published(GROUP, read_recommendation(forged))
     read(state, generation(5, *WARMING))
     state.applications.leave_the_past()
     if first == "read":
-        state.applications.apply_published(GROUP, forged)
+        state.applications.apply_published(GROUP, read_recommendation(forged))
     read(state, generation(6, *WARMING, at_ms=START_MS + 10), seen_ms=START_MS + 10)
     known_ends(state, since_ms=START_MS + 10)
     assert [record["generation"] for record in publish(state, LATER_MS)] == [5, 6]
@@ -195,10 +201,19 @@ def damaged(*path: str | int, value: Any = None) -> Any:
         damaged("movements"),
     ],
 )
-def test_a_record_that_is_not_ours_is_ignored_and_the_generation_decided(record: Any) -> None:
+def test_a_record_that_is_not_ours_is_refused(record: Any) -> None:
+    with pytest.raises(CaughtupError):
+        read_recommendation(record)
+
+
+def test_one_that_cannot_be_decided_again_is_ignored_and_the_generation_decided() -> None:
+    record = published_before(5, *WARMING)
+    for client in record["inputs"]["scenario"]["clients"].values():
+        client["lags"].clear()
+    record["inputs"]["scenario"]["greatest_lags"].clear()
     state = cluster_state()
     known_ends(state)
-    state.applications.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(5, *WARMING))
     (own,) = publish(state)
     assert own["leader"]["result"] == "match"
@@ -221,22 +236,22 @@ def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -
     state = cluster_state()
     known_ends(state)
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
-    state.applications.apply_published(GROUP, record)
+    state.applications.apply_published(GROUP, read_recommendation(record))
     state.applications.take_up_published()
     assert publish(state, START_MS + TELLING_MS) == []
     decided = application(state).decided
     assert decided is not None
-    assert decided.record == record
+    assert decided.recommendation == read_recommendation(record)
     assert application(state).rebalances == 1
     state.applications.take_up_published()
     assert application(state).rebalances == 1
-    assert state.applications.newest_published() == [(GROUP, record)]
+    assert state.applications.newest_published() == [(GROUP, read_recommendation(record))]
 
 
 def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None:
     state = cluster_state()
     known_ends(state)
-    state.applications.apply_published(GROUP, published_before(4, WARMING[0]))
+    state.applications.apply_published(GROUP, read_recommendation(published_before(4, WARMING[0])))
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
     state.applications.take_up_published()
     assert [record["generation"] for record in publish(state, START_MS + TELLING_MS)] == [5]

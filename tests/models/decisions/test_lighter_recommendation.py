@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.decisions.lighter_recommendation import lighter_recommendations
-from caughtup.models.decisions.recommendation import read_recommendation
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.recommendation_fields import (
+    read_recommendation,
+    recommendation_fields,
+)
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
@@ -35,19 +38,25 @@ PARTS = [
 
 
 @pytest.fixture(scope="module")
-def record() -> Mapping[str, Any]:
+def whole() -> Recommendation:
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *WARMING))
-    (record,) = state.decide(START_MS + 20_000)
+    (whole,) = state.decide(START_MS + 20_000)
+    return whole
+
+
+def record_of(recommended: Recommendation) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(json.dumps(recommendation_fields(recommended)))
     return record
 
 
 def test_it_is_whole_first_and_then_without_one_part_more_each_time(
-    record: Mapping[str, Any],
+    whole: Recommendation,
 ) -> None:
-    lighter = list(lighter_recommendations(record))
-    assert lighter[0] is record
+    found = list(lighter_recommendations(whole))
+    assert found[0] is whole
+    lighter = list(map(record_of, found))
     assert [one.get("left_out") for one in lighter] == [
         None,
         *(PARTS[: count + 1] for count in range(len(PARTS))),
@@ -55,31 +64,31 @@ def test_it_is_whole_first_and_then_without_one_part_more_each_time(
     sizes = [len(json.dumps({**one, "left_out": None})) for one in lighter]
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes)) == len(sizes)
-    assert "left_out" not in record
+    assert whole.left_out == ()
 
 
 @pytest.mark.parametrize("count", range(len(PARTS) + 1))
-def test_a_follower_reads_the_same_in_each(record: Mapping[str, Any], count: int) -> None:
-    lighter = json.loads(json.dumps(list(lighter_recommendations(record))[count]))
-    assert read_followed(lighter, GROUP) == read_followed(dict(record), GROUP)
+def test_a_follower_reads_the_same_in_each(whole: Recommendation, count: int) -> None:
+    lighter = record_of(list(lighter_recommendations(whole))[count])
+    assert read_followed(lighter, GROUP) == read_followed(record_of(whole), GROUP)
 
 
 @pytest.mark.parametrize("count", range(1, len(PARTS) + 1))
 def test_after_a_restart_the_generation_is_not_decided_again(
-    record: Mapping[str, Any], count: int
+    whole: Recommendation, count: int
 ) -> None:
-    lighter = json.loads(json.dumps(list(lighter_recommendations(record))[count]))
-    inputs, exact = read_recommendation(lighter)
-    assert (exact.result, exact.decision) == ("match", None)
+    lighter = read_recommendation(record_of(list(lighter_recommendations(whole))[count]))
+    assert lighter.leader.result == "match"
     with pytest.raises(ScenarioError, match="is missing"):
-        inputs.scenario.expanded()
+        lighter.inputs.scenario.expanded()
     state = cluster_state()
     state.applications.apply_published(GROUP, lighter)
     read(state, generation(7, *WARMING))
     assert list(state.decide(START_MS + 60_000)) == []
     decided = state.applications[GROUP].decided
     assert decided is not None
-    assert decided.record == lighter
+    assert decided.recommendation == lighter
+    assert decided.exact.decision is None
     assert decided.leader_movements is None
     for _ in state.watch_copies(GROUP, START_MS + 61_000):
         pass

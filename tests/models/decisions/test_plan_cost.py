@@ -33,7 +33,7 @@ def joining(tasks: int, clients: int = 2, assignor: str = "high_availability") -
 
 
 def cost(scenario: Scenario) -> dict[str, Any]:
-    return dict(plan_cost(scenario, decide(scenario)))
+    return plan_cost(scenario, decide(scenario))._asdict()
 
 
 def test_every_copy_and_every_probing_rebalance_until_balanced_counts() -> None:

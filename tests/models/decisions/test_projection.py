@@ -8,6 +8,7 @@ from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.decisions.projection import project
+from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.ids import TaskId
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import CopyKey, TaskPosition
@@ -21,6 +22,7 @@ from tests.support.streams import (
     generation,
     known_ends,
     process,
+    publish,
     read,
 )
 
@@ -33,7 +35,7 @@ def decided(*members: Member) -> ClusterState:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *members))
-    assert len(list(state.decide(START_MS + 20_000))) == 1
+    assert len(publish(state, START_MS + 20_000)) == 1
     return state
 
 
@@ -99,27 +101,27 @@ def test_while_a_task_is_held_back_nobody_can_tell() -> None:
 
 def test_a_copy_that_catches_up_makes_a_new_recommendation_once() -> None:
     state = decided(*WARMING)
-    assert list(state.decide(LATER_MS)) == []
+    assert publish(state, LATER_MS) == []
     report(state, B, 40_000)
-    assert list(state.decide(LATER_MS)) == []
+    assert publish(state, LATER_MS) == []
     report(state, B, 8_000)
-    (record,) = state.decide(LATER_MS)
+    (record,) = publish(state, LATER_MS)
     assert record["generation"] == 1
     assert record["inputs"]["projected"] is True
     assert [(m["task"], m["kind"]) for m in record["movements"]] == [("0_1", "active")]
     assert record["assignment"][B]["active"] == ["0_1"]
     assert record["leader"]["result"] == "match"
     report(state, B, 10, at_ms=LATER_MS + 1)
-    assert list(state.decide(LATER_MS)) == []
+    assert publish(state, LATER_MS) == []
     assert state.applications[GROUP].rebalances == 1
 
 
 def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
     before = decided(*WARMING)
     report(before, B, 8_000)
-    (record,) = before.decide(LATER_MS)
+    (record,) = publish(before, LATER_MS)
     after = cluster_state()
-    after.applications.apply_published(GROUP, record)
+    after.applications.apply_published(GROUP, read_recommendation(record))
     known_ends(after)
     read(after, generation(1, *WARMING))
     report(after, B, 6_000)

@@ -6,16 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from caughtup.models.groups import assignments
+from caughtup.models.groups.assignments import decode_assignments
+from caughtup.models.groups.classic import ClassicGroup, read_classic_groups
 from caughtup.models.groups.generation import StreamsGeneration, group_type, read_streams_generation
 from caughtup.models.groups.membership import classic_membership
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.batch import Record
+from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_assignment
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
 from tests.support.streams import (
     GROUP,
     HANDING_OVER,
     RUNNING,
     START_MS,
+    WARMING,
     Member,
     consumer_generation,
     generation,
@@ -185,4 +190,19 @@ def test_of_two_members_with_one_id_the_last_counts_as_it_does_for_kafka() -> No
     assert found.arrival == (first.client_id, Member("b", 3).client_id)
     record = consumer_generation(1, {"c": ()})
     twice = replace(metadata(record), members=metadata(record).members * 2)
-    assert len(classic_membership(twice)[0].members) == 1
+    assert len(classic_membership(twice, decode_assignments(twice))[0].members) == 1
+
+
+def test_what_members_were_assigned_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For who is in the group, and for its generation, alike."""
+    decoded: list[bytes] = []
+
+    def counted(data: bytes) -> ConsumerAssignment:
+        decoded.append(data)
+        return decode_assignment(data)
+
+    monkeypatch.setattr(assignments, "decode_assignment", counted)
+    found = read_classic_groups({GROUP: metadata(generation(1, *WARMING))})[GROUP]
+    assert isinstance(found, ClassicGroup)
+    assert found.generation is not None
+    assert len(found.membership.members) == len(decoded) == len(WARMING)

@@ -16,6 +16,7 @@ from tests.support.streams import (
     generation,
     group_tombstone,
     known_ends,
+    publish,
 )
 
 RECORDS: list[Record] = [
@@ -84,5 +85,5 @@ def test_every_generation_of_a_poll_is_decided(picked: list[int]) -> None:
     known_ends(state)
     for chunk in split_generations(poll):
         state.apply_batch(decode_batch(chunk), START_MS + 50)
-    decided = [r["generation"] for r in state.decide(START_MS + 50) if r["group"] == GROUP]
+    decided = [r["generation"] for r in publish(state, START_MS + 50) if r["group"] == GROUP]
     assert decided == expected

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.topics.reports import catch_up_rates, task_positions
+from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.ids import TaskId
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.state.cluster import ClusterState
@@ -37,7 +38,7 @@ def told_of(group: str = GROUP) -> ClusterState:
     state = cluster_state()
     known_ends(state)
     record, _ = recommended()
-    state.applications.apply_published(group, {**record, "group": group})
+    state.applications.apply_published(group, read_recommendation({**record, "group": group}))
     state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
     catch_up_rates.apply_record(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
@@ -48,7 +49,7 @@ def told_of(group: str = GROUP) -> ClusterState:
 
 
 def names(state: ClusterState) -> set[str]:
-    told = state.applications.told_of()
+    told = state.applications.groups_with_records()
     aside = {one.key for one in state.set_aside.newest()}
     return {*told, *state.positions.groups(), *state.rates.groups(), *aside}
 

@@ -35,6 +35,7 @@ from tests.support.streams import (
     generation,
     group_tombstone,
     known_ends,
+    publish,
     read,
 )
 
@@ -193,7 +194,7 @@ def test_a_group_that_was_never_assessed_but_failed_is_forgotten_with_it(
 
 def test_copies_that_cannot_be_judged_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     state = two_applications()
-    assert len(list(state.decide(START_MS + 1_000))) == 2
+    assert len(publish(state, START_MS + 1_000)) == 2
     assess(state)
     assert sorted(state.watches) == [BAD, GOOD]
     with monkeypatch.context() as patch:
@@ -215,8 +216,8 @@ def test_a_decision_that_fails_is_gone_without_and_the_next_generation_is_decide
     state = two_applications()
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, owner, name, at)
-        assert [record["group"] for record in state.decide(START_MS + 1_000)] == [GOOD]
-        assert list(state.decide(START_MS + 1_000)) == []
+        assert [record["group"] for record in publish(state, START_MS + 1_000)] == [GOOD]
+        assert publish(state, START_MS + 1_000) == []
     bad = state.applications[BAD]
     assert (bad.decided, list(bad.pending), bad.rebalances) == (None, [], 1)
     assert bad.exact_counts == {"undetermined": 1}
@@ -224,7 +225,7 @@ def test_a_decision_that_fails_is_gone_without_and_the_next_generation_is_decide
     assert state.task_rows(GOOD) != []
     assert faults(state) == {("decision", BAD): "BreaksError"}
     read(state, generation(2, *HANDING_OVER, group=BAD, at_ms=START_MS + 1))
-    assert [r["generation"] for r in state.decide(START_MS + 20_000) if r["group"] == BAD] == [2]
+    assert [r["generation"] for r in publish(state, START_MS + 20_000) if r["group"] == BAD] == [2]
     assert state.applications[BAD].decided is not None
 
 
@@ -232,7 +233,7 @@ def test_a_decision_that_fails_takes_the_one_before_it_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = two_applications()
-    list(state.decide(START_MS + 1_000))
+    publish(state, START_MS + 1_000)
     assert state.applications[BAD].decided is not None
     assess(state)
     assert sorted(state.watches) == [BAD, GOOD]
@@ -240,7 +241,7 @@ def test_a_decision_that_fails_takes_the_one_before_it_down(
         read(state, generation(2, *HANDING_OVER, group=group, at_ms=START_MS + 1))
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, state_module, "decide_if_due", 1)
-        list(state.decide(START_MS + 20_000))
+        publish(state, START_MS + 20_000)
     assert state.applications[BAD].decided is None
     assert state.applications[GOOD].decided is not None
     assert state.applications[GOOD].decided.generation.generation == 2
@@ -252,7 +253,7 @@ def test_movements_that_cannot_be_told_cost_their_own_group_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = two_applications()
-    list(state.decide(START_MS + 1_000))
+    publish(state, START_MS + 1_000)
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, MovementLog, "advance", 1)
         events = list(state.applications.movement_events(NOW_MS))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from caughtup.agents.topics.definitions import OWN_TOPICS
+from caughtup.agents.topics.definitions import SERVICE_TOPICS
 from tests.support.topics.catalogue import TOPICS, Kind, Topic
 from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
 
@@ -15,7 +15,7 @@ PAGE = DIRECTORY.with_suffix(".md")
 #: By topic, records of each of its kinds: the key as text, the value.
 EXAMPLES = DIRECTORY / "examples.json"
 
-_CLEANUP = {own.name: own.cleanup for own in OWN_TOPICS}
+_CLEANUP = {own.name: own.cleanup for own in SERVICE_TOPICS}
 _HEAD = """\
 # Topics
 

@@ -11,7 +11,10 @@ import pytest
 
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import read_application_state
-from caughtup.models.decisions.recommendation import read_recommendation
+from caughtup.models.decisions.recommendation_fields import (
+    read_recommendation,
+    recommendation_fields,
+)
 from caughtup.models.decisions.undecided import TELLING_MS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.histories.offset_sums import EndOffsetSum
@@ -27,6 +30,7 @@ from tests.support.streams import (
     generation,
     known_ends,
     process,
+    publish,
     read,
 )
 from tests.support.told import END, tell, told_record
@@ -44,7 +48,7 @@ WARM = {1: (list(BOTH), []), 2: ([], ["0_0"])}
 
 def decided(state: ClusterState, number: int, *members: Member, at_ms: int) -> DecidedGeneration:
     read(state, generation(number, *members, at_ms=at_ms), seen_ms=at_ms)
-    list(state.decide(at_ms))
+    publish(state, at_ms)
     known = state.applications[GROUP].decided
     assert known is not None
     assert known.generation.generation == number
@@ -105,16 +109,17 @@ def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
     assert known.inputs.changelogs_from == "application"
     assert known.inputs.inferred == known.inputs.assumed == known.inputs.unknown == ()
     assert known.inputs.ends == dict.fromkeys((TaskId(0, 0), TaskId(0, 1)), EndOffsetSum(END, END))
-    assert known.record is not None
-    assert known.record["leader"] == {
+    assert known.recommendation is not None
+    record = recommendation_fields(known.recommendation)
+    assert record["leader"] == {
         "assignor": "FollowingTaskAssignor",
         "identical": True,
         "result": "match",
         "why": "",
         "told": "no_recommendation: no recommendation",
     }
-    assert read_recommendation(known.record)[1].told == known.exact.told
-    assert [(m["task"], m["kind"]) for m in known.movements] == [("0_0", "warmup")]
+    assert read_recommendation(record).leader.told == known.exact.told
+    assert [(m.task, m.kind) for m in known.movements] == [("0_0", "warmup")]
 
 
 def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_count() -> None:
@@ -129,17 +134,18 @@ def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_c
     assert known.inputs.contradicted == said
     assert known.inputs.scenario.config["max.warmup.replicas"] == runs
     assert known.exact.result == "match"
-    assert known.record is not None
-    assert read_recommendation(known.record)[0].contradicted == said
+    assert known.recommendation is not None
+    record = recommendation_fields(known.recommendation)
+    assert read_recommendation(record).inputs.contradicted == said
 
 
 def test_a_recommendation_that_is_followed_matches_and_tells_its_warm_ups() -> None:
     state = service()
     tell(state, told_record(*JOINING, given=IN_PLACE))
     first = decided(state, 1, *JOINING, at_ms=START_MS)
-    assert first.record is not None
+    assert first.recommendation is not None
     told = told_record(
-        *FOLLOWING, given=WARM, reason="followed", followed=first.record["decision_id"]
+        *FOLLOWING, given=WARM, reason="followed", followed=first.recommendation.decision_id
     )
     tell(state, told, START_MS + 5_000)
     second = decided(state, 2, *FOLLOWING, at_ms=START_MS + 5_000)
@@ -178,9 +184,9 @@ def test_a_decision_waits_for_what_the_leader_has_told_before() -> None:
     decided(state, 1, *JOINING, at_ms=START_MS)
     later = START_MS + 5_000
     read(state, generation(2, *FOLLOWING, at_ms=later), seen_ms=later)
-    assert list(state.decide(later + TELLING_MS - 1)) == []
+    assert publish(state, later + TELLING_MS - 1) == []
     tell(state, told_record(*FOLLOWING, given=WARM), later)
-    assert len(list(state.decide(later + TELLING_MS - 1))) == 1
+    assert len(publish(state, later + TELLING_MS - 1)) == 1
 
 
 def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
@@ -188,9 +194,9 @@ def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *JOINING), seen_ms=START_MS)
-    assert list(state.decide(START_MS + TELLING_MS - 1)) == []
+    assert publish(state, START_MS + TELLING_MS - 1) == []
     tell(state, told_record(*JOINING, given=IN_PLACE))
-    (record,) = state.decide(START_MS + TELLING_MS - 1)
+    (record,) = publish(state, START_MS + TELLING_MS - 1)
     assert record["leader"]["assignor"] == "FollowingTaskAssignor"
     assert state.applications[GROUP].exact_counts == {"match": 1}
 
@@ -199,7 +205,7 @@ def test_a_leader_that_decided_otherwise_and_does_not_tell_is_a_mismatch() -> No
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *JOINING), seen_ms=START_MS)
-    (record,) = state.decide(START_MS + TELLING_MS)
+    (record,) = publish(state, START_MS + TELLING_MS)
     assert record["leader"]["assignor"] == "HighAvailabilityTaskAssignor"
     assert state.applications[GROUP].exact_counts == {"mismatch": 1}
 
@@ -249,10 +255,10 @@ def test_a_recommendation_that_held_and_was_not_followed_is_a_mismatch() -> None
     state = service()
     tell(state, told_record(*JOINING, given=IN_PLACE))
     first = decided(state, 1, *JOINING, at_ms=START_MS)
-    assert first.record is not None
+    assert first.recommendation is not None
     later = START_MS + 5_000
     told = told_record(*JOINING, given=IN_PLACE, reason="moved_since")
-    tell(state, told | {"follower": basis(newest=first.record["decision_id"])}, later)
+    tell(state, told | {"follower": basis(newest=first.recommendation.decision_id)}, later)
     exact = decided(state, 2, *JOINING, at_ms=later).exact
     assert exact.result == "mismatch"
     assert exact.why == "by its rules it comes to followed, but it came to moved_since"

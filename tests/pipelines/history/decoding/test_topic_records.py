@@ -30,6 +30,7 @@ from tests.support.streams import (
     generation,
     known_ends,
     process,
+    publish,
     read,
 )
 
@@ -68,7 +69,7 @@ def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *WARMING))
-    (recommended,) = state.decide(START_MS + 20_000)
+    (recommended,) = publish(state, START_MS + 20_000)
     return dict(recommended), list(state.applications.movement_events(START_MS + 20_001))
 
 
