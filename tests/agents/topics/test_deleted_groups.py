@@ -58,8 +58,8 @@ from tests.support.streams import (
 from tests.support.told import told_record
 
 GROUPS = 1_000
-KEYS = "state._committed.histories._keys"
-IDS = "state._committed.histories._topic_ids"
+KEYS = "state.commits._keys"
+IDS = "state.commits._topic_ids"
 PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"
 #: What is counted or logged of the past, and has bounds of its own.
 NO_TABLES = ("counts", "faults", "refused", "set_aside", "_parameters", "parameters")

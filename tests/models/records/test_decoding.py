@@ -230,7 +230,7 @@ def test_what_a_follower_said_that_it_did_is_read_back() -> None:
     value = own.changed(leader={**own.value["leader"], "told": "followed d1"})
     _, read = recommendations.read_recommendation_record(own.key, value, WRITTEN_MS)
     assert read is not None
-    assert read["leader"]["told"] == "followed d1"
+    assert read.leader.told == "followed d1"
 
 
 LACKING = object()
