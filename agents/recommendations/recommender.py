@@ -9,9 +9,9 @@ from functools import partial
 from typing import NamedTuple
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.recommendations.records import encode
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.streaming import done_in_turns
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.decisions.generation import DecidedGeneration

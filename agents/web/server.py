@@ -18,8 +18,8 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.garbage import Settling
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns, gzipped, in_turns
 from caughtup.agents.settings import Settings
-from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
 from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots

@@ -20,10 +20,10 @@ from caughtup.agents.assessor import Assessor
 from caughtup.agents.clock import now_ms
 from caughtup.agents.offsets import Changes
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns, in_turns
 from caughtup.agents.recommendations import recommender
 from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.streaming import done_in_turns, in_turns
 from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.page_state import page_steps

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Generator, Iterator
 import aiohttp
 import pytest
 
-from caughtup.agents import streaming
+from caughtup.agents.process import turns as streaming
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns, gzipped, in_turns
 from caughtup.agents.settings import Settings
-from caughtup.agents.streaming import done_in_turns, gzipped, in_turns
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.server import WebServer
 from tests.support.states import NOW_MS, everything
