@@ -13,7 +13,7 @@ def read_topic(
     cluster: EmbeddedCluster, topic: str, properties: dict[str, object] | None = None
 ) -> Consumer:
     """Read a topic's only partition from its beginning."""
-    group = {"group.id": "reads-only"}
+    group = {"group.id": "reads-only", "enable.auto.commit": False}
     consumer = Consumer({**cluster.client_config(), **group, **(properties or {})})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     return consumer
