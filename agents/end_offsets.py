@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import faust
 from confluent_kafka import KafkaException
@@ -98,6 +98,8 @@ class EndOffsetsProbe(Service):
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
         self._topic_ids: dict[str, bytes] = {}
+        #: When each partition was listed last, in ms.
+        self._listed_ms: dict[TopicPartition, int] = {}
 
     def write_again(self) -> None:
         """Write what was written before: its topic was made anew."""
@@ -110,8 +112,7 @@ class EndOffsetsProbe(Service):
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
                 try:
-                    await self._round()
-                    self._health.succeeded(PROBE, now_ms())
+                    self._health.succeeded(PROBE, await self._round())
                 except KafkaException as error:
                     if self._failed(error):
                         log.warning("listing end offsets: %s", error.args[0].str())
@@ -124,9 +125,10 @@ class EndOffsetsProbe(Service):
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
 
-    async def _round(self) -> None:
+    async def _round(self) -> int:
+        """List and publish; return as of when (ms) everything that can be known is known."""
         wants = self._wants()
-        listed, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listed, present, unanswered = await asyncio.to_thread(list_end_offsets, self._admin, wants)
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(listed)
@@ -149,6 +151,19 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
+        return self._complete_as_of(listed, unanswered)
+
+    def _complete_as_of(
+        self, listed: Mapping[TopicPartition, EndOffsets], unanswered: Collection[TopicPartition]
+    ) -> int:
+        """Return when the partition whose leader has been silent for longest was listed last (ms).
+
+        Now, if none is silent. A leader that never answered leaves nothing that could be old.
+        """
+        self._listed_ms |= {partition: ends.as_of_ms for partition, ends in listed.items()}
+        silent = self._listed_ms.keys() & unanswered
+        self._listed_ms = {p: at for p, at in self._listed_ms.items() if p in listed or p in silent}
+        return min((self._listed_ms[partition] for partition in silent), default=now_ms())
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Return whether readers would learn anything, be it that we are still looking."""

@@ -56,3 +56,14 @@ def test_what_somebody_else_wrote_is_put_right_soon(probe: EndOffsetsProbe) -> N
 
 def test_a_clock_that_was_set_back_keeps_nothing_from_being_said(probe: EndOffsetsProbe) -> None:
     assert probe._is_news(PARTITION, seen(10, START_MS - 3_600_000))
+
+
+def test_the_probe_is_as_old_as_what_a_silent_leader_last_said(probe: EndOffsetsProbe) -> None:
+    other = TopicPartition("orders-in", 4)
+    both = {PARTITION: seen(10, START_MS), other: seen(5, START_MS)}
+    assert probe._complete_as_of(both, set()) > START_MS
+    later = {PARTITION: seen(12, START_MS + 9_000)}
+    assert probe._complete_as_of(later, {other}) == START_MS
+    # One that has no leader any more, or never answered, leaves nothing that could be old.
+    assert probe._complete_as_of(later, set()) > START_MS + 9_000
+    assert probe._complete_as_of(later, {other}) > START_MS + 9_000

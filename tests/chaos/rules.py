@@ -170,6 +170,6 @@ def rivals(before: Said, other: Said, after: Said) -> Iterator[Violation]:
 
 def shown_by_standby(said: Said) -> Iterator[Violation]:
     """Yield the figures of groups that an instance shows while it stands by."""
-    if "standby:" in said.ready_text and any(figure.group for figure in said.figures):
+    if said.stands_by and any(figure.group for figure in said.figures):
         told = "figures of groups"
         yield Violation(said.asked, "who stands by is silent", told, said.ready_text.strip())

@@ -16,6 +16,7 @@ from prometheus_client.samples import Sample
 
 COMMITTED, LAG, END, GENERATION, GROUP_LAG = "committed", "lag", "end", "generation", "group lag"
 _SECONDS = 3.0
+_STANDBY = "standby:"
 _BY_METRIC = {
     "caughtup_group_committed_offset": COMMITTED,
     "caughtup_group_lag_records": LAG,
@@ -43,7 +44,7 @@ class Said:
 
     A status is 0 where there was no answer. ``age_seconds`` is how old the figures are by their
     own word: those of the log, and those of end offsets. ``unreadable`` says what about an answer
-    made no sense.
+    made no sense. ``stands_by``: before and after it was asked for figures it said so.
     """
 
     asked: float
@@ -54,6 +55,7 @@ class Said:
     figures: dict[Figure, float] = field(default_factory=dict)
     age_seconds: float = 0.0
     unreadable: str = ""
+    stands_by: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -79,7 +81,9 @@ def ask(url: str, page: bool) -> Said:
                 figures |= read_page(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
         unreadable = f"{type(error).__name__}: {error}"
-    return Said(asked, time.monotonic(), ready, ready_text, healthy, figures, age, unreadable)
+    stands_by = _STANDBY in ready_text and _STANDBY in _get(f"{url}ready")[1]
+    answered = time.monotonic()
+    return Said(asked, answered, ready, ready_text, healthy, figures, age, unreadable, stands_by)
 
 
 def read_metrics(text: str, now: float) -> tuple[dict[Figure, float], float]:

@@ -134,5 +134,5 @@ def test_one_is_active_and_the_other_shows_nothing() -> None:
     assert len(list(rules.rivals(ready, ready, ready))) == 1
     assert list(rules.rivals(ready, standing, ready)) == []
     assert list(rules.shown_by_standby(standing)) == []
-    shows = Said(101.0, 101.1, 503, "standby: a is active", 200, {COMMIT: 5})
+    shows = Said(101.0, 101.1, 503, "standby: a is active", 200, {COMMIT: 5}, stands_by=True)
     assert len(list(rules.shown_by_standby(shows))) == 1
