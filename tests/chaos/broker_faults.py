@@ -13,11 +13,11 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka.alter_reassignments import mover
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
-from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-from tests.chaos.groups import CANARIES, HEAVY, OFFSETS_PARTITIONS, UNCLEAN
+from tests.chaos.cluster import OFFSETS_PARTITIONS, coordinator
+from tests.chaos.groups import CANARIES, HEAVY, UNCLEAN
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import Fault
 
@@ -55,7 +55,7 @@ def coordinator_killed(scene: Scene, fault: Fault) -> AbstractContextManager[Non
     """SIGKILL the broker that coordinates the service's own group, or a canary's."""
     own = scene.active.service.application_id
     group = own if fault.target % 2 else CANARIES[fault.target % len(CANARIES)].group
-    return broker_killed(scene, fault, coordinator(scene, group)[0])
+    return broker_killed(scene, fault, coordinator(scene.cluster, group)[0])
 
 
 @contextmanager
@@ -145,15 +145,3 @@ def half_open_to_one(scene: Scene, fault: Fault) -> Iterator[None]:
         yield
     finally:
         scene.cluster.proxy.release(port)
-
-
-def coordinator(scene: Scene, group: str) -> tuple[int, tuple[str, int]]:
-    """Return which broker coordinates a group, and where it is: who leads the group's partition."""
-    admin = AdminClient(scene.cluster.client_config())
-    listed = admin.list_topics(CONSUMER_OFFSETS, timeout=10)
-    place = offsets_partition(group, OFFSETS_PARTITIONS)
-    leader = listed.topics[CONSUMER_OFFSETS].partitions[place].leader
-    if leader not in listed.brokers:
-        raise CaughtupError("no_coordinator", f"nobody leads partition {place}")
-    broker = listed.brokers[leader]
-    return leader, (broker.host, broker.port)

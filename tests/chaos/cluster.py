@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from confluent_kafka.admin import AdminClient
+
 from caughtup.demo.cluster.broker_config import Security, server_properties
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.ports import free_ports
+from caughtup.models.errors import CaughtupError
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.proxy import Proxy
 
+#: Of ``__consumer_offsets``, as the embedded cluster has it.
+OFFSETS_PARTITIONS = 4
 _PROPERTIES = {
     # What a dead producer left open holds up who reads committed, for so long.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
@@ -81,3 +88,15 @@ class ChaosCluster(EmbeddedCluster):
             "PROXIED:PLAINTEXT",
         }
         super()._launch(node)
+
+
+def coordinator(cluster: EmbeddedCluster, group: str) -> tuple[int, tuple[str, int]]:
+    """Return which broker coordinates a group, and where it is: who leads the group's partition."""
+    admin = AdminClient({**cluster.client_config(), "log_level": 0})
+    listed = admin.list_topics(CONSUMER_OFFSETS, timeout=10)
+    place = offsets_partition(group, OFFSETS_PARTITIONS)
+    leader = listed.topics[CONSUMER_OFFSETS].partitions[place].leader
+    if leader not in listed.brokers:
+        raise CaughtupError("no_coordinator", f"nobody leads partition {place}")
+    broker = listed.brokers[leader]
+    return leader, (broker.host, broker.port)

@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.demo.fleet.connection import GroupConnection
 from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
+from tests.chaos.cluster import OFFSETS_PARTITIONS, coordinator
 from tests.chaos.rules import Watched
 
 WORDS, STILL, HEAVY, UNCLEAN = "words", "still", "heavy", "unclean"
 PARTITIONS = 4
-#: Of ``__consumer_offsets``, as the embedded cluster has it.
-OFFSETS_PARTITIONS = 4
 _STILL_RECORDS, _STILL_COMMITTED = 1_000, 400
 #: Where a transaction commits that is aborted: nobody may ever see it.
 _ABORTED_OFFSET = 10**12
@@ -103,7 +102,7 @@ class Groups(ClosedOnExit):
                     for pause in turns():
                         if self._stop.wait(pause):
                             return
-                except (KafkaException, CaughtupError):
+                except (KafkaException, CaughtupError, OSError):
                     self._stop.wait(1.0)
 
         thread = threading.Thread(target=run, daemon=True)
@@ -229,13 +228,13 @@ class Groups(ClosedOnExit):
         alive: dict[str, float] = {}
 
         def turns() -> Iterator[float]:
-            admin = AdminClient(self._client)
             while True:
                 name = f"brief-{next(numbers)}"
                 self._commits_once(name, STILL, 1)
                 alive[name] = time.monotonic()
                 for old in [n for n, at in alive.items() if at < time.monotonic() - _BRIEF_LIVES]:
-                    admin.delete_consumer_groups([old])[old].result(10)
+                    with GroupConnection(coordinator(self._cluster, old)[1], "brief", 5) as one:
+                        one.delete(old)
                     self.deleted[old] = time.monotonic()
                     del alive[old]
                 yield _BRIEF_SECONDS

@@ -22,7 +22,7 @@ from caughtup.models.records.topics import (
 )
 from caughtup.models.wire.consumer_protocol import ConsumerSubscription
 from caughtup.models.wire.user_data_encoding import encode_subscription_info
-from tests.chaos.broker_faults import coordinator
+from tests.chaos.cluster import coordinator
 from tests.chaos.groups import WORDS
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import Fault
@@ -123,7 +123,9 @@ def hostile_member(scene: Scene, fault: Fault) -> Iterator[None]:
     said = encode_subscription_info(ProcessId.of(random.getrandbits(60)), sums, 0)
     subscription = wire.subscription(ConsumerSubscription(3, (WORDS,), said, (), -1, None))
     group = f"hostile-{fault.seed}"
-    with GroupConnection(coordinator(scene, group)[1], "hostile-StreamThread-1", 15) as member:
+    with GroupConnection(
+        coordinator(scene.cluster, group)[1], "hostile-StreamThread-1", 15
+    ) as member:
         member.send_join(group, "", "stream", subscription, 10_000)
         joined = member.joined()
         if joined.error == Error.MEMBER_ID_REQUIRED:

@@ -6,13 +6,11 @@ import json
 import struct
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaException,
     TopicPartition,
@@ -22,7 +20,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-from tests.chaos.groups import GROUPS, OFFSETS_PARTITIONS
+from tests.chaos.cluster import OFFSETS_PARTITIONS
+from tests.chaos.groups import GROUPS
 from tests.chaos.history import Truth
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
 from tests.chaos.said import COMMITTED, END, GENERATION
@@ -30,6 +29,8 @@ from tests.chaos.said import COMMITTED, END, GENERATION
 _EVERY_SECONDS = 0.5
 _PATIENCE_SECONDS = 4.0
 _GROUP_KEY = 2
+#: A transaction that is open doesn't hide what was committed before it.
+_ANY = "read_uncommitted"
 
 
 class TruthTeller(ClosedOnExit):
@@ -53,8 +54,8 @@ class TruthTeller(ClosedOnExit):
         self._threads = [
             threading.Thread(target=target, args=arguments, daemon=True)
             for target, *arguments in (
-                (self._repeat, self._ends),
-                *((self._repeat, self._commits(group)) for group in GROUPS),
+                (self._sample_ends,),
+                *((self._sample_commits, group) for group in GROUPS),
                 (self._read_generations,),
                 (self._read_own, RECOMMENDATIONS),
                 (self._read_own, MOVEMENTS),
@@ -79,11 +80,11 @@ class TruthTeller(ClosedOnExit):
                 self.once.begin_anew(topic)
             self._anew[topic].set()
 
-    def _repeat(self, sample: Callable[[AdminClient], None]) -> None:
+    def _sample_ends(self) -> None:
         admin = AdminClient({**self._client, "socket.timeout.ms": 5_000})
         while not self._stop.is_set():
             with suppress(KafkaException):  # a gap in the history, beyond which it is judged
-                sample(admin)
+                self._ends(admin)
             self._stop.wait(_EVERY_SECONDS)
 
     def _ends(self, admin: AdminClient) -> None:
@@ -104,26 +105,27 @@ class TruthTeller(ClosedOnExit):
                 key = END, place.topic, place.partition
                 self.truth.add(key, began, time.monotonic(), end)
 
-    def _commits(self, group: str) -> Callable[[AdminClient], None]:
-        """Make what samples a group's committed offsets."""
+    def _sample_commits(self, group: str) -> None:
+        """Sample a group's committed offsets, as its own members would ask for them.
 
-        def sample(admin: AdminClient) -> None:
+        Not through AdminClient: librdkafka's ends the process (an assertion in rdkafka_queue.h)
+        when a coordinator dies under a request of its.
+        """
+        places = [TopicPartition(*place) for place in GROUPS[group].partitions]
+        consumer = Consumer({**self._client, "group.id": group, "isolation.level": _ANY})
+        while not self._stop.is_set():
             began = time.monotonic()
-            asked = ConsumerGroupTopicPartitions(group)
-            futures = admin.list_consumer_group_offsets([asked], request_timeout=_PATIENCE_SECONDS)
-            try:
-                found = futures[group].result(_PATIENCE_SECONDS).topic_partitions
-            except TimeoutError:
-                return
-            offsets = {(one.topic, one.partition): one.offset for one in found if not one.error}
-            with self.lock:
-                for place in GROUPS[group].partitions:
-                    offset = offsets.get(place, -1)
-                    key = (COMMITTED, group, *place)
-                    value = offset if offset >= 0 else None
-                    self.truth.add(key, began, time.monotonic(), value)
-
-        return sample
+            with suppress(KafkaException):
+                found = consumer.committed(places, timeout=_PATIENCE_SECONDS)
+                ended = time.monotonic()
+                with self.lock:
+                    for one in found:
+                        key = COMMITTED, group, one.topic, one.partition
+                        value = one.offset if one.offset >= 0 else None
+                        if one.error is None:
+                            self.truth.add(key, began, ended, value)
+            self._stop.wait(_EVERY_SECONDS)
+        consumer.close()
 
     def _read_generations(self) -> None:
         """Read the generations of applications from the log itself, by what is laid out there."""
