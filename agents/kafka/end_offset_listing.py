@@ -93,7 +93,11 @@ def _list(
     found = {}
     for partition, future in futures.items():
         try:
-            found[TopicPartition(partition.topic, partition.partition)] = future.result().offset
+            offset = future.result().offset
         except KafkaException as error:
             log.debug("%s-%d: %s", partition.topic, partition.partition, error.args[0].str())
+            continue
+        # librdkafka has -1001 and no error for a leader that was lost under the request.
+        if offset >= 0:
+            found[TopicPartition(partition.topic, partition.partition)] = offset
     return found

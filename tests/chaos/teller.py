@@ -101,6 +101,8 @@ class TruthTeller(ClosedOnExit):
                 end = future.result(_PATIENCE_SECONDS).offset
             except (KafkaException, TimeoutError):
                 continue
+            if end < 0:  # librdkafka's word for a leader that was gone meanwhile
+                continue
             with self.lock:
                 key = END, place.topic, place.partition
                 self.truth.add(key, began, time.monotonic(), end)
