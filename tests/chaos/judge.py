@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -88,8 +89,13 @@ class Judge(ClosedOnExit):
         while not self._stop.is_set():
             began = time.monotonic()
             number += 1
-            for violation in self._round(page=number % _PAGE_EVERY == 0):
-                self._report(violation)
+            try:
+                for violation in self._round(page=number % _PAGE_EVERY == 0):
+                    self._report(violation)
+            except Exception as error:
+                # A judge that is gone finds nothing.
+                where = traceback.format_exc().splitlines()[-3].strip()
+                self._report(Violation(began, "the judge itself works", repr(error), where))
             self._stop.wait(max(0.1, _EVERY_SECONDS - (time.monotonic() - began)))
 
     def _round(self, *, page: bool) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.chaos.history import Bounds, Truth, added
-from tests.chaos.said import COMMITTED, END, GENERATION, LAG, Figure, Said
+from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, LAG, Figure, Said
 
 #: By so much a figure may lag behind what it says of its own age, and its age itself in calm times.
 STALE_SECONDS = 5.0
@@ -169,7 +169,8 @@ def rivals(before: Said, other: Said, after: Said) -> Iterator[Violation]:
 
 
 def shown_by_standby(said: Said) -> Iterator[Violation]:
-    """Yield the figures of groups that an instance shows while it stands by."""
-    if said.stands_by and any(figure.group for figure in said.figures):
-        told = "figures of groups"
+    """Yield the figures of groups on ``/metrics`` of an instance that stands by."""
+    shown = [f for f in said.figures if f.group and f.kind != GROUP_LAG]
+    if said.stands_by and shown:
+        told = f"{shown[0]} = {said.figures[shown[0]]:.0f}"
         yield Violation(said.asked, "who stands by is silent", told, said.ready_text.strip())
