@@ -38,7 +38,8 @@ class ComingAndGoing(ClosedOnExit):
     def close(self) -> None:
         """End it with all its instances."""
         self._stop.set()
-        self._thread.join(130)
+        if self._thread.is_alive():
+            self._thread.join(130)
         self.application.close()
 
     def _run(self) -> None:

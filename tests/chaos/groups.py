@@ -91,7 +91,8 @@ class Groups(ClosedOnExit):
         """Have all of them stop."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(15)
+            if thread.is_alive():
+                thread.join(15)
 
     def _begin(self, turns: Callable[[], Iterator[float]]) -> None:
         """Take turns, each until the pause it yields; begin anew after a failure."""

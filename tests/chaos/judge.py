@@ -50,7 +50,8 @@ class Judge(ClosedOnExit):
     def close(self) -> None:
         """Stop."""
         self._stop.set()
-        self._thread.join(30)
+        if self._thread.is_alive():
+            self._thread.join(30)
 
     def cluster_is_well(self) -> bool:
         """Tell whether commits go through on every partition of the log of groups."""
@@ -92,7 +93,7 @@ class Judge(ClosedOnExit):
             try:
                 for violation in self._round(page=number % _PAGE_EVERY == 0):
                     self._report(violation)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 # A judge that is gone finds nothing.
                 where = traceback.format_exc().splitlines()[-3].strip()
                 self._report(Violation(began, "the judge itself works", repr(error), where))

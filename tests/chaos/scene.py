@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import time
@@ -16,9 +17,9 @@ from tests.chaos.application import NAME, ComingAndGoing
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.groups import Groups
 from tests.chaos.teller import TruthTeller
-from tests.support.service import Service
+from tests.support.service import Service, wait_for
 
-_POLL_SECONDS = 0.1
+_READY_SECONDS = 180.0
 
 
 class Instance:
@@ -46,6 +47,14 @@ class Instance:
         """Ask it to end, and wait."""
         self.wanted = False
         self.service.stop()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether ``/ready`` says so; one that doesn't answer isn't."""
+        try:
+            return self.service.ready()
+        except (OSError, http.client.HTTPException):
+            return False
 
     @property
     def runs(self) -> bool:
@@ -90,8 +99,8 @@ class Scene(ClosedOnExit):
             part.start()
         self._stack.push(self.teller)
         first = self.instances[0]
-        first.service.start()
-        first.wanted, first.since = True, time.monotonic()
+        first.begin()
+        wait_for("the service is ready", lambda: first.is_ready, _READY_SECONDS)
         self.teller.start()
 
     def close(self) -> None:
@@ -105,7 +114,7 @@ class Scene(ClosedOnExit):
     def active(self) -> Instance:
         """The instance that was ready last, or else the first that is to run."""
         wanted = [instance for instance in self.instances if instance.wanted]
-        return next((one for one in wanted if one.service.ready()), (wanted or self.instances)[0])
+        return next((one for one in wanted if one.is_ready), (wanted or self.instances)[0])
 
     @property
     def other(self) -> Instance:

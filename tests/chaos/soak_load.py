@@ -52,7 +52,8 @@ class SoakLoad(ClosedOnExit):
         """Stop."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            if thread.is_alive():
+                thread.join(30)
 
     def _commit(self) -> None:
         consumers = cycle(

@@ -71,7 +71,8 @@ class TruthTeller(ClosedOnExit):
         """Stop."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(15)
+            if thread.is_alive():
+                thread.join(15)
 
     def begin_anew(self, topic: str) -> None:
         """Read one of the service's topics from its start, once it was deleted."""
