@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from random import Random
+from typing import Any
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -27,6 +28,11 @@ class ComingAndGoing(ClosedOnExit):
         self._random = Random(seed)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """What the service's settings have to say of it."""
+        return self.application.parameters
 
     def start(self) -> None:
         """Start the first instance, and the coming and going."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
@@ -87,7 +87,9 @@ class Run:
         self.judge.around = Around(calm_since=time.monotonic())
 
     def _late(self, now: float, bound: float) -> Violation:
-        said = self.scene.active.service.unready().strip() or "ready, and not up to date"
+        said = "no answer"
+        with suppress(OSError):
+            said = self.scene.active.service.unready().strip() or "ready, and not up to date"
         return Violation(now, "recovers in time", said, f"the bound is {bound:.0f} s")
 
     def _pause(self, seconds: float) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -34,8 +36,9 @@ class Instance:
         self.since = 0.0
 
     def begin(self) -> None:
-        """Start it, and don't wait."""
-        self.service.begin()
+        """Start it unless it runs, and don't wait."""
+        if not self.runs:
+            self.service.begin()
         self.wanted, self.since = True, time.monotonic()
 
     def kill(self) -> None:
@@ -85,10 +88,11 @@ class Scene(ClosedOnExit):
         self.application = ComingAndGoing(self.cluster, seed) if applied else None
         application_id = f"caughtup-{uuid.uuid4().hex[:8]}"
         settings: dict[str, Any] = {"application_id": application_id, "reassignments_interval": 1.0}
-        if self.application is not None:
-            settings["applications"] = self.application.application.parameters
         behind = cast(EmbeddedCluster, self.cluster.behind_proxy())
         self.instances = tuple(Instance(Service(behind, **settings)) for _ in range(2))
+        if self.application is not None:
+            for instance in self.instances:
+                _add_applications(instance.service.settings_file, self.application.parameters)
         applications = frozenset({NAME} if applied else ())
         self.teller = TruthTeller(self.cluster, f"{application_id}-", applications)
 
@@ -121,3 +125,18 @@ class Scene(ClosedOnExit):
         """The instance that isn't to run, or stands by."""
         active = self.active
         return next(one for one in self.instances if one is not active)
+
+
+def _add_applications(settings: Path, parameters: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add tables to a settings file; a value's JSON is TOML, an object's isn't."""
+    lines: list[str] = []
+    for name, table in parameters.items():
+        for at, values in ((name, table), (f"{name}.changelogs", table["changelogs"])):
+            lines.append(f"[applications.{at}]")
+            lines += [
+                f'"{key}" = {json.dumps(value)}'
+                for key, value in values.items()
+                if not isinstance(value, Mapping)
+            ]
+    with settings.open("a") as file:
+        file.write("\n".join(lines) + "\n")

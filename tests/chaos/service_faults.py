@@ -70,7 +70,7 @@ def hand_over(scene: Scene, fault: Fault) -> Iterator[None]:
     """Start a second instance, and end the first: by SIGKILL, SIGTERM, or suspended for a while."""
     first, second = scene.active, scene.other
     second.begin()
-    with suppress(AssertionError):
+    with suppress(AssertionError, OSError):
         wait_for("the second stands by", lambda: "is active" in second.service.unready(), 30)
     first.wanted = False
     with ExitStack() as stack:
