@@ -12,7 +12,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 
-NAME = "orders"
+NAME, SOURCE, SOURCE_PARTITIONS = "orders", "orders-placed", 2
 _RECORDS = 2_000
 _STAYS_SECONDS = (20.0, 60.0)
 _AWAY_SECONDS = (5.0, 25.0)
@@ -22,7 +22,9 @@ class ComingAndGoing(ClosedOnExit):
     """The first instance stays, and is started again when it fails; the second comes and goes."""
 
     def __init__(self, cluster: EmbeddedCluster, seed: int) -> None:
-        self.application = StreamsApplication(cluster, NAME, partitions=2)
+        self.application = StreamsApplication(
+            cluster, NAME, source=SOURCE, partitions=SOURCE_PARTITIONS
+        )
         self.starts = self.ends = self.failures = 0
         self._cluster = cluster
         self._random = Random(seed)

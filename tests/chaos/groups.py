@@ -16,6 +16,7 @@ from caughtup.demo.fleet.connection import GroupConnection
 from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
+from tests.chaos.application import NAME, SOURCE, SOURCE_PARTITIONS
 from tests.chaos.cluster import OFFSETS_PARTITIONS, coordinator
 from tests.chaos.rules import Watched
 
@@ -48,10 +49,11 @@ GROUPS = {
         Watched(TRANSACTIONAL, ((WORDS, 1),)),
         Watched(UNCLEAN_READERS, ((UNCLEAN, 0),)),
         Watched(UNCOMMITTED, ALL_WORDS, commits=False),
+        Watched(NAME, tuple((SOURCE, n) for n in range(SOURCE_PARTITIONS)), whole=False),
     )
 }
 #: Those that are always there; the others' members may be on their way to another broker.
-STEADY = tuple(g for g in GROUPS.values() if g.group not in (CLASSIC, NEW, UNCOMMITTED))
+STEADY = tuple(g for g in GROUPS.values() if g.group not in (CLASSIC, NEW, UNCOMMITTED, NAME))
 
 
 class Groups(ClosedOnExit):

@@ -44,11 +44,28 @@ class Around:
 
 
 class Watched(NamedTuple):
-    """A group whose figures are due: its partitions, and whether it commits at all."""
+    """A group whose figures are due: its partitions, and whether it commits at all.
+
+    ``whole``: it reads nothing else, so that its lag is theirs.
+    """
 
     group: str
     partitions: tuple[tuple[str, int], ...]
     commits: bool = True
+    whole: bool = True
+
+
+def is_watched(figure: Figure, watched: Watched | None, truth: Truth) -> bool:
+    """Tell whether somebody knows the truth of a figure, or will."""
+    if figure.kind == END:
+        return truth.of((END, figure.topic, figure.partition)).newest is not None
+    if figure.kind == GENERATION:
+        return truth.of((GENERATION, figure.group)).newest is not None
+    if watched is None:
+        return False
+    if figure.kind == GROUP_LAG:
+        return watched.whole
+    return (figure.topic, figure.partition) in watched.partitions
 
 
 def window(said: Said, around: Around) -> tuple[float, float]:
@@ -102,7 +119,7 @@ def lies(
     since, until = window(said, around)
     for figure, value in said.figures.items():
         watched = groups.get(figure.group)
-        if figure.group and watched is None and figure.kind != GENERATION:
+        if not is_watched(figure, watched, truth):
             continue
         found = bounds(figure, watched, truth, since, until)
         if found is None:

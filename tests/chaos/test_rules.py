@@ -88,6 +88,20 @@ def test_what_fell_and_rose_again_is_judged_by_all_of_it() -> None:
     assert len(lies(told(299), truth)) == 1
 
 
+def test_what_nobody_watches_is_not_judged(truth: Truth) -> None:
+    others = {
+        Figure(END, "", "elsewhere", 0): 3.0,
+        Figure(GENERATION, "strangers"): 9.0,
+        Figure(COMMITTED, "strangers", "words", 0): 9.0,
+        Figure(LAG, "readers", "elsewhere", 0): 9.0,
+    }
+    assert lies(Said(100.0, 100.5, 200, "ready", 200, others), truth) == []
+    part = {"readers": Watched("readers", (("words", 0),), whole=False)}
+    said = told(10**9, GROUP_LAG)
+    assert list(rules.lies(said, CALM, truth, part, [])) == []
+    assert len(list(rules.lies(said, CALM, truth, GROUPS, []))) == 1
+
+
 def test_what_nobody_can_say_yet_waits() -> None:
     truth = Truth()
     for at in (90.0, 99.0):
