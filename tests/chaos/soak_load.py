@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from itertools import cycle
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -14,6 +15,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.connection import GroupConnection
 from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.models.errors import CaughtupError
 
 TOPIC = "soaked"
 PARTITIONS = 100
@@ -69,17 +71,23 @@ class SoakLoad(ClosedOnExit):
 
     def _churn(self) -> None:
         alive: deque[str] = deque()
-        while not self._stop.wait(self._brief_pause):
+        due = time.monotonic()
+        while not self._stop.wait(max(0.0, due - time.monotonic())):
+            due += self._brief_pause
             name = f"brief-{self.made}"
             consumer = Consumer({**self._client, "group.id": name})
             self.made += bool(self._commits(consumer, range(3), 1))
             consumer.close()
             alive.append(name)
             if len(alive) > _BRIEF_LIVES:
-                address = self._cluster.bootstrap_servers.split(":")
-                with GroupConnection((address[0], int(address[1])), "brief", 10) as connection:
-                    connection.delete(alive.popleft())
-                self.deleted += 1
+                with suppress(CaughtupError, OSError):
+                    self._delete(alive.popleft())
+
+    def _delete(self, group: str) -> None:
+        host, port = self._cluster.bootstrap_servers.split(":")
+        with GroupConnection((host, int(port)), "brief", 10) as connection:
+            connection.delete(group)
+        self.deleted += 1
 
     def _commits(self, consumer: Consumer, partitions: range, offset: int) -> int:
         offsets = [TopicPartition(TOPIC, partition, offset) for partition in partitions]
