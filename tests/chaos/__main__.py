@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from random import Random
 
@@ -68,7 +69,7 @@ def _comings(scene: Scene) -> str:
     return f"came {application.starts}, went {application.ends}, failed {application.failures}"
 
 
-def _whole(advance):  # type: ignore[no-untyped-def]
+def _whole(advance: Callable[[int], None]) -> Callable[[float], None]:
     """Add up fractions of seconds for a bar that counts whole ones."""
     began, told = time.monotonic(), 0
 

@@ -69,7 +69,7 @@ class ComingAndGoing(ClosedOnExit):
                 self._clear("b")
 
     def _runs(self, name: str) -> bool:
-        """Tell whether an instance runs; one that has failed is cleared away."""
+        """Return whether an instance runs; one that has failed is cleared away."""
         try:
             if self.application.state(name) not in ("ERROR", "NOT_RUNNING", "PENDING_ERROR"):
                 return True

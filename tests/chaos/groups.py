@@ -90,14 +90,14 @@ class Groups(ClosedOnExit):
             self._begin(self._writer(topic, rate))
 
     def close(self) -> None:
-        """Have all of them stop."""
+        """Stop all of them."""
         self._stop.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(15)
 
     def _begin(self, turns: Callable[[], Iterator[float]]) -> None:
-        """Take turns, each until the pause it yields; begin anew after a failure."""
+        """Run turns in a thread, each until the pause it yields; begin anew after a failure."""
 
         def run() -> None:
             while not self._stop.is_set():

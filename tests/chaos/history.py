@@ -41,7 +41,7 @@ class History:
         return self._samples[-1] if self._samples else None
 
     def add(self, sample: Sample) -> None:
-        """Take a sample that was taken after all others."""
+        """Append a sample that was taken after all others."""
         self._samples.append(sample)
         while self._samples[0].ended < sample.began - KEPT_SECONDS:
             self._samples.popleft()
@@ -63,7 +63,7 @@ class History:
         return None
 
     def known_at(self, at: float) -> bool:
-        """Tell whether there was a value at the last sample before a time."""
+        """Return whether there was a value at the last sample before a time."""
         values = [sample.value for sample in self._samples if sample.ended <= at]
         return bool(values) and values[-1] is not None
 
@@ -83,7 +83,7 @@ class Truth:
         self._histories: dict[Hashable, History] = {}
 
     def add(self, key: Hashable, began: float, ended: float, value: int | None) -> None:
-        """Take a sample."""
+        """Append a sample to the history of a value."""
         self._histories.setdefault(key, History()).add(Sample(began, ended, value))
 
     def of(self, key: Hashable) -> History:

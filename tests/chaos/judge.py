@@ -12,6 +12,7 @@ from caughtup.demo.processes.closing import ClosedOnExit
 from tests.chaos import rules
 from tests.chaos.application import NAME
 from tests.chaos.groups import CANARIES, GROUPS, STEADY
+from tests.chaos.history import Sample
 from tests.chaos.rules import Around, Violation, Watched
 from tests.chaos.said import COMMITTED, LAG, Figure, Said, ask
 from tests.chaos.scene import Instance, Scene
@@ -54,20 +55,20 @@ class Judge(ClosedOnExit):
             self._thread.join(30)
 
     def cluster_is_well(self) -> bool:
-        """Tell whether commits go through on every partition of the log of groups."""
+        """Return whether commits go through on every partition of the log of groups."""
         now = time.monotonic()
         newest = [self._canary(canary.group) for canary in CANARIES]
         return all(one is not None and now - one.ended < _FRESH_SECONDS for one in newest)
 
     def all_is_right(self, since: float) -> bool:
-        """Tell whether an instance that was asked since then is ready, and up to date."""
+        """Return whether an instance that was asked since then is ready, and up to date."""
         return any(
             said.is_ready and said.asked > since and said.age_seconds < _FRESH_SECONDS
             for said in self._said.values()
             if self._is_up_to_date(said)
         )
 
-    def _canary(self, group: str):  # type: ignore[no-untyped-def]
+    def _canary(self, group: str) -> Sample | None:
         (place,) = GROUPS[group].partitions
         return self._scene.teller.truth.of((COMMITTED, group, *place)).newest
 
@@ -133,7 +134,7 @@ class Judge(ClosedOnExit):
                 yield from rules.rivals(before, theirs, said)
 
     def _is_due(self, watched: Watched, now: float) -> bool:
-        """Tell whether a group has committed for so long that its figures have to be there."""
+        """Return whether a group has committed for so long that its figures have to be there."""
         truth, at = self._scene.teller.truth, now - rules.ABSENT_SECONDS
         keys = [(COMMITTED, watched.group, *place) for place in watched.partitions]
         return all(truth.of(key).known_at(at) for key in keys)

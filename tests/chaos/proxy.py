@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 
 from caughtup.demo.processes.closing import ClosedOnExit
 
 _CHUNK = 1 << 16
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 
 
 class Proxy(ClosedOnExit):
@@ -52,7 +53,7 @@ class Proxy(ClosedOnExit):
             self._flows[port].set()
             await asyncio.start_server(self._accepted(port), "127.0.0.1", port)
 
-    def _accepted(self, port: int):  # type: ignore[no-untyped-def]
+    def _accepted(self, port: int) -> Connected:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             flow = self._flows[port]
             await flow.wait()

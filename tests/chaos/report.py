@@ -24,7 +24,7 @@ class _Row:
 
 
 class Report:
-    """Takes what happens, from any thread, and prints it."""
+    """Collects what happens, from any thread, and prints it."""
 
     def __init__(self, seed: int, console: Console) -> None:
         self.violations: list[Violation] = []
@@ -54,7 +54,7 @@ class Report:
         self._say(what)
 
     def violated(self, violation: Violation) -> None:
-        """Take a violation, and print it as a line of JSON; the same again only a few times."""
+        """Note a violation and print it as a line of JSON; the same again only a few times."""
         with self._lock:
             self.violations.append(violation)
             self._row(self._kind).violations += 1

@@ -56,7 +56,7 @@ class Watched(NamedTuple):
 
 
 def is_watched(figure: Figure, watched: Watched | None, truth: Truth) -> bool:
-    """Tell whether somebody knows the truth of a figure, or will."""
+    """Return whether somebody knows the truth of a figure, or will."""
     if figure.kind == END:
         return truth.of((END, figure.topic, figure.partition)).newest is not None
     if figure.kind == GENERATION:
