@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 
 import faust
 from confluent_kafka import KafkaException
@@ -14,7 +14,11 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
+from caughtup.agents.kafka.end_offset_listing import (
+    EndOffsetListing,
+    list_end_offsets,
+    topic_ids,
+)
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
@@ -128,7 +132,8 @@ class EndOffsetsProbe(Service):
     async def _round(self) -> int:
         """List and publish; return as of when (ms) everything that can be known is known."""
         wants = self._wants()
-        listed, present, unanswered = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listing = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listed, present = listing.found, listing.present
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(listed)
@@ -151,19 +156,23 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
-        return self._complete_as_of(listed, unanswered)
+        return self._complete_as_of(listing)
 
-    def _complete_as_of(
-        self, listed: Mapping[TopicPartition, EndOffsets], unanswered: Collection[TopicPartition]
-    ) -> int:
+    def _complete_as_of(self, listing: EndOffsetListing) -> int:
         """Return when the partition whose leader has been silent for longest was listed last (ms).
 
-        Now, if none is silent. A leader that never answered leaves nothing that could be old.
+        When it was asked now, if none is silent. One that never answered leaves nothing to be old.
         """
-        self._listed_ms |= {partition: ends.as_of_ms for partition, ends in listed.items()}
-        silent = self._listed_ms.keys() & unanswered
-        self._listed_ms = {p: at for p, at in self._listed_ms.items() if p in listed or p in silent}
-        return min((self._listed_ms[partition] for partition in silent), default=now_ms())
+        listed = {partition: ends.as_of_ms for partition, ends in listing.found.items()}
+        known = self._listed_ms | listed
+        self._listed_ms = {p: at for p, at in known.items() if p in listing.present}
+        silent = (self._last_listed_ms(partition) for partition in listing.unanswered)
+        return min((at for at in silent if at is not None), default=listing.as_of_ms)
+
+    def _last_listed_ms(self, partition: TopicPartition) -> int | None:
+        """Return when a partition was listed last (ms), be it by the instance before this one."""
+        taken = self._state.ends.latest(partition)
+        return self._listed_ms.get(partition, None if taken is None else taken.as_of_ms)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Return whether readers would learn anything, be it that we are still looking."""

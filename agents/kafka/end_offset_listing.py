@@ -22,10 +22,11 @@ _TIMEOUT_SECONDS = 10.0
 class EndOffsetListing(NamedTuple):
     """The end offsets that leaders answered with, and every partition that was asked for.
 
-    ``unanswered``: partitions that have a leader which didn't answer; what was known of them grows
+    ``as_of_ms``: when the first was asked; answers may be as old. ``unanswered``: partitions that have a leader which didn't answer; what was known of them grows
     old. One without a leader has no offsets for now, and nobody writes to it.
     """
 
+    as_of_ms: int
     found: dict[TopicPartition, EndOffsets]
     present: set[TopicPartition]
     unanswered: set[TopicPartition]
@@ -54,7 +55,7 @@ def list_end_offsets(admin: AdminClient, wants: Callable[[str], bool]) -> EndOff
     }
     present = {TopicPartition(p.topic, p.partition) for p in partitions}
     led = {p for p in present if metadata.topics[p.topic].partitions[p.partition].leader >= 0}
-    return EndOffsetListing(found, present, led - found.keys())
+    return EndOffsetListing(as_of, found, present, led - found.keys())
 
 
 def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:

@@ -55,7 +55,9 @@ def chaos(
             judge.close()
             console.print(report.table())
             console.print(
-                f"{judge.judged:,} figures held against the truth, {judge.unjudged:,} not; "
+                f"{judge.judged:,} figures held against the truth, {judge.unjudged.total():,} not"
+                + "".join(f", {n:,} of {what}" for what, n in judge.unjudged.most_common(3))
+                + "; "
                 f"{scene.teller.once.told:,} records told once; {scene.groups.committed:,} commits; "
                 f"{judge.restarts} restarts"
                 + (f"; instances of the application {_comings(scene)}" if applied else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -34,7 +35,9 @@ class Judge(ClosedOnExit):
 
     def __init__(self, scene: Scene, report: Callable[[Violation], None]) -> None:
         self.around = Around(calm_since=time.monotonic())
-        self.judged = self.unjudged = self.restarts = 0
+        self.judged = self.restarts = 0
+        #: How many figures nobody could judge, by what they are of.
+        self.unjudged: Counter[str] = Counter()
         self._scene = scene
         self._report = report
         self._pending: list[tuple[Said, Around]] = []
@@ -151,7 +154,7 @@ class Judge(ClosedOnExit):
             if not pending:
                 continue
             if time.monotonic() - said.asked > _PENDING_SECONDS:
-                self.unjudged += len(pending)
+                self.unjudged.update(f"{one.kind} {one.group or one.topic}" for one in pending)
                 continue
             kept.append((replace(said, figures={f: said.figures[f] for f in pending}), around))
         self._pending = kept
