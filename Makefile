@@ -7,9 +7,10 @@ STAMP := $(VENV)/.installed
 KILLS ?= 10
 SCENARIOS ?= 100000
 SEED ?= 1000000
+MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java prometheus demo follower test thorough unsteady proof schemas lint types check lock pin clean
+.PHONY: help install java prometheus demo follower test thorough unsteady chaos soak proof schemas lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -45,6 +46,12 @@ thorough: java prometheus install  ## What takes minutes each: a Spark cluster, 
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml
 	@$(BIN)/pytest -m unsteady
+
+chaos: java install  ## MINUTES=3 of faults drawn from SEED, the service held against the truth
+	@$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(filter-out file,$(origin SEED)),--seed $(SEED))
+
+soak: java install  ## MINUTES=3 of 50 groups a minute and 5,000 commits/s: what grows? build/soak.svg
+	@$(BIN)/python -m tests.chaos.soak --minutes $(MINUTES)
 
 proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000, against Kafka's jars
 	@$(BIN)/python -m tests.oracle.prove $(SCENARIOS) $(SEED)

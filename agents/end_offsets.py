@@ -14,7 +14,11 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
+from caughtup.agents.kafka.end_offset_listing import (
+    EndOffsetListing,
+    list_end_offsets,
+    topic_ids,
+)
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
@@ -98,6 +102,8 @@ class EndOffsetsProbe(Service):
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
         self._topic_ids: dict[str, bytes] = {}
+        #: When each partition was listed last, in ms.
+        self._listed_ms: dict[TopicPartition, int] = {}
 
     def write_again(self) -> None:
         """Write what was written before: its topic was made anew."""
@@ -110,8 +116,7 @@ class EndOffsetsProbe(Service):
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
                 try:
-                    await self._round()
-                    self._health.succeeded(PROBE, now_ms())
+                    self._health.succeeded(PROBE, await self._round())
                 except KafkaException as error:
                     if self._failed(error):
                         log.warning("listing end offsets: %s", error.args[0].str())
@@ -124,9 +129,11 @@ class EndOffsetsProbe(Service):
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
 
-    async def _round(self) -> None:
+    async def _round(self) -> int:
+        """List and publish; return as of when (ms) everything that can be known is known."""
         wants = self._wants()
-        listed, present = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listing = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listed, present = listing.found, listing.present
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(listed)
@@ -149,6 +156,23 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
+        return self._complete_as_of(listing)
+
+    def _complete_as_of(self, listing: EndOffsetListing) -> int:
+        """Return when the partition whose leader has been silent for longest was listed last (ms).
+
+        When it was asked now, if none is silent. One that never answered leaves nothing to be old.
+        """
+        listed = {partition: ends.as_of_ms for partition, ends in listing.found.items()}
+        known = self._listed_ms | listed
+        self._listed_ms = {p: at for p, at in known.items() if p in listing.present}
+        silent = (self._last_listed_ms(partition) for partition in listing.unanswered)
+        return min((at for at in silent if at is not None), default=listing.as_of_ms)
+
+    def _last_listed_ms(self, partition: TopicPartition) -> int | None:
+        """Return when a partition was listed last (ms), be it by the instance before this one."""
+        taken = self._state.ends.latest(partition)
+        return self._listed_ms.get(partition, None if taken is None else taken.as_of_ms)
 
     def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Return whether readers would learn anything, be it that we are still looking."""

@@ -50,7 +50,7 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
             state.apply_batch(decode_batch(batch), now_ms())
             batch.clear()
     state.apply_batch(decode_batch(batch), now_ms())
-    found, _ = list_end_offsets(admin, state.wanted_topics())
+    found = list_end_offsets(admin, state.wanted_topics()).found
     named = topic_ids(admin, state.unnamed_topics())
     readable = ReadableEnds(settings, state)
     readable.read(readable.suspects(found, at_once=True), found)

@@ -86,6 +86,7 @@ class Election(Service):
         #: Until then (by the clock) no other instance can have been elected.
         self._sure_until = 0.0
         health.standby = "not elected yet"
+        health.doubt = self._doubt
 
     def may_publish(self) -> bool:
         """Return whether this is the active instance, without a doubt."""
@@ -116,7 +117,6 @@ class Election(Service):
                 self._member.disconnect()
                 self._failed(error)
                 pause = _RETRY_SECONDS
-            self._tell_doubt()
             await self.sleep(pause)
 
     async def on_stop(self) -> None:
@@ -139,7 +139,6 @@ class Election(Service):
             # The dead are removed only now: a group that is empty would wait for more members.
             while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
                 await self._neighbours.remove_dead()
-                self._tell_doubt()
             joined = joining_group.result()
         finally:
             joining_group.cancel()
@@ -217,14 +216,13 @@ class Election(Service):
         if self._result is None and not self._elected:
             self._health.standby = f"not elected yet: the group {self._group}: {why}"
 
-    def _tell_doubt(self) -> None:
-        in_doubt = self._elected and not self._leaving and self._clock() >= self._sure_until
-        self._health.hinder(
-            PROBE,
-            f"its coordinator doesn't answer: another instance of {self._group} may be active"
-            if in_doubt
-            else None,
-        )
+    def _doubt(self) -> str | None:
+        """Say why another instance may be the active one by now; None while none can be."""
+        if self._elected and not self._leaving and self._clock() >= self._sure_until:
+            return (
+                f"its coordinator doesn't answer: another instance of {self._group} may be active"
+            )
+        return None
 
 
 async def until_active(service: Service, health: Health) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientTopicPartition
@@ -18,13 +19,23 @@ log = logging.getLogger(__name__)
 _TIMEOUT_SECONDS = 10.0
 
 
-def list_end_offsets(
-    admin: AdminClient, wants: Callable[[str], bool]
-) -> tuple[dict[TopicPartition, EndOffsets], set[TopicPartition]]:
+class EndOffsetListing(NamedTuple):
+    """The end offsets that leaders answered with, and every partition that was asked for.
+
+    ``as_of_ms``: when the first was asked; answers may be as old. ``unanswered``: partitions that have a leader which didn't answer; what was known of them grows
+    old. One without a leader has no offsets for now, and nobody writes to it.
+    """
+
+    as_of_ms: int
+    found: dict[TopicPartition, EndOffsets]
+    present: set[TopicPartition]
+    unanswered: set[TopicPartition]
+
+
+def list_end_offsets(admin: AdminClient, wants: Callable[[str], bool]) -> EndOffsetListing:
     """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
-    Blocks. Returns the offsets, and every such partition that exists: one without a leader
-    exists but has no offsets for now. Raises KafkaException when the cluster can't be reached.
+    Blocks. Raises KafkaException when the cluster can't be reached.
     """
     metadata = admin.list_topics(timeout=_TIMEOUT_SECONDS)
     partitions = [
@@ -42,7 +53,9 @@ def list_end_offsets(
         for partition in ends
         if partition in starts and partition in stable
     }
-    return found, {TopicPartition(p.topic, p.partition) for p in partitions}
+    present = {TopicPartition(p.topic, p.partition) for p in partitions}
+    led = {p for p in present if metadata.topics[p.topic].partitions[p.partition].leader >= 0}
+    return EndOffsetListing(as_of, found, present, led - found.keys())
 
 
 def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:
@@ -81,7 +94,11 @@ def _list(
     found = {}
     for partition, future in futures.items():
         try:
-            found[TopicPartition(partition.topic, partition.partition)] = future.result().offset
+            offset = future.result().offset
         except KafkaException as error:
             log.debug("%s-%d: %s", partition.topic, partition.partition, error.args[0].str())
+            continue
+        # librdkafka has -1001 and no error for a leader that was lost under the request.
+        if offset >= 0:
+            found[TopicPartition(partition.topic, partition.partition)] = offset
     return found

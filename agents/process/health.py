@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from caughtup.agents.process.pulses import Pulses
@@ -22,7 +23,8 @@ class Health:
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
     ends. ``standby`` says why this instance isn't the active one; None once it is.
-    ``hindrances`` say, by part, what keeps the service from being ready for now, and
+    ``doubt`` says, whenever it is asked, why another instance may be the active one by now; a process
+    that was suspended is asked before any part of it has run again. ``hindrances`` say, by part, what keeps the service from being ready for now, and
     ``topic_problems`` what is wrong with its own topics, by topic and problem, in a sentence.
     ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
     ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
@@ -33,6 +35,7 @@ class Health:
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
+    doubt: Callable[[], str | None] = lambda: None
     hindrances: dict[str, str] = field(default_factory=dict)
     topic_problems: dict[tuple[str, str], str] = field(default_factory=dict)
     reader_lag: int | None = None
@@ -69,6 +72,8 @@ class Health:
         if self.broken is not None:
             return [f"broken: {self.broken}"]
         reasons = [] if self.standby is None else [f"standby: {self.standby}"]
+        if (doubt := self.doubt()) is not None:
+            reasons.append(f"group: {doubt}")
         reasons += [f"{part}: {why}" for part, why in sorted(self.hindrances.items())]
         if not self.ready:
             left = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from caughtup.bench.assign.growth import GROWTH, ROUNDS
+from caughtup.bench.svg import add, line, svg, text, written
 
 # Told apart by people who see few colours, too.
 _COLOURS = dict(zip(GROWTH, ("#0072b2", "#d55e00", "#009e73"), strict=True))
@@ -27,27 +27,17 @@ def plot(figures: Sequence[dict[str, Any]]) -> str:
         for name in ROUNDS
     }
     values["MiB at most"] = [one["peak_mib"] for one in figures]
-    svg = Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {_PANEL * len(values) + _MARGIN} {_HEIGHT + _TOP + 50}",
-            "font-family": "sans-serif",
-            "font-size": "12",
-        },
-    )
-    _add(svg, "rect", width="100%", height="100%", fill="white")
+    drawing = svg(_PANEL * len(values) + _MARGIN, _HEIGHT + _TOP + 50)
     for number, (family, colour) in enumerate(_COLOURS.items()):
-        _text(svg, _MARGIN + 220 * number, 20, f"● {family}", fill=colour)
-    _text(svg, _MARGIN + 220 * len(_COLOURS), 20, "- - in proportion to the pairs", fill="#666")
+        text(drawing, _MARGIN + 220 * number, 20, f"● {family}", fill=colour)
+    text(drawing, _MARGIN + 220 * len(_COLOURS), 20, "- - in proportion to the pairs", fill="#666")
     for number, (title, measured) in enumerate(values.items()):
-        panel = _add(svg, "g", transform=f"translate({_MARGIN + _PANEL * number},{_TOP})")
+        panel = add(drawing, "g", transform=f"translate({_MARGIN + _PANEL * number},{_TOP})")
         series: dict[str, list[_Point]] = {family: [] for family in _COLOURS}
         for one, value in zip(figures, measured, strict=True):
             series[one["family"]].append((one["pairs"], value))
         _draw(panel, title, series)
-    ElementTree.indent(svg)
-    return ElementTree.tostring(svg, encoding="unicode") + "\n"
+    return written(drawing)
 
 
 def _draw(panel: Element, title: str, series: dict[str, list[_Point]]) -> None:
@@ -61,47 +51,30 @@ def _draw(panel: Element, title: str, series: dict[str, list[_Point]]) -> None:
         y = (high - math.log10(value)) / (high - low) * _HEIGHT
         return round(x, 1), round(y, 1)
 
-    _text(panel, 0, -12, title, font_weight="bold")
-    _text(panel, (_PANEL - _MARGIN) / 2, _HEIGHT + 36, "tasks × clients", text_anchor="middle")
+    text(panel, 0, -12, title, font_weight="bold")
+    text(panel, (_PANEL - _MARGIN) / 2, _HEIGHT + 36, "tasks × clients", text_anchor="middle")
     for decade in range(left, right + 1):
         x, _ = at(10**decade, 1)
-        _line(panel, (x, 0), (x, _HEIGHT))
-        _text(panel, x, _HEIGHT + 18, f"{10**decade:,}", text_anchor="middle")
+        line(panel, (x, 0), (x, _HEIGHT))
+        text(panel, x, _HEIGHT + 18, f"{10**decade:,}", text_anchor="middle")
     for decade in range(low, high + 1):
         _, y = at(1, 10**decade)
-        _line(panel, (0, y), (_PANEL - _MARGIN, y))
-        _text(panel, -6, y + 4, f"{10.0**decade:,.10g}", text_anchor="end")
+        line(panel, (0, y), (_PANEL - _MARGIN, y))
+        text(panel, -6, y + 4, f"{10.0**decade:,.10g}", text_anchor="end")
     # From the corner, for as long as it stays inside.
     rise = min(right - left, high - low)
     ends = at(10**left, 10.0**low), at(10 ** (left + rise), 10.0 ** (low + rise))
-    _line(panel, *ends, stroke_dasharray="4 4")
+    line(panel, *ends, stroke_dasharray="4 4")
     for family, own in series.items():
         colour = _COLOURS[family]
         places = [at(*point) for point in sorted(own)]
         points_text = " ".join(f"{x},{y}" for x, y in places)
-        _add(panel, "polyline", points=points_text, fill="none", stroke=colour, stroke_width=2)
+        add(panel, "polyline", points=points_text, fill="none", stroke=colour, stroke_width=2)
         for x, y in places:
-            _add(panel, "circle", cx=x, cy=y, r=3.5, fill=colour)
+            add(panel, "circle", cx=x, cy=y, r=3.5, fill=colour)
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
     """Find the powers of ten around the values; a little beyond the last is still at it."""
     least, most = math.log10(min(values)), math.log10(max(values))
     return math.floor(least + 0.05), max(math.ceil(most - 0.05), math.floor(least + 0.05) + 1)
-
-
-def _line(
-    panel: Element, start: tuple[float, float], end: tuple[float, float], **style: str
-) -> None:
-    (x1, y1), (x2, y2) = start, end
-    _add(panel, "line", x1=x1, y1=y1, x2=x2, y2=y2, stroke="#999", **style)
-
-
-def _text(parent: Element, x: float, y: float, words: str, **style: str) -> None:
-    _add(parent, "text", x=x, y=y, **style).text = words
-
-
-def _add(parent: Element, tag: str, **attributes: str | float) -> Element:
-    """Add an element; an attribute's ``_`` stands for the ``-`` that it is written with."""
-    written = {name.replace("_", "-"): str(value) for name, value in attributes.items()}
-    return ElementTree.SubElement(parent, tag, written)

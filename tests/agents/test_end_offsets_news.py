@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.end_offsets import EndOffsetsProbe
+from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
@@ -56,3 +57,27 @@ def test_what_somebody_else_wrote_is_put_right_soon(probe: EndOffsetsProbe) -> N
 
 def test_a_clock_that_was_set_back_keeps_nothing_from_being_said(probe: EndOffsetsProbe) -> None:
     assert probe._is_news(PARTITION, seen(10, START_MS - 3_600_000))
+
+
+def test_the_probe_is_as_old_as_what_a_silent_leader_last_said(probe: EndOffsetsProbe) -> None:
+    other = TopicPartition("orders-in", 4)
+    both, later_ms = {PARTITION, other}, START_MS + 9_000
+
+    def as_of(found: dict[TopicPartition, EndOffsets], *unanswered: TopicPartition) -> int:
+        return probe._complete_as_of(EndOffsetListing(later_ms, found, both, set(unanswered)))
+
+    # One that never answered leaves nothing that could be old.
+    assert as_of({PARTITION: seen(10, START_MS)}, other) == later_ms
+    assert as_of({PARTITION: seen(10, START_MS), other: seen(5, START_MS + 1)}) == later_ms
+    later = {PARTITION: seen(12, later_ms)}
+    assert as_of(later, other) == START_MS + 1
+    # Without a leader nobody writes to it; with one that is silent it is as old as it was.
+    assert as_of(later) == later_ms
+    assert as_of(later, other) == START_MS + 1
+
+
+def test_what_another_instance_listed_is_as_old_as_it_was_then(probe: EndOffsetsProbe) -> None:
+    assert (
+        probe._complete_as_of(EndOffsetListing(START_MS + 9_000, {}, {PARTITION}, {PARTITION}))
+        == START_MS
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from caughtup.agents.end_offsets import PROBE as END_OFFSETS
 from caughtup.agents.process.health import PROBES
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.wire.record_keys import RecordType
@@ -81,9 +82,20 @@ def _decode_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _snapshot_age(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    for probe, seen_ms in sorted(scrape.health.probed_ms.items()):
+    for probe, seen_ms in sorted(_seen_ms(scrape).items()):
         age = max(0, scrape.now_ms - seen_ms) / 1000
         yield family.line((scrape.state.cluster, probe), age)
+
+
+def _seen_ms(scrape: Scrape) -> dict[str, int]:
+    """Return when each probe last saw the cluster, in ms.
+
+    Before this instance's own first look its tables have what another one saw, from the topic.
+    """
+    seen, ends = dict(scrape.health.probed_ms), scrape.state.ends
+    if END_OFFSETS not in seen and len(ends):
+        seen[END_OFFSETS] = max(found.as_of_ms for _, found in ends)
+    return seen
 
 
 def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:

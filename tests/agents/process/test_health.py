@@ -65,3 +65,11 @@ def test_problems_of_own_topics_are_notices_and_series() -> None:
     assert health.unready() == []
     found = scrape(cluster_state(), health)["caughtup_topic_problems"]
     assert found == {("caughtup-lag", "partitions"): 1}
+
+
+def test_who_is_in_doubt_says_so_when_asked_whatever_has_run_since() -> None:
+    health, doubts = Health(ready=True), ["another may be active"]
+    health.doubt = lambda: doubts[0] if doubts else None
+    assert health.unready() == ["group: another may be active"]
+    doubts.clear()
+    assert health.unready() == []

@@ -176,7 +176,9 @@ async def test_a_clock_that_jumps_closes_the_door_until_the_coordinator_answers(
         await until("it is active", lambda: only.is_active)
         only.skipped_seconds = 60  # the process stood still, and nothing has noticed yet
         assert not only.is_active
+        assert "may be active" in only.health.unready()[0]
         await until("the coordinator has answered", lambda: only.is_active)
+        assert "may be active" not in str(only.health.unready())
         assert only.took_over == 1
 
 

@@ -15,7 +15,9 @@ from caughtup.agents.web.metrics.kafka_exporter import KAFKA_EXPORTER_FAMILIES
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
 from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
+from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.verdict import SEVERITY
+from caughtup.models.offsets import EndOffsets
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassigning import reassigning
 from tests.support.states import (
@@ -157,6 +159,16 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
     }
 
 
+def test_before_its_own_first_look_end_offsets_are_as_old_as_they_were_read_back() -> None:
+    state, health = cluster_state(), Health(ready=True)
+    assert "caughtup_snapshot_age_seconds" not in scrape(state, health)
+    for partition, seen_ms in enumerate((NOW_MS - 9_000, NOW_MS - 7_500)):
+        state.apply_ends(TopicPartition("clicks", partition), EndOffsets(0, 5, 5, seen_ms, 5))
+    assert scrape(state, health)["caughtup_snapshot_age_seconds"] == {("end_offsets",): 7.5}
+    health.succeeded("end_offsets", NOW_MS)
+    assert scrape(state, health)["caughtup_snapshot_age_seconds"] == {("end_offsets",): 0}
+
+
 def test_groups_are_told_of_only_once_the_log_was_read_to_its_end() -> None:
     """Half a log would be taken for groups that lag or vanished."""
     found = scrape(everything(), Health())
@@ -184,7 +196,7 @@ def test_a_hostile_name_is_a_label_and_nothing_else(
 ) -> None:
     assert series["caughtup_group_lag_records"][HOSTILE, "clicks", "0"] == 70
     benign = everything(hostile="benign")
-    assert scrape(benign).keys() == series.keys() - {"caughtup_snapshot_age_seconds"}
+    assert scrape(benign).keys() == series.keys()
 
 
 def test_a_threads_hostile_name_is_a_label_too() -> None:

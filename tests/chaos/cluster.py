@@ -1,0 +1,102 @@
+"""The cluster that chaos is brought upon: three brokers, and a network to each that may hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka.admin import AdminClient
+
+from caughtup.demo.cluster.broker_config import Security, server_properties
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.fleet.offset_commits import offsets_partition
+from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.ports import free_ports
+from caughtup.models.errors import CaughtupError
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from tests.chaos.proxy import Proxy
+
+#: Of ``__consumer_offsets``, as the embedded cluster has it.
+OFFSETS_PARTITIONS = 4
+_PROPERTIES = {
+    # What a dead producer left open holds up who reads committed, for so long.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
+    "group.min.session.timeout.ms": "1000",
+    "offsets.retention.check.interval.ms": "60000",
+}
+
+
+@dataclass(frozen=True)
+class BehindProxy:
+    """The same cluster as clients see it who connect through the proxy."""
+
+    bootstrap_servers: str
+    processes: Processes
+    security: Security
+
+
+class ChaosCluster(EmbeddedCluster):
+    """Each broker has one more listener, which is advertised at the proxy's port."""
+
+    def __init__(self, nodes: int, controllers: int) -> None:
+        super().__init__(nodes, controllers=controllers)
+        # All that there is has as many copies as can be, so that a broker may go.
+        self._properties = {**_PROPERTIES, "transaction.state.log.replication.factor": str(nodes)}
+        ports = iter(free_ports(2 * nodes))
+        #: By node: the port of the listener, and the proxy's in front of it.
+        self._proxied = {node: (next(ports), next(ports)) for node in self.node_ids}
+        self.proxy = Proxy({outer: inner for inner, outer in self._proxied.values()})
+
+    @property
+    def controllers(self) -> tuple[int, ...]:
+        """The nodes that are controllers, too."""
+        return self._controllers
+
+    def proxy_port(self, node: int) -> int:
+        """Return the port at which clients behind the proxy reach a node."""
+        return self._proxied[node][1]
+
+    def process(self, node: int) -> Process:
+        """Return the process of a node that runs."""
+        return self._running_node(node)
+
+    def behind_proxy(self) -> BehindProxy:
+        """Return how the service sees the cluster."""
+        outer = (port for _, port in self._proxied.values())
+        return BehindProxy(self._addresses(outer), self.processes, self.security)
+
+    def start_nodes(self, nodes: Iterable[int]) -> None:
+        """Start nodes at once, and wait until they serve: one alone may be no quorum."""
+        for node in nodes:
+            self._launch(node)
+        self.wait_ready()
+
+    def close(self) -> None:
+        """End the proxy as well."""
+        self.proxy.close()
+        super().close()
+
+    def _launch(self, node: int) -> None:
+        inner, outer = self._proxied[node]
+        data = self.node_directory(node) / "data"
+        plain = server_properties(node, self._ports, self._controllers, self.security, data)
+        self._overrides = {
+            **self._properties,
+            "listeners": f"{plain['listeners']},PROXIED://127.0.0.1:{inner}",
+            "advertised.listeners": f"{plain['advertised.listeners']},PROXIED://127.0.0.1:{outer}",
+            "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},"
+            "PROXIED:PLAINTEXT",
+        }
+        super()._launch(node)
+
+
+def coordinator(cluster: EmbeddedCluster, group: str) -> tuple[int, tuple[str, int]]:
+    """Return which broker coordinates a group, and where it is: who leads the group's partition."""
+    admin = AdminClient({**cluster.client_config(), "log_level": 0})
+    listed = admin.list_topics(CONSUMER_OFFSETS, timeout=10)
+    place = offsets_partition(group, OFFSETS_PARTITIONS)
+    leader = listed.topics[CONSUMER_OFFSETS].partitions[place].leader
+    if leader not in listed.brokers:
+        raise CaughtupError("no_coordinator", f"nobody leads partition {place}")
+    broker = listed.brokers[leader]
+    return leader, (broker.host, broker.port)

@@ -1,0 +1,205 @@
+"""Holds what the service says against the truth, each second, and restarts it where it has ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from caughtup.demo.processes.closing import ClosedOnExit
+from tests.chaos import rules
+from tests.chaos.application import NAME
+from tests.chaos.groups import CANARIES, GROUPS, STEADY
+from tests.chaos.history import Sample
+from tests.chaos.rules import Around, Violation, Watched
+from tests.chaos.said import COMMITTED, LAG, Figure, Said, ask
+from tests.chaos.scene import Instance, Scene
+
+_EVERY_SECONDS = 1.0
+_PAGE_EVERY = 3
+#: What can't be held against the truth by then never will be.
+_PENDING_SECONDS = 90.0
+_STARTS_SECONDS = 30.0
+#: A process that answers nothing, or says that it is broken, is gone by then.
+_GONE_SECONDS = 15.0
+_DECIDED_SECONDS = 60.0
+#: By so many seconds a canary may lag behind when all is right.
+_FRESH_SECONDS = 4.0
+
+
+class Judge(ClosedOnExit):
+    """Asks and judges in a thread; ``report`` is told of each violation."""
+
+    def __init__(self, scene: Scene, report: Callable[[Violation], None]) -> None:
+        self.around = Around(calm_since=time.monotonic())
+        self.judged = self.restarts = 0
+        #: How many figures nobody could judge, by what they are of.
+        self.unjudged: Counter[str] = Counter()
+        self._scene = scene
+        self._report = report
+        self._pending: list[tuple[Said, Around]] = []
+        self._said: dict[Instance, Said] = {}
+        #: Since when an instance has answered nothing, or that it is broken (s, monotonic).
+        self._silent: dict[Instance, float] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(30)
+
+    def cluster_is_well(self) -> bool:
+        """Return whether commits go through on every partition of the log of groups."""
+        now = time.monotonic()
+        newest = [self._canary(canary.group) for canary in CANARIES]
+        return all(one is not None and now - one.ended < _FRESH_SECONDS for one in newest)
+
+    def all_is_right(self, since: float) -> bool:
+        """Return whether an instance that was asked since then is ready, and up to date."""
+        return any(
+            said.is_ready and said.asked > since and said.age_seconds < _FRESH_SECONDS
+            for said in self._said.values()
+            if self._is_up_to_date(said)
+        )
+
+    def _canary(self, group: str) -> Sample | None:
+        (place,) = GROUPS[group].partitions
+        return self._scene.teller.truth.of((COMMITTED, group, *place)).newest
+
+    def _is_up_to_date(self, said: Said) -> bool:
+        due = [group for group in STEADY if self._is_due(group, said.asked)]
+        for group in due:
+            if any(
+                Figure(LAG, group.group, *place) not in said.figures for place in group.partitions
+            ):
+                return False
+        for canary in CANARIES:
+            newest = self._canary(canary.group)
+            shown = said.figures.get(Figure(COMMITTED, canary.group, *canary.partitions[0]), 0)
+            if newest is None or newest.value is None or newest.value - shown > _FRESH_SECONDS:
+                return False
+        return True
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            began = time.monotonic()
+            number += 1
+            try:
+                for violation in self._round(page=number % _PAGE_EVERY == 0):
+                    self._report(violation)
+            except Exception as error:  # noqa: BLE001
+                # A judge that is gone finds nothing.
+                where = traceback.format_exc().splitlines()[-3].strip()
+                self._report(Violation(began, "the judge itself works", repr(error), where))
+            self._stop.wait(max(0.1, _EVERY_SECONDS - (time.monotonic() - began)))
+
+    def _round(self, *, page: bool) -> Iterator[Violation]:
+        for instance in self._scene.instances:
+            before, around = self._said.pop(instance, None), self.around
+            yield from self._health_of(instance, around)
+            if not instance.runs or instance.suspended:
+                continue
+            said = ask(instance.service.url, page)
+            if instance.suspended or not instance.runs:
+                continue
+            self._said[instance] = said
+            self._pending.append((said, around))
+            yield from self._at_once(instance, before, said, around)
+        yield from self._later()
+        teller = self._scene.teller
+        while teller.twice:
+            yield Violation(teller.twice[0][0], "told once", teller.twice.pop(0)[1], "")
+        yield from self._undecided()
+
+    def _at_once(
+        self, instance: Instance, before: Said | None, said: Said, around: Around
+    ) -> Iterator[Violation]:
+        teller = self._scene.teller
+        with teller.lock:
+            due = [group for group in STEADY if self._is_due(group, said.asked)]
+        yield from rules.silences(said, around, due)
+        yield from rules.ghosts(said, around, dict(self._scene.groups.deleted))
+        yield from rules.shown_by_standby(said)
+        with teller.lock:
+            yield from rules.unread(said, teller.truth, CANARIES)
+        for other, theirs in self._said.items():
+            if other is not instance and before is not None and before.asked < theirs.asked:
+                yield from rules.rivals(before, theirs, said)
+
+    def _is_due(self, watched: Watched, now: float) -> bool:
+        """Return whether a group has committed for so long that its figures have to be there."""
+        truth, at = self._scene.teller.truth, now - rules.ABSENT_SECONDS
+        keys = [(COMMITTED, watched.group, *place) for place in watched.partitions]
+        return all(truth.of(key).known_at(at) for key in keys)
+
+    def _later(self) -> Iterator[Violation]:
+        """Judge figures as soon as what was true then is known."""
+        kept: list[tuple[Said, Around]] = []
+        for said, around in self._pending:
+            pending: list[Figure] = []
+            with self._scene.teller.lock:
+                truth = self._scene.teller.truth
+                yield from rules.lies(said, around, truth, GROUPS, pending)
+            self.judged += len(said.figures) - len(pending)
+            if not pending:
+                continue
+            if time.monotonic() - said.asked > _PENDING_SECONDS:
+                self.unjudged.update(f"{one.kind} {one.group or one.topic}" for one in pending)
+                continue
+            kept.append((replace(said, figures={f: said.figures[f] for f in pending}), around))
+        self._pending = kept
+
+    def _health_of(self, instance: Instance, around: Around) -> Iterator[Violation]:
+        """Yield what is wrong with a process as such; one that has ended is started again."""
+        now = time.monotonic()
+        if not instance.wanted or instance.suspended:
+            self._silent.pop(instance, None)
+            return
+        if not instance.runs:
+            last = (instance.service.log.strip().splitlines() or [""])[-1]
+            excused = around.fault_since is not None and "cannot reach Kafka" in last
+            rival = any(one.runs for one in self._scene.instances if one is not instance)
+            if not excused and not (rival and "active" in last):
+                code = instance.service.process.exit_code
+                yield Violation(now, "it runs", f"ended with {code}: {last}", "nobody ended it")
+            self.restarts += 1
+            instance.begin()
+            return
+        said = self._said_last(instance)
+        if said is None or said == 200 or now - instance.since < _STARTS_SECONDS:
+            self._silent.pop(instance, None)
+            return
+        since = self._silent.setdefault(instance, now)
+        if now - since > _GONE_SECONDS:
+            told = "no answer" if said == 0 else f"/healthz {said}"
+            true = f"the process has run on for {now - since:.0f} s"
+            yield Violation(now, "never half dead", told, true)
+
+    def _said_last(self, instance: Instance) -> int | None:
+        for said, _ in reversed(self._pending):
+            if said is self._said.get(instance):
+                return said.healthy
+        found = self._said.get(instance)
+        return None if found is None else found.healthy
+
+    def _undecided(self) -> Iterator[Violation]:
+        """Yield a generation that stands for long in calm times without a recommendation."""
+        now, teller = time.monotonic(), self._scene.teller
+        generation, since = teller.generations.get(NAME, (0, now))
+        calm = self.around.calm_for(now)
+        if min(now - since, calm) < _DECIDED_SECONDS:
+            return
+        if teller.once.recommended.get(NAME, 0) < generation:
+            told = f"newest is {teller.once.recommended.get(NAME)}"
+            true = f"{NAME} has been at generation {generation} for {now - since:.0f} s"
+            yield Violation(now, "the newest generation is recommended for", told, true)

@@ -1,0 +1,89 @@
+"""A network between the service and the brokers that can stop forwarding: half-open connections."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+
+from caughtup.demo.processes.closing import ClosedOnExit
+
+_CHUNK = 1 << 16
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
+
+
+class Proxy(ClosedOnExit):
+    """Forwards TCP from ports of 127.0.0.1 to others, unless told to hold what comes.
+
+    What is held isn't lost, as in a network that drops packets and then goes on; connections stay
+    open on both sides, and new ones are taken.
+    """
+
+    def __init__(self, routes: Mapping[int, int]) -> None:
+        self._routes = dict(routes)
+        self._loop = asyncio.new_event_loop()
+        self._flows: dict[int, asyncio.Event] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+
+    def hold(self, *ports: int) -> None:
+        """Forward nothing more from these ports, all without any."""
+        self._set(ports, flows=False)
+
+    def release(self, *ports: int) -> None:
+        """Forward again, what was held first."""
+        self._set(ports, flows=True)
+
+    def close(self) -> None:
+        """Stop, and drop every connection."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _set(self, ports: tuple[int, ...], *, flows: bool) -> None:
+        for port in ports or tuple(self._flows):
+            flow = self._flows[port]
+            self._loop.call_soon_threadsafe(flow.set if flows else flow.clear)
+
+    async def _listen(self) -> None:
+        for port in self._routes:
+            self._flows[port] = asyncio.Event()
+            self._flows[port].set()
+            await asyncio.start_server(self._accepted(port), "127.0.0.1", port)
+
+    def _accepted(self, port: int) -> Connected:
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            flow = self._flows[port]
+            await flow.wait()
+            try:
+                inner = await asyncio.open_connection("127.0.0.1", self._routes[port])
+            except OSError:
+                writer.close()
+                return
+            pumps = [
+                asyncio.ensure_future(_pump(flow, reader, inner[1])),
+                asyncio.ensure_future(_pump(flow, inner[0], writer)),
+            ]
+            self._tasks.update(pumps)
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            await flow.wait()
+            for pump in pumps:
+                pump.cancel()
+                self._tasks.discard(pump)
+            for end in (writer, inner[1]):
+                end.close()
+
+        return connected
+
+
+async def _pump(
+    flow: asyncio.Event, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Forward one direction until it ends."""
+    with suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            await flow.wait()
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,152 @@
+"""The truth teller notices a lie, and takes nothing true for one: rules on hand-made histories."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos import rules
+from tests.chaos.history import Truth
+from tests.chaos.rules import Around, Violation, Watched
+from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, LAG, Figure, Said
+
+READERS = Watched("readers", (("words", 0),))
+GROUPS = {"readers": READERS, "never": Watched("never", (("words", 0),), commits=False)}
+CALM, FAULT = Around(calm_since=0.0), Around(fault_since=90.0)
+COMMIT = Figure(COMMITTED, "readers", "words", 0)
+
+
+def told(value: float, kind: str = COMMITTED, group: str = "readers", **said: object) -> Said:
+    place = ("words", 0) if kind in (COMMITTED, LAG) else ()
+    return Said(100.0, 100.5, 200, "ready", 200, {Figure(kind, group, *place): value}, **said)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def truth() -> Truth:
+    """A group that commits 10 a second, 100 behind the end; sampled each second up to 110."""
+    truth = Truth()
+    for second in range(111):
+        at = second + 0.2
+        truth.add((COMMITTED, "readers", "words", 0), at, at + 0.1, 10 * second)
+        truth.add((END, "words", 0), at, at + 0.1, 10 * second + 100)
+        truth.add((GENERATION, "orders"), at, at + 0.1, 1 + second // 50)
+    return truth
+
+
+def lies(said: Said, truth: Truth, around: Around = CALM) -> list[Violation]:
+    pending: list[Figure] = []
+    found = list(rules.lies(said, around, truth, GROUPS, pending))
+    assert pending == []
+    return found
+
+
+@pytest.mark.parametrize("value", [945, 960, 1_000, 1_010])
+def test_what_was_true_within_the_last_seconds_is_no_lie(truth: Truth, value: int) -> None:
+    assert lies(told(value), truth) == []
+
+
+@pytest.mark.parametrize("value", [0, 900, 1_030, 10**12])
+def test_what_was_true_longer_ago_or_never_is_a_lie(truth: Truth, value: int) -> None:
+    (lie,) = lies(told(value), truth)
+    assert f"committed readers words-0 = {value}" in lie.said
+    assert "940 to 1010" in lie.true
+
+
+def test_a_figure_that_says_its_age_may_be_as_old(truth: Truth) -> None:
+    assert lies(told(700, age_seconds=26.0), truth) == []
+    assert len(lies(told(600, age_seconds=26.0), truth)) == 1
+
+
+def test_who_is_not_ready_may_show_what_was_true_before_the_fault(truth: Truth) -> None:
+    said = told(870)
+    assert len(lies(said, truth, FAULT)) == 1
+    unready = Said(said.asked, said.answered, 503, "in doubt", 200, said.figures)
+    assert lies(unready, truth, FAULT) == []
+    assert len(lies(unready, truth, CALM)) == 1
+
+
+@pytest.mark.parametrize(("value", "is_lie"), [(100, False), (30, False), (250, True), (0, True)])
+def test_lag_is_held_against_ends_and_commits(truth: Truth, value: int, is_lie: bool) -> None:
+    assert bool(lies(told(value, LAG), truth)) is is_lie
+    assert bool(lies(told(value, GROUP_LAG), truth)) is is_lie
+
+
+def test_lag_of_who_never_committed_counts_from_the_start(truth: Truth) -> None:
+    assert lies(told(1_090, LAG, "never"), truth) == []
+    assert len(lies(told(100, LAG, "never"), truth)) == 1
+
+
+def test_a_generation_that_is_past_is_a_lie(truth: Truth) -> None:
+    assert lies(told(3, GENERATION, "orders"), truth) == []
+    assert len(lies(told(1, GENERATION, "orders"), truth)) == 1
+
+
+def test_what_fell_and_rose_again_is_judged_by_all_of_it() -> None:
+    truth = Truth()
+    for at, value in ((90.0, 500), (96.0, 300), (97.0, 500), (102.0, 510)):
+        truth.add((COMMITTED, "readers", "words", 0), at, at, value)
+    assert lies(told(320), truth) == []
+    assert len(lies(told(299), truth)) == 1
+
+
+def test_what_nobody_watches_is_not_judged(truth: Truth) -> None:
+    others = {
+        Figure(END, "", "elsewhere", 0): 3.0,
+        Figure(GENERATION, "strangers"): 9.0,
+        Figure(COMMITTED, "strangers", "words", 0): 9.0,
+        Figure(LAG, "readers", "elsewhere", 0): 9.0,
+    }
+    assert lies(Said(100.0, 100.5, 200, "ready", 200, others), truth) == []
+    part = {"readers": Watched("readers", (("words", 0),), whole=False)}
+    said = told(10**9, GROUP_LAG)
+    assert list(rules.lies(said, CALM, truth, part, [])) == []
+    assert len(list(rules.lies(said, CALM, truth, GROUPS, []))) == 1
+
+
+def test_what_nobody_can_say_yet_waits() -> None:
+    truth = Truth()
+    for at in (90.0, 99.0):
+        truth.add((COMMITTED, "readers", "words", 0), at, at, 5)
+    pending: list[Figure] = []
+    assert list(rules.lies(told(7), CALM, truth, GROUPS, pending)) == []
+    assert pending == [COMMIT]
+    truth.add((COMMITTED, "readers", "words", 0), 101.0, 101.0, 5)
+    assert len(list(rules.lies(told(7), CALM, truth, GROUPS, []))) == 1
+
+
+def test_in_calm_times_what_is_known_is_shown_and_fresh() -> None:
+    nothing = Said(100.0, 100.1, 200, "ready", 200)
+    assert [v.rule for v in rules.silences(nothing, CALM, [READERS])] == ["what is known is shown"]
+    assert list(rules.silences(nothing, Around(calm_since=95.0), [READERS])) == []
+    assert list(rules.silences(nothing, FAULT, [READERS])) == []
+    old = Said(100.0, 100.1, 200, "ready", 200, {Figure(LAG, "readers", "words", 0): 1}, 30.0)
+    assert [v.rule for v in rules.silences(old, CALM, [READERS])] == [
+        "figures are fresh in calm times"
+    ]
+
+
+def test_half_an_answer_is_said_at_any_time() -> None:
+    half = Said(100.0, 100.1, 503, "", 200, unreadable="ValueError: cut")
+    assert [v.rule for v in rules.silences(half, FAULT, [])] == ["an answer can be read"]
+
+
+def test_ready_means_that_the_log_is_read(truth: Truth) -> None:
+    assert list(rules.unread(told(380, age_seconds=99.0), truth, [READERS])) != []
+    assert list(rules.unread(told(450, age_seconds=99.0), truth, [READERS])) == []
+    unready = Said(100.0, 100.1, 503, "in doubt", 200, {COMMIT: 380})
+    assert list(rules.unread(unready, truth, [READERS])) == []
+
+
+def test_a_deleted_group_goes() -> None:
+    said = told(5, group="brief-1")
+    assert len(list(rules.ghosts(said, CALM, {"brief-1": 80.0}))) == 1
+    assert list(rules.ghosts(said, CALM, {"brief-1": 90.0})) == []
+    assert list(rules.ghosts(said, FAULT, {"brief-1": 10.0})) == []
+
+
+def test_one_is_active_and_the_other_shows_nothing() -> None:
+    ready, standing = told(5), Said(101.0, 101.1, 503, "standby: a is active", 200)
+    assert len(list(rules.rivals(ready, ready, ready))) == 1
+    assert list(rules.rivals(ready, standing, ready)) == []
+    assert list(rules.shown_by_standby(standing)) == []
+    shows = Said(101.0, 101.1, 503, "standby: a is active", 200, {COMMIT: 5}, stands_by=True)
+    assert len(list(rules.shown_by_standby(shows))) == 1

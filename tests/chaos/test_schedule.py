@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from tests.chaos.faults import INFLICT
+from tests.chaos.schedule import COMPANIONS, KINDS, Fault, schedule
+
+
+def test_the_same_seed_is_the_same_schedule_and_another_is_another() -> None:
+    assert schedule(7, 200) == schedule(7, 200)
+    assert schedule(7, 200) != schedule(8, 200)
+
+
+def test_a_longer_schedule_begins_as_a_shorter_one() -> None:
+    assert schedule(3, 300)[:40] == schedule(3, 40)
+
+
+def test_each_kind_comes_once_before_any_comes_twice() -> None:
+    for seed in range(20):
+        kinds = [fault.kind for fault in schedule(seed, len(KINDS))]
+        assert sorted(kinds) == sorted(KINDS)
+
+
+def test_faults_last_as_long_as_their_kind_may_and_brokers_alone_have_companions() -> None:
+    drawn = schedule(11, 2_000)
+    for fault in drawn:
+        kind = KINDS[fault.kind]
+        assert kind.shortest <= fault.seconds <= kind.longest
+        assert fault.companion is None or (kind.brokers and fault.companion in COMPANIONS)
+    assert any(fault.companion for fault in drawn)
+
+
+def test_every_kind_can_be_inflicted() -> None:
+    assert INFLICT.keys() == KINDS.keys()
+
+
+def test_a_fault_is_said_in_a_line() -> None:
+    fault = Fault("broker killed", 2.0, 3.5, 1, 9, "service killed")
+    assert str(fault) == "broker killed #1 with service killed for 3.5 s"
