@@ -22,8 +22,9 @@ _TIMEOUT_SECONDS = 10.0
 class EndOffsetListing(NamedTuple):
     """The end offsets that leaders answered with, and every partition that was asked for.
 
-    ``as_of_ms``: when the first was asked; answers may be as old. ``unanswered``: partitions that have a leader which didn't answer; what was known of them grows
-    old. One without a leader has no offsets for now, and nobody writes to it.
+    ``as_of_ms``: when the first was asked; answers may be as old. ``unanswered``: partitions that
+    have a leader which didn't answer; what was known of them grows old. One without a leader has
+    no offsets for now, and nobody writes to it.
     """
 
     as_of_ms: int

@@ -23,9 +23,10 @@ class Health:
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
     ends. ``standby`` says why this instance isn't the active one; None once it is.
-    ``doubt`` says, whenever it is asked, why another instance may be the active one by now; a process
-    that was suspended is asked before any part of it has run again. ``hindrances`` say, by part, what keeps the service from being ready for now, and
-    ``topic_problems`` what is wrong with its own topics, by topic and problem, in a sentence.
+    ``doubt`` says, whenever it is asked, why another instance may be the active one by now; a
+    process that was suspended is asked before any part of it has run again. ``hindrances`` say, by
+    part, what keeps the service from being ready for now, and ``topic_problems`` what is wrong with
+    its own topics, by topic and problem, in a sentence.
     ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
     ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
     ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
