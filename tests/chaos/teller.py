@@ -82,14 +82,22 @@ class TruthTeller(ClosedOnExit):
             self._anew[topic].set()
 
     def _sample_ends(self) -> None:
-        admin = AdminClient({**self._client, "socket.timeout.ms": 5_000})
+        """Sample ends; a client that answers for no partition any more is replaced.
+
+        librdkafka's ListOffsets may never answer again after a broker died under it.
+        """
+        admin: AdminClient | None = None
         while not self._stop.is_set():
+            admin = admin or AdminClient({**self._client, "socket.timeout.ms": 5_000})
+            answers = 0
             with suppress(KafkaException):  # a gap in the history, beyond which it is judged
-                self._ends(admin)
+                answers = self._ends(admin)
+            if not answers:
+                admin = None
             self._stop.wait(_EVERY_SECONDS)
 
-    def _ends(self, admin: AdminClient) -> None:
-        """Sample the last stable offsets of every partition that is read."""
+    def _ends(self, admin: AdminClient) -> int:
+        """Sample the last stable offset of every partition that is read; return how many answered."""
         places = {TopicPartition(*place) for group in GROUPS.values() for place in group.partitions}
         began = time.monotonic()
         futures = admin.list_offsets(
@@ -97,16 +105,20 @@ class TruthTeller(ClosedOnExit):
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=_PATIENCE_SECONDS,
         )
+        answers = 0
         for place, future in futures.items():
+            left = began + _PATIENCE_SECONDS - time.monotonic()
             try:
-                end = future.result(_PATIENCE_SECONDS).offset
+                end = future.result(max(0.0, left)).offset
             except (KafkaException, TimeoutError):
                 continue
             if end < 0:  # librdkafka's word for a leader that was gone meanwhile
                 continue
+            answers += 1
             with self.lock:
                 key = END, place.topic, place.partition
                 self.truth.add(key, began, time.monotonic(), end)
+        return answers
 
     def _sample_commits(self, group: str) -> None:
         """Sample a group's committed offsets, as its own members would ask for them.
