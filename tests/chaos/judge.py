@@ -6,7 +6,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from caughtup.demo.processes.closing import ClosedOnExit
@@ -56,6 +56,9 @@ class Judge(ClosedOnExit):
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(30)
+        for said, _ in self._pending:
+            self._leave_out(said.figures)
+        self._pending.clear()
 
     def cluster_is_well(self) -> bool:
         """Return whether commits go through on every partition of the log of groups."""
@@ -154,10 +157,13 @@ class Judge(ClosedOnExit):
             if not pending:
                 continue
             if time.monotonic() - said.asked > _PENDING_SECONDS:
-                self.unjudged.update(f"{one.kind} {one.group or one.topic}" for one in pending)
+                self._leave_out(pending)
                 continue
             kept.append((replace(said, figures={f: said.figures[f] for f in pending}), around))
         self._pending = kept
+
+    def _leave_out(self, figures: Iterable[Figure]) -> None:
+        self.unjudged.update(f"{one.kind} {one.group or one.topic}" for one in figures)
 
     def _health_of(self, instance: Instance, around: Around) -> Iterator[Violation]:
         """Yield what is wrong with a process as such; one that has ended is started again."""
