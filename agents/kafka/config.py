@@ -47,6 +47,10 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
         # Producers and admin clients would make brokers create a topic by asking for it, with the
         # brokers' defaults: one of ours that was just deleted, say.
         "allow.auto.create.topics": False,
+        # A client whose only connection was to a broker that died would look for another one in a
+        # loop without a pause (librdkafka 2.16): two threads, a core and a half of system time. So
+        # every broker is connected to, each with its own pauses.
+        "enable.sparse.connections": False,
         **settings.kafka,
         **extra,
     }

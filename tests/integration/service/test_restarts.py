@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -138,13 +140,23 @@ def is_told(cluster: EmbeddedCluster, service: Service) -> bool:
     return going <= planned <= going | arrived
 
 
+def cpu_seconds(service: Service) -> float:
+    """Return the CPU time of the service's process so far, the system's part included."""
+    stat = Path(f"/proc/{service.process.pid}/stat").read_text()
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def test_a_broker_may_die_and_come_back_under_the_service(
     brokers: EmbeddedCluster, application: StreamsApplication, service: Service
 ) -> None:
     wait_for("a recommendation", lambda: decided(service))
     brokers.kill_node(2)
+    began, used = time.monotonic(), cpu_seconds(service)
     brokers.wait_ready()
     commit(brokers, "readers", "words", 5)
+    # Clients that looked for another connection without a pause took a core and a half.
+    assert cpu_seconds(service) - used < 0.75 * (time.monotonic() - began)
     service.wait_value(5, "group_committed_offset", group="readers")
     wait_for("the service is ready again", service.ready)
     brokers.start_node(2)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 
 _SECONDS = 30.0
+#: What a topic answers with that was just made, or made anew.
+_NO_LEADER = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 
 
 def read_topic(
@@ -38,11 +51,15 @@ def whole_topic(cluster: EmbeddedCluster, topic: str) -> list[Message]:
 
 
 def log_end(cluster: EmbeddedCluster, topic: str, partition: int = 0) -> int:
-    """Return the log end offset of a partition."""
+    """Return the log end offset of a partition; 0 while it has no leader that answers."""
     consumer = Consumer({**cluster.client_config(), "group.id": "reads-only"})
     try:
         place = TopicPartition(topic, partition)
         end: int = consumer.get_watermark_offsets(place, timeout=10)[1]
         return end
+    except KafkaException as error:
+        if error.args[0].code() in _NO_LEADER:
+            return 0
+        raise
     finally:
         consumer.close()
