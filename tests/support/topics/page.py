@@ -34,7 +34,7 @@ changes within a schema.
 **Values** are JSON objects; a tombstone is a record without a value. A field that isn't required \
 may be absent, which means that it isn't known or doesn't apply, or the `default` that the file \
 says. \
-Integers go up to 2^63 - 1. Times are ms since the epoch. A process is a Kafka Streams process id, a \
+Integers go up to 2^63 - 1 and are written without a fraction (`5.0` is refused). Times are ms since the epoch. A process is a Kafka Streams process id, a \
 UUID; a task is a subtopology and a partition, `0_3`.
 """
 

@@ -130,7 +130,7 @@ def _with_meanings(
         if since:
             properties[name]["x-since-schema"] = int(since[1])
     if schemas:
-        properties["schema"]["enum"] = list(schemas)
+        properties["schema"] |= {"type": "integer", "enum": list(schemas)}
     return {**schema, "description": described.summary, "properties": properties}
 
 

@@ -8,9 +8,18 @@ from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from jsonschema.validators import extend
 
 from tests.support.topics.catalogue import TOPICS, Kind
 from tests.support.topics.schemas import Schema, file_of, key_schema
+
+#: Reads schemas as the readers read values: 5.0, an integer to JSON Schema, is none to them.
+Validator = extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: type(value) is int
+    ),
+)
 
 _BY_NAME = {topic.name: topic for topic in TOPICS}
 
@@ -42,16 +51,16 @@ def _kind_of(topic: str, key: bytes | None) -> Kind | None:
                 found = (key or b"").decode() if form.is_text else json.loads(key or b"")
             except ValueError:
                 continue
-            if Draft202012Validator(key_schema(form)).is_valid(found):
+            if Validator(key_schema(form)).is_valid(found):
                 return kind
     return None
 
 
 @cache
-def _validator(topic: str, struct: str) -> Draft202012Validator:
+def _validator(topic: str, struct: str) -> Any:
     schema: Schema = json.loads(file_of(_BY_NAME[topic]).read_text())
     parts: dict[str, Any] = {
         name: {**part, "additionalProperties": False} if "properties" in part else part
         for name, part in schema["$defs"].items()
     }
-    return Draft202012Validator({"$ref": f"#/$defs/{struct}", "$defs": parts})
+    return Validator({"$ref": f"#/$defs/{struct}", "$defs": parts})
