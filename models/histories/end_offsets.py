@@ -165,6 +165,8 @@ class EndOffsetTable:
     def __init__(self) -> None:
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
         self._partitions: dict[str, set[int]] = {}
+        #: As of when (ms) anything is known of any partition; None as long as nothing is.
+        self.newest_ms: int | None = None
 
     def apply(
         self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
@@ -177,6 +179,10 @@ class EndOffsetTable:
                 if not partitions:
                     del self._partitions[partition.topic]
             return
+        newest_ms = self.newest_ms
+        is_to_come = newest_ms is not None and now_ms is not None and newest_ms > now_ms
+        if newest_ms is None or sample.as_of_ms > newest_ms or is_to_come:
+            self.newest_ms = sample.as_of_ms
         history = self._histories.get(partition)
         if history is None:
             self._histories[partition] = EndOffsetHistory(sample)

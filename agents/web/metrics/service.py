@@ -92,10 +92,9 @@ def _seen_ms(scrape: Scrape) -> dict[str, int]:
 
     Before this instance's own first look its tables have what another one saw, from the topic.
     """
-    seen, ends = dict(scrape.health.probed_ms), scrape.state.ends
-    if END_OFFSETS not in seen and len(ends):
-        seen[END_OFFSETS] = max(found.as_of_ms for _, found in ends)
-    return seen
+    read_back_ms = scrape.state.ends.newest_ms
+    read_back = {} if read_back_ms is None else {END_OFFSETS: read_back_ms}
+    return read_back | scrape.health.probed_ms
 
 
 def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
