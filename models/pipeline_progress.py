@@ -86,6 +86,10 @@ class StreamProgressTable:
         self._streams[stream] = progress
         return True
 
+    def find(self, stream: str) -> StreamProgress:
+        """Return a stream's newest report. Raises KeyError where there is none."""
+        return self._streams[stream]
+
     def streams(self) -> Iterator[tuple[str, StreamProgress]]:
         """Return every stream that is known, in the order of their names."""
         yield from sorted(self._streams.items())

@@ -17,7 +17,7 @@ def _streams(scrape: Scrape) -> list[str]:
 
 
 def _progress(scrape: Scrape, stream: str) -> StreamProgress:
-    return dict(scrape.state.pipeline.streams())[stream]
+    return scrape.state.pipeline.find(stream)
 
 
 def _status(family: Family, scrape: Scrape, stream: str) -> Iterator[bytes]:
