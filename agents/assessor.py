@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+from collections.abc import Generator, Iterable
 
 from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.garbage import Settling
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns
 from caughtup.models.reassignments.watch import shares_of
 from caughtup.models.state.cluster import ClusterState
 
 _INTERVAL_SECONDS = 2.0
-#: Of so long a turn and so long a pause, this takes a fifth of the event loop's time at most, and
-#: a request that comes meanwhile waits for one turn.
-_TURN_SECONDS = 0.002
+#: Of a turn (``process/turns.py``: 2 ms) and so long a pause, this takes a fifth of the event loop's
+#: time at most, and a request that comes meanwhile waits for one turn.
 _PAUSE_SECONDS = 0.008
 
 
@@ -60,23 +60,24 @@ class Assessor(Service):
         with faults.isolated("reassignments", "throttles", now_ms()):
             # Of thousands that takes a quarter of a second.
             shares = await asyncio.to_thread(shares_of(tracker))
-        turn = time.monotonic()
-        for _ in watch.assess(tracker, now_ms(), self._budget_seconds, shares):
-            if time.monotonic() - turn > _TURN_SECONDS:
-                await asyncio.sleep(_PAUSE_SECONDS)
-                turn = time.monotonic()
+        now, budget = now_ms(), self._budget_seconds
+        await done_in_turns(_each(watch.assess(tracker, now, budget, shares)), _PAUSE_SECONDS)
 
     async def _round(self) -> None:
         """Assess every group once."""
-        turn = time.monotonic()
+        await done_in_turns(self._groups(), _PAUSE_SECONDS)
+
+    def _groups(self) -> Generator[None, None, None]:
         groups = self._state.group_names()
         known = 0
         for group in groups:
-            for _ in self._state.assess(group, now_ms(), self._health.read_ms):
-                if time.monotonic() - turn > _TURN_SECONDS:
-                    await asyncio.sleep(_PAUSE_SECONDS)
-                    turn = time.monotonic()
+            yield from _each(self._state.assess(group, now_ms(), self._health.read_ms))
             watch = self._state.watches.get(group)
             known += 1 if watch is None else 1 + len(watch.copies)
             self._settling.reached(known)
         self._state.forget_all_but(set(groups))
+
+
+def _each(steps: Iterable[object]) -> Generator[None, None, None]:
+    for _ in steps:
+        yield

@@ -35,8 +35,11 @@ async def in_turns(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join(chunk)
 
 
-async def done_in_turns(steps: Generator[None, None, Made]) -> Made:
-    """Go through the steps of making something, and let others have their turn in between."""
+async def done_in_turns(steps: Generator[None, None, Made], pause_seconds: float = 0) -> Made:
+    """Go through the steps of making something, and let others have their turn in between.
+
+    ``pause_seconds``: how long they have it at least, where what is made can wait.
+    """
     enough = time.monotonic() + _TURN_SECONDS
     while True:
         try:
@@ -45,7 +48,7 @@ async def done_in_turns(steps: Generator[None, None, Made]) -> Made:
             made: Made = done.value
             return made
         if time.monotonic() > enough:
-            await asyncio.sleep(0)
+            await asyncio.sleep(pause_seconds)
             enough = time.monotonic() + _TURN_SECONDS
 
 
