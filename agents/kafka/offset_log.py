@@ -48,8 +48,6 @@ SLICE_MESSAGES = 2_000
 #: Of a poll. A batch is applied in one go: this holds up the event loop for some 20 ms.
 POLL_RECORDS = 20_000
 _TIMEOUT_SECONDS = 10.0
-#: How often librdkafka tells how its connections are.
-_STATISTICS_MS = 1_000
 
 
 @contextmanager

@@ -22,7 +22,8 @@ from caughtup.models.records.topics import (
     TASK_POSITIONS,
 )
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 
 class _Rates(NamedTuple):

@@ -6,9 +6,9 @@ A failure costs the group, topic or partition that it befell one turn; everythin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from caughtup.models.errors import error_code
 
@@ -16,8 +16,6 @@ from caughtup.models.errors import error_code
 FAULTS_KEPT = 200
 #: Characters kept of a message and of a subject's name: somebody else may have chosen both.
 _CHARACTERS = 200
-
-Item = TypeVar("Item")
 
 
 class Fault(NamedTuple):
@@ -68,21 +66,6 @@ class Faults:
         so that nothing stale stays up.
         """
         return Isolation(self, part, subject, now_ms, otherwise)
-
-    def for_each(
-        self,
-        part: str,
-        items: Iterable[Item],
-        work: Callable[[Item], object],
-        subject: Callable[[Item], str],
-        now_ms: int,
-    ) -> None:
-        """Call ``work`` on each item as if each was isolated; for where there are many."""
-        for item in items:
-            try:
-                work(item)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it costs this item alone
-                self.note(part, subject(item), error, now_ms)
 
     def newest(self) -> list[Fault]:
         """List what is kept, the newest first."""

@@ -45,11 +45,9 @@ def test_what_failed_takes_down_what_it_had() -> None:
 
 def test_an_item_that_fails_costs_itself_alone() -> None:
     faults, done = Faults(), []
-
-    def work(number: int) -> None:
-        done.append(1 // number)
-
-    faults.for_each("commits", [1, 0, 1, 0], work, lambda number: f"of {number}", 5)
+    for number in (1, 0, 1, 0):
+        with faults.isolated("commits", f"of {number}", 5):
+            done.append(1 // number)
     assert done == [1, 1]
     assert faults.totals == {("commits", "ZeroDivisionError"): 2}
     (fault,) = faults.newest()
