@@ -10,6 +10,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_service_topic
+from caughtup.models.decisions.last_by_group import MOST_VALUES
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.fields import builtins_of
@@ -22,8 +23,6 @@ from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
 from caughtup.models.state.cluster import ClusterState
 
-#: Recommendations of a group that count: a follower may have followed one before the last.
-_KEPT = 4
 _TURN_SECONDS = 0.01
 
 _Record = tuple[bytes | None, bytes | None]
@@ -93,5 +92,5 @@ def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
 def _last_of_each(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
     last: dict[bytes | None, deque[bytes | None]] = {}
     for key, value in read_service_topic(settings, state, name, Progress()):
-        last.setdefault(key, deque(maxlen=_KEPT)).append(value)
+        last.setdefault(key, deque(maxlen=MOST_VALUES)).append(value)
     return [(key, value) for key, values in last.items() for value in values]

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
-#: Values kept of a group.
-_MOST_VALUES = 4
+#: Values kept of a group: a follower may have followed a recommendation before the last.
+MOST_VALUES = 4
 #: Groups that values are kept of: anybody may write of groups that there aren't.
 MOST_GROUPS = 20_000
 
@@ -26,7 +26,7 @@ class LastByGroup(Generic[Value]):
         if known is None:
             if len(self._values) >= MOST_GROUPS:
                 return False
-            known = self._values[group] = deque(maxlen=_MOST_VALUES)
+            known = self._values[group] = deque(maxlen=MOST_VALUES)
         known.append(value)
         return True
 
