@@ -14,7 +14,7 @@ from caughtup.models.clocks import is_from_the_future
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import trend
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey, CopyTable
 
 #: The windows that rates are taken over, in seconds.
 WINDOWS_SECONDS = (60, 300, 900)
@@ -83,9 +83,7 @@ class CatchUpRates:
     """
 
     def __init__(self, most_copies: int = MOST_COPIES) -> None:
-        self._groups: dict[str, dict[CopyKey, CatchUpRate]] = {}
-        self._most = most_copies
-        self._copies = 0
+        self._rates = CopyTable[CatchUpRate](most_copies)
         self.newest_ms: int | None = None
         self._trigger_ms = 0
 
@@ -100,30 +98,16 @@ class CatchUpRates:
             self.newest_ms, self._trigger_ms = at_ms, trigger_ms
 
     def apply(self, group: str, copy: CopyKey, rate: CatchUpRate | None) -> bool:
-        """Set a copy's rate, or remove it (None).
-
-        Returns False if there are too many to take another one.
-        """
-        known = self._groups.get(group, {})
-        more = (rate is not None) - (copy in known)
-        if more > 0 and self._copies >= self._most:
-            return False
-        self._copies += more
-        if rate is not None:
-            self._groups.setdefault(group, known)[copy] = rate
-            return True
-        known.pop(copy, None)
-        if not known:
-            self._groups.pop(group, None)
-        return True
+        """Set a copy's rate, or remove it (None); return False if there are too many."""
+        return self._rates.apply(group, copy, rate)
 
     def groups(self) -> KeysView[str]:
         """Name the groups that there are rates of."""
-        return self._groups.keys()
+        return self._rates.groups()
 
     def forget(self, group: str) -> None:
         """Forget a group's rates."""
-        self._copies -= len(self._groups.pop(group, {}))
+        self._rates.forget(group)
 
     def live(self, now_ms: int) -> bool | None:
         """Return whether the stream is up, by its newest record; None while there never was one."""
@@ -133,4 +117,4 @@ class CatchUpRates:
 
     def of(self, group: str, now_ms: int) -> Mapping[CopyKey, CatchUpRate]:
         """Return the rates of a group's copies at a moment (ms): none while the stream is down."""
-        return self._groups.get(group, _NONE) if self.live(now_ms) else _NONE
+        return self._rates.of(group) if self.live(now_ms) else _NONE

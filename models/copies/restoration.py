@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 
 def standbys_wait_for(actives: Mapping[TaskId, bool]) -> list[TaskId]:

@@ -20,7 +20,7 @@ from caughtup.models.histories.trend import trend
 from caughtup.models.ids import TaskId
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 #: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
 #: asked for have nothing to say.

@@ -33,7 +33,7 @@ from caughtup.models.copies.losses import GENERATIONS_WATCHED
 from caughtup.models.durations import duration
 from caughtup.models.histories.trend import Eta
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 #: Every verdict that there is, the best first.
 VERDICTS = (

@@ -19,7 +19,8 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import sum_offsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 #: Gives what the application committed of a partition, None for nothing.
 Committed = Callable[[TopicPartition], int | None]

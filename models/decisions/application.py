@@ -14,7 +14,8 @@ from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 #: Decided generations kept to be shown.
 GENERATIONS_KEPT = 50

@@ -10,7 +10,8 @@ from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 
 def project(

@@ -12,7 +12,8 @@ from caughtup.models.groups.streams import StreamsGroup
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 
 @dataclass(frozen=True, slots=True)

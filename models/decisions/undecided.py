@@ -32,7 +32,8 @@ from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 #: How long a decision waits for end offsets listed after the rebalance, in ms.
 PATIENCE_MS = 15_000

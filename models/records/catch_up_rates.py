@@ -23,7 +23,7 @@ from caughtup.models.records.fields import (
     WindowSeconds,
 )
 from caughtup.models.records.keys import decode_copy_or_partition
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 
 class RateWindowRecord(Part):

@@ -21,7 +21,7 @@ from caughtup.models.records.fields import (
     Task,
     Topic,
 )
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 #: Bytes of a key, of which the longest group's name may be six times as many as JSON escapes it.
 MOST_KEY_BYTES = 256 << 10

@@ -19,7 +19,8 @@ from caughtup.models.records.fields import (
     no_entries,
 )
 from caughtup.models.records.keys import decode_copy
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 
 Role = Literal["active", "restoring", "standby"]
 

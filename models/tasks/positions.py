@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
 
 from caughtup.models.ids import TaskId
+from caughtup.models.tasks.copy_table import CopyKey, CopyTable
 
 #: Roles that a report may name.
 ROLES = ("active", "restoring", "standby")
 #: Copies and lags of their changelogs that are kept, of all groups: anybody may report of groups
 #: that there aren't.
 MOST_FIGURES = 1_000_000
-
-
-class CopyKey(NamedTuple):
-    """A copy of a task: the process, as the application writes its id, and the task."""
-
-    process: str
-    task: TaskId
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,46 +31,11 @@ class TaskPosition:
     at_ms: int
 
 
-_NONE: Mapping[CopyKey, TaskPosition] = MappingProxyType({})
-
-
-class TaskPositions:
-    """The newest report of every copy, by group."""
+class TaskPositions(CopyTable[TaskPosition]):
+    """The newest report of every copy, by group; those that are gone may be among them."""
 
     def __init__(self, most_figures: int = MOST_FIGURES) -> None:
-        self._groups: dict[str, dict[CopyKey, TaskPosition]] = {}
-        self._most = most_figures
-        self._figures = 0
-
-    def apply(self, group: str, copy: CopyKey, position: TaskPosition | None) -> bool:
-        """Apply a report, or None when the process says that the copy is no longer there.
-
-        Returns False if there are too many to take another one.
-        """
-        known = self._groups.get(group, {})
-        before, after = _figures(known.get(copy)), _figures(position)
-        if after > before and self._figures + after - before > self._most:
-            return False
-        self._figures += after - before
-        if position is not None:
-            self._groups.setdefault(group, known)[copy] = position
-            return True
-        known.pop(copy, None)
-        if not known:
-            self._groups.pop(group, None)
-        return True
-
-    def groups(self) -> KeysView[str]:
-        """Name the groups that anybody reported of."""
-        return self._groups.keys()
-
-    def forget(self, group: str) -> None:
-        """Forget what was reported of a group."""
-        self._figures -= sum(map(_figures, self._groups.pop(group, {}).values()))
-
-    def of(self, group: str) -> Mapping[CopyKey, TaskPosition]:
-        """Return what the group's processes reported; those that are gone may be among them."""
-        return self._groups.get(group, _NONE)
+        super().__init__(most_figures, _figures)
 
     def find(self, group: str, process: str, task: TaskId, since_ms: int) -> TaskPosition | None:
         """Return the report of a copy if it is of this moment (ms) or later."""
@@ -86,5 +43,5 @@ class TaskPositions:
         return position if position is not None and position.at_ms >= since_ms else None
 
 
-def _figures(position: TaskPosition | None) -> int:
-    return 0 if position is None else 1 + len(position.changelogs)
+def _figures(position: TaskPosition) -> int:
+    return 1 + len(position.changelogs)

@@ -9,7 +9,7 @@ from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.histories.trend import Eta, Trend
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.streams import START_MS
 
 SECOND = 1_000

@@ -16,7 +16,8 @@ from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, W
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
 from tests.support.observability.scraping import samples_of

@@ -9,7 +9,8 @@ import pytest
 
 from caughtup.agents.topics.reports import task_positions
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from tests.support.streams import GROUP, cluster_state
 
 PROCESS = "00000000-0000-0000-0000-000000000002"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.copies.losses import GENERATIONS_WATCHED, CopyLosses
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 COPY, OTHER = CopyKey("p", TaskId(0, 0)), CopyKey("p", TaskId(0, 1))
 

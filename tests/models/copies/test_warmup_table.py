@@ -12,7 +12,7 @@ from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.simulation.warmups import END, TASK, WARMUP, Service
 from tests.support.streams import (
     GROUP,

@@ -8,7 +8,8 @@ from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,

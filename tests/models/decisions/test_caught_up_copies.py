@@ -10,7 +10,7 @@ from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 
 TASKS = tuple(TaskId(0, number) for number in range(3))
 PROCESSES = tuple(ProcessId.of(number) for number in range(3))

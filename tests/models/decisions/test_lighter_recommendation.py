@@ -16,7 +16,8 @@ from caughtup.models.decisions.recommendation_fields import (
 )
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from tests.support.streams import (
     GROUP,
     START_MS,

@@ -11,7 +11,8 @@ from caughtup.models.decisions.projection import project
 from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.ids import TaskId
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from tests.support.streams import (
     GROUP,
     HANDING_OVER,

@@ -7,7 +7,8 @@ from dataclasses import replace
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from tests.support.streams import (
     CHANGELOG,
     ENDS,

@@ -13,7 +13,8 @@ from caughtup.models.ids import TaskId
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
-from caughtup.models.tasks.positions import CopyKey, TaskPosition
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition
 from tests.support.own_records import OWN_RECORDS, recommended
 from tests.support.streams import (
     GROUP,

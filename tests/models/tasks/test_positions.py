@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TaskId
-from caughtup.models.tasks.positions import CopyKey, TaskPosition, TaskPositions
+from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.tasks.positions import TaskPosition, TaskPositions
 
 MOST = 12
 

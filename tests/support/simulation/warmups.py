@@ -10,7 +10,7 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.positions import CopyKey
+from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.streams import (
     ENDS,
     GROUP,
