@@ -14,11 +14,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.end_offset_listing import (
-    EndOffsetListing,
-    list_end_offsets,
-    topic_ids,
-)
+from caughtup.agents.kafka.end_offset_listing import EndOffsetListing, list_end_offsets, topic_ids
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup

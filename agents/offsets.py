@@ -19,16 +19,16 @@ from confluent_kafka import KafkaError, KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.offset_log import OffsetLog, few_collections
+from caughtup.agents.kafka.offset_log import LIVE_RECORDS, OffsetLog, few_collections
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
 from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.generation_cuts import split_generations
+from caughtup.models.polls.batch import Batch, decode_batch, decode_columns
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.batch import Batch, decode_batch, decode_columns
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
@@ -62,15 +62,19 @@ class RateLimit:
 
 
 class Changes(NamedTuple):
-    """What some records changed, their classic groups read."""
+    """What some records changed, their classic groups read.
+
+    ``past``: they are from before the service began, and there may be more of those.
+    """
 
     batch: Batch
     groups: Mapping[str, ReadGroup]
+    past: bool = False
 
     @classmethod
-    def of(cls, batch: Batch) -> Changes:
+    def of(cls, batch: Batch, *, past: bool = False) -> Changes:
         """Read the classic groups of a batch, which takes long for large ones."""
-        return cls(batch, read_classic_groups(batch.groups))
+        return cls(batch, read_classic_groups(batch.groups), past)
 
 
 class CaughtUp:
@@ -99,7 +103,7 @@ def offsets(
                 log.info("caught up with %s", CONSUMER_OFFSETS)
                 continue
             batch = change.batch
-            state.apply_batch(batch, now_ms(), change.groups)
+            state.apply_batch(batch, now_ms(), change.groups, past=change.past)
             if batch.groups and health.standby is not None:
                 state.applications.leave_the_past()  # the active instance decides them
             for sample in batch.samples:
@@ -129,14 +133,14 @@ class PolledChanges(NamedTuple):
 
 def _read_at_start(offset_log: OffsetLog) -> PolledChanges:
     keys, values, errors = offset_log.poll(_POLL_SECONDS)
-    changes = [Changes.of(decode_columns(keys, values))] if keys else []
+    changes = [Changes.of(decode_columns(keys, values), past=True)] if keys else []
     return PolledChanges(
         changes, len(keys), errors, offset_log.left_of_start(), offset_log.answered_ms()
     )
 
 
 def _read(offset_log: OffsetLog) -> PolledChanges:
-    keys, values, errors = offset_log.poll(_POLL_SECONDS)
+    keys, values, errors = offset_log.poll(_POLL_SECONDS, LIVE_RECORDS)
     chunks = split_generations(list(zip(keys, values, strict=True)))
     return PolledChanges(
         [Changes.of(decode_batch(chunk)) for chunk in chunks],

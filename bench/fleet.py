@@ -20,7 +20,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.models.errors import CaughtupError
-from caughtup.models.wire.batch import decode_columns
+from caughtup.models.polls.batch import decode_columns
 from caughtup.models.wire.record_keys import RecordType
 
 if TYPE_CHECKING:

@@ -138,7 +138,7 @@ def test_the_models_need_nothing_installed_but_python(
         if name.startswith("caughtup/models/") and not name.startswith("caughtup/models/records/")
     }
     assert len(imported) == len([name for name in models if name.endswith(".py")]) - 1
-    assert "caughtup.models.wire.batch" in imported
+    assert "caughtup.models.polls.batch" in imported
 
 
 def test_the_suite_runs_on_the_checkout_itself(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
 from caughtup.agents.topics.reports import application_states, catch_up_rates
 from caughtup.agents.topics.restoration import recommendations
 from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
@@ -21,7 +22,6 @@ from caughtup.models.records.topics import (
     RECOMMENDATIONS,
 )
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _POLL_RECORDS = 10_000

@@ -44,7 +44,7 @@ class _Search:
         self.partition = partition
         self.last_stable = last_stable
         self.nearest: int | None = None
-        self._commits = state.commits_on(partition)
+        self._commits = state.commits.on(partition)
 
     def run(self, until: float) -> bool:
         """Go on until a moment of the monotonic clock; tell whether it has come to the end."""

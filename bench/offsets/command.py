@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +21,84 @@ from caughtup.bench.offsets.readers import (
     read_with_aiokafka,
     read_with_confluent_kafka,
 )
-from caughtup.bench.options import groups_option, partitions_option
 from caughtup.models.errors import CaughtupError
 
 _MEGABYTE = 1 << 20
 #: Kafka's own default.
 OFFSETS_PARTITIONS = 50
 _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
+_KINDS = ("compacted", "interleaved", "runs")
+#: Of the logs in which keys come again and again: as many groups as a large cluster has.
+_GROUPS = 500
 
 
 @click.command(short_help="The rate of reading __consumer_offsets.")
 @click.option(
-    "--records", type=click.IntRange(min=1), default=5_000_000, show_default=True, help="How many."
+    "--log",
+    "kinds",
+    type=click.Choice(_KINDS),
+    multiple=True,
+    default=_KINDS,
+    show_default=True,
+    help="What the log is like. May be repeated.",
 )
-@groups_option
-@partitions_option
+@click.option(
+    "--records", type=click.IntRange(min=1), default=3_000_000, show_default=True, help="How many."
+)
+@click.option(
+    "--groups",
+    type=click.IntRange(min=1),
+    help=f"How many groups commit.  [default: {_GROUPS}; of a compacted log, as many as it takes]",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Partitions that each group commits.",
+)
+@click.option(
+    "--value-version",
+    "version",
+    type=click.Choice(("1", "3", "4")),
+    help="Of all values.  [default: a mixture of 1, 3 and 4, with tombstones]",
+)
 @format_option
-def offsets(records: int, groups: int, partitions: int, output: str) -> None:
+def offsets(
+    kinds: tuple[str, ...],
+    records: int,
+    groups: int | None,
+    partitions: int,
+    version: str | None,
+    output: str,
+) -> None:
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
 
-    Writes generated offset commits to 50 partitions of an embedded broker. First client libraries
-    alone read them, each in a process of its own and decoding nothing: the one that the service
-    reads with, and aiokafka. Then `caughtup run` does, with all that it keeps.
+    Writes generated records to 50 partitions of an embedded broker, a new one for each log. In a
+    compacted log each key comes once, in no order, as the cleaner leaves them; in an interleaved
+    one keys come again and again, in turn; in runs each group's come one after the other.
+
+    First client libraries alone read the log, each in a process of its own and decoding nothing:
+    the one that the service reads with, and aiokafka. Then `caughtup run` does, with all that it
+    keeps.
     """
+    found = []
+    for kind in kinds:
+        of = groups or (_GROUPS if kind != "compacted" else -(-records // partitions))
+        figures = _measure(kind, records, of, partitions, None if version is None else int(version))
+        if output == "json":
+            click.echo(msgspec.json.encode(figures).decode())
+        found.append(figures)
+    if output != "json":
+        for figures in found:
+            _show(figures)
+
+
+def _measure(
+    kind: str, records: int, groups: int, partitions: int, version: int | None
+) -> dict[str, Any]:
     try:
-        from caughtup.demo.fleet.offset_commits import write_commits
+        from caughtup.demo.fleet.offset_logs import Shape, write_log
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
@@ -52,46 +106,59 @@ def offsets(records: int, groups: int, partitions: int, output: str) -> None:
     try:
         with Stage(nodes=1, broker_properties=properties) as stage:
             stage.start_cluster()
-            with Progress().task("writing commits", records) as advance:
-                written = write_commits(
+            with Progress().task(f"writing a log: {kind}", records) as advance:
+                written = write_log(
                     stage.cluster,
-                    records,
-                    groups=groups,
-                    partitions=partitions,
+                    kind,
+                    Shape(records, groups, partitions, version),
                     offsets_partitions=OFFSETS_PARTITIONS,
                     advance=advance,
                 )
             servers = stage.cluster.bootstrap_servers
             raw = read_alone(read_with_confluent_kafka, servers, OFFSETS_PARTITIONS)
             aiokafka = read_alone(read_with_aiokafka, servers, OFFSETS_PARTITIONS)
+            began = time.monotonic()
             stage.start_service()
+            ready_seconds = time.monotonic() - began
             ours = _service_figures(stage.service.log, stage.service.pid)
     except CaughtupError as error:
         raise UserError(error.message) from error
-    figures = {
+    return {
+        "log": kind,
         "records": written,
         "group_partitions": groups * partitions,
+        "value_version": version,
         "raw": raw,
         "raw_aiokafka": aiokafka,
-        "service": ours,
+        "service": {**ours, "ready_seconds": ready_seconds},
         "ratio": ours["records_per_second"] / raw["records_per_second"],
     }
-    if output == "json":
-        click.echo(msgspec.json.encode(figures).decode())
-        return
-    table = Table(
-        "", "records/s", "CPU s", "peak MB", title=f"{written:,} offset commits, start to end"
-    )
-    rows = {"aiokafka alone": aiokafka, "confluent-kafka alone": raw, "caughtup run": ours}
+
+
+def _show(figures: dict[str, Any]) -> None:
+    title = f"{figures['log']}: {figures['records']:,} records"
+    title += f" of {figures['group_partitions']:,} group-partitions, start to end"
+    table = Table("", "records/s", "CPU s a million", "peak MB", "MB at rest", title=title)
+    million = figures["records"] / 1e6
+    rows = {
+        "aiokafka alone": figures["raw_aiokafka"],
+        "confluent-kafka alone": figures["raw"],
+        "caughtup run": figures["service"],
+    }
     for name, row in rows.items():
         table.add_row(
             name,
             f"{row['records_per_second']:,.0f}",
-            f"{row['cpu_seconds']:.1f}",
+            f"{row['cpu_seconds'] / million:.2f}",
             f"{row['peak_bytes'] / _MEGABYTE:.0f}",
+            f"{row['resident_bytes'] / _MEGABYTE:.0f}",
         )
     Console().print(table)
-    click.echo(f"{figures['ratio']:.0%} of confluent-kafka's own rate, with which it reads")
+    ready = figures["service"]["ready_seconds"]
+    click.echo(
+        f"{figures['ratio']:.2f} of confluent-kafka's own rate, with which it reads; "
+        f"{ready:.1f} s from its start to ready"
+    )
 
 
 def _service_figures(log: Path, pid: int) -> dict[str, Any]:

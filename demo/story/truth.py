@@ -12,8 +12,8 @@ from confluent_kafka import TopicPartition as ConsumedPartition
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import RECOMMENDATIONS, with_prefix
-from caughtup.models.wire.batch import decode_batch
 
 _POLL_SECONDS = 1.0
 _END_SECONDS = 30.0
@@ -87,7 +87,7 @@ def group_history(cluster: EmbeddedCluster, group: str) -> GroupHistory:
     generations: dict[int, GroupMoment] = {}
     for key, value in _records(cluster, "__consumer_offsets"):
         batch = decode_batch([(key, value)])
-        for of, commit in batch.commits.items():
+        for of, commit in batch.commits.by_key().items():
             if of.group == group and commit is not None:
                 partition = TopicPartition(of.topic, of.partition)
                 commits.setdefault(partition, []).append(commit.commit_timestamp_ms)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from caughtup.models.commits.table import CommitTable
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
@@ -24,7 +24,7 @@ class CopyWatches(Mapping[str, CopyWatch]):
     def __init__(
         self,
         ends: EndOffsetTable,
-        commits: GroupPartitions,
+        commits: CommitTable,
         positions: TaskPositions,
         rates: CatchUpRates,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from caughtup.models.commits.table import CommitTable
 from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
@@ -18,7 +19,6 @@ from caughtup.models.decisions.undecided import (
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
 
@@ -122,7 +122,7 @@ class Applications(Mapping[str, Application]):
     def due(
         self,
         ends: EndOffsetTable,
-        commits: GroupPartitions,
+        commits: CommitTable,
         positions: TaskPositions,
         now_ms: int,
     ) -> Iterator[UndecidedGeneration]:
@@ -160,7 +160,7 @@ class Applications(Mapping[str, Application]):
         group: str,
         application: Application,
         ends: EndOffsetTable,
-        commits: GroupPartitions,
+        commits: CommitTable,
         positions: TaskPositions,
     ) -> UndecidedGeneration | None:
         """Copy what another thread may need to decide an application's next generation."""

@@ -1,4 +1,4 @@
-"""Topics by name and by id, and which groups have commits on them."""
+"""Topics by name and by id."""
 
 from __future__ import annotations
 
@@ -49,32 +49,3 @@ class TopicNames:
     def unknown(self, topics: Iterable[str]) -> set[str]:
         """Name those of these topics whose ids the brokers are to be asked for."""
         return {topic for topic in topics if topic not in self._told or topic in self._doubted}
-
-
-class TopicReaders:
-    """Counts the partitions of each topic on which each group has a commit."""
-
-    def __init__(self) -> None:
-        self._readers: dict[str, dict[str, int]] = {}
-
-    def add(self, topic: str, group: str) -> None:
-        """Count one more partition."""
-        groups = self._readers.setdefault(topic, {})
-        groups[group] = groups.get(group, 0) + 1
-
-    def remove(self, topic: str, group: str) -> None:
-        """Count one less."""
-        groups = self._readers[topic]
-        groups[group] -= 1
-        if not groups[group]:
-            del groups[group]
-            if not groups:
-                del self._readers[topic]
-
-    def groups(self, topic: str) -> Iterable[str]:
-        """Name the groups that have commits on a topic."""
-        return self._readers.get(topic, {})
-
-    def topics(self) -> set[str]:
-        """Name the topics on which there are commits."""
-        return set(self._readers)

@@ -23,7 +23,8 @@ STEPS_KEPT = 16
 FEWEST_WAITS = 2
 ENOUGH_WAITS = 5
 
-_COLUMNS = 3
+#: Of a step: the offset, when it was committed (ms), and how long the group waited with it.
+STEP_NUMBERS = 3
 _UNKNOWN = -1
 
 
@@ -46,12 +47,33 @@ class CommitHistory:
         self.topic_id = topic_id
         self.rewound_from: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        steps: array[int],
+        commit_timestamp_ms: int,
+        topic_id: bytes | None,
+        rewound_from: int | None,
+    ) -> CommitHistory:
+        """Return the history of some steps: one at least, three numbers each, oldest first.
+
+        The offset, when it was committed, and how long the group waited with it (ms, or -1).
+        """
+        made = object.__new__(cls)
+        made._steps, made.commit_timestamp_ms = steps, commit_timestamp_ms
+        made.topic_id, made.rewound_from = topic_id, rewound_from
+        return made
+
     def copy(self) -> CommitHistory:
         """Return the commits that there are now, whatever comes."""
-        twin = object.__new__(CommitHistory)
-        twin._steps, twin.commit_timestamp_ms = self._steps[:], self.commit_timestamp_ms
-        twin.topic_id, twin.rewound_from = self.topic_id, self.rewound_from
-        return twin
+        return CommitHistory.of(
+            self._steps[:], self.commit_timestamp_ms, self.topic_id, self.rewound_from
+        )
+
+    @property
+    def steps(self) -> array[int]:
+        """The steps as ``of`` takes them; not to be changed."""
+        return self._steps
 
     def add(
         self,
@@ -92,7 +114,7 @@ class CommitHistory:
             return
         since = step_ms if unread_since_ms is None else max(step_ms, unread_since_ms)
         steps.fromlist([offset, timestamp_ms, max(0, timestamp_ms - since)])
-        if len(steps) > STEPS_KEPT * _COLUMNS:
+        if len(steps) > STEPS_KEPT * STEP_NUMBERS:
             self._thin()
 
     def _start_again(self, offset: int, timestamp_ms: int, *, rewound: bool) -> None:
@@ -106,11 +128,11 @@ class CommitHistory:
     def _thin(self) -> None:
         """Drop old steps; the longest wait among those dropped stays with the next one."""
         steps = self._steps
-        waits = steps[2::_COLUMNS]
+        waits = steps[2::STEP_NUMBERS]
         thinned = array("q")
         after = None
-        for index in kept_points(steps[1::_COLUMNS], DENSE_STEPS, SPARSE_STEPS, HORIZON_MS):
-            at = index * _COLUMNS
+        for index in kept_points(steps[1::STEP_NUMBERS], DENSE_STEPS, SPARSE_STEPS, HORIZON_MS):
+            at = index * STEP_NUMBERS
             start = index if after is None else after
             thinned.extend((steps[at], steps[at + 1], max(waits[start : index + 1])))
             after = index + 1
@@ -145,7 +167,7 @@ class CommitHistory:
         a rhythm of bursts with long pauses is one of long pauses. The longest while few are
         known; None while it is fewer than two.
         """
-        waits = sorted(wait for wait in self._steps[2::_COLUMNS] if wait != _UNKNOWN)
+        waits = sorted(wait for wait in self._steps[2::STEP_NUMBERS] if wait != _UNKNOWN)
         if len(waits) < FEWEST_WAITS:
             return None
         return waits[-1] if len(waits) < ENOUGH_WAITS else waits[-2]
@@ -153,15 +175,15 @@ class CommitHistory:
     def resumed_ms(self, wait_ms: int) -> int | None:
         """Return when the group last made a step after a wait longer than ``wait_ms``, or None."""
         steps = self._steps
-        for at in range(len(steps) - _COLUMNS, -1, -_COLUMNS):
+        for at in range(len(steps) - STEP_NUMBERS, -1, -STEP_NUMBERS):
             if steps[at + 2] > wait_ms:
                 return steps[at + 1]
         return None
 
     def committed_at(self, moment_ms: int) -> int | None:
         """Return the offset last committed at or before a moment; None before the first known one."""
-        index = bisect_right(self._steps[1::_COLUMNS], moment_ms)
-        return self._steps[(index - 1) * _COLUMNS] if index else None
+        index = bisect_right(self._steps[1::STEP_NUMBERS], moment_ms)
+        return self._steps[(index - 1) * STEP_NUMBERS] if index else None
 
     def position_at(self, moment_ms: int) -> float | None:
         """Interpolate where the group was at a moment; None before its first known step.
@@ -169,15 +191,15 @@ class CommitHistory:
         After the last step it is at the committed offset.
         """
         steps = self._steps
-        index = bisect_right(steps[1::_COLUMNS], moment_ms)
+        index = bisect_right(steps[1::STEP_NUMBERS], moment_ms)
         if not index:
             return None
-        at = (index - 1) * _COLUMNS
+        at = (index - 1) * STEP_NUMBERS
         offset, since = steps[at], steps[at + 1]
-        if at + _COLUMNS == len(steps):
+        if at + STEP_NUMBERS == len(steps):
             return offset
-        later, until = steps[at + _COLUMNS], steps[at + _COLUMNS + 1]
+        later, until = steps[at + STEP_NUMBERS], steps[at + STEP_NUMBERS + 1]
         return offset + (later - offset) * (moment_ms - since) / (until - since)
 
     def __len__(self) -> int:
-        return len(self._steps) // _COLUMNS
+        return len(self._steps) // STEP_NUMBERS

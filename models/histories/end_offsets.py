@@ -16,6 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from caughtup.models.histories.end_columns import EndColumns, end_columns
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -165,6 +166,7 @@ class EndOffsetTable:
     def __init__(self) -> None:
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
         self._partitions: dict[str, set[int]] = {}
+        self._columns: dict[str, EndColumns | None] = {}
         #: As of when (ms) anything is known of any partition; None as long as nothing is.
         self.newest_ms: int | None = None
 
@@ -174,6 +176,7 @@ class EndOffsetTable:
         """Apply a sample, or None when the partition is gone; ``now_ms`` where a clock is known."""
         if sample is None:
             if self._histories.pop(partition, None) is not None:
+                self._columns.pop(partition.topic, None)
                 partitions = self._partitions[partition.topic]
                 partitions.discard(partition.partition)
                 if not partitions:
@@ -187,8 +190,27 @@ class EndOffsetTable:
         if history is None:
             self._histories[partition] = EndOffsetHistory(sample)
             self._partitions.setdefault(partition.topic, set()).add(partition.partition)
+            self._columns.pop(partition.topic, None)
         else:
             history.add(sample, now_ms)
+            columns = self._columns.get(partition.topic)
+            if columns is not None:
+                columns.put(partition.partition, history.latest)
+
+    def columns(self, topic: str) -> EndColumns | None:
+        """Return the newest samples of a topic's partitions as columns, which stay the newest.
+
+        None if their numbers are too far apart. New partitions make new columns.
+        """
+        if topic not in self._columns:
+            numbers = self._partitions.get(topic)
+            if numbers is None:
+                return end_columns(())
+            histories = self._histories
+            self._columns[topic] = end_columns(
+                (number, histories[TopicPartition(topic, number)].latest) for number in numbers
+            )
+        return self._columns[topic]
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
         """Return the newest sample of a partition, None if there is none."""

@@ -7,17 +7,25 @@ keep: its lag in seconds is 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from caughtup.models.commits.table import CommitTable
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
-from caughtup.models.lag.partition_lag import partition_lag
-from caughtup.models.lag.verdict import GroupVerdict, Verdict, group_verdict, partition_verdict
+from caughtup.models.lag.lag_columns import lag_columns
+from caughtup.models.lag.verdict import (
+    NOTHING_TO_READ,
+    GroupVerdict,
+    Verdict,
+    group_verdict,
+    partition_verdict,
+)
 
 #: Commits are always read some moments late. A reader that is later takes those that were made
 #: since for missing, and after so long (ms) nobody is blamed for that any more.
@@ -25,7 +33,9 @@ UNREAD_MOMENTS_MS = 2_000
 UNREAD_ALLOWED_MS = 30_000
 #: The verdicts that rest on commits that didn't come, or came slowly.
 _FOR_WANT_OF_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
-_AT_THE_END = Verdict("ok", "at the end", 0.0)
+#: Partitions that are looked at in one step: about a millisecond's work.
+_STEP = 20_000
+_FEW = 1_000
 
 
 class Assessed(NamedTuple):
@@ -45,7 +55,7 @@ class Assessed(NamedTuple):
     eta_seconds: float | None
 
 
-AT_THE_END = Assessed(*_AT_THE_END[:2], 0.0, 0.0, "caught_up", None, 0.0)
+AT_THE_END = Assessed(*NOTHING_TO_READ[:2], 0.0, 0.0, "caught_up", None, 0.0)
 
 
 class Assessments:
@@ -62,13 +72,13 @@ class Assessments:
     def assess(
         self,
         group: str,
-        commits: GroupPartitions,
+        commits: CommitTable,
         membership: Membership | None,
         ends: EndOffsetTable,
         now_ms: int,
         read_ms: int | None = None,
-    ) -> Iterator[TopicPartition]:
-        """Assess one group anew, yielding each partition when it is done.
+    ) -> Iterator[object]:
+        """Assess one group anew, a step at a time: many partitions at their end, or one that isn't.
 
         ``read_ms`` is when the log of commits was last read to its end, None for just now: long
         after that, nobody is said not to commit. The caller may let others have their turn
@@ -76,31 +86,22 @@ class Assessments:
         all are done.
         """
         unread_ms = 0 if read_ms is None else now_ms - read_ms
-        committed = commits.of(group)
         owners = {} if membership is None else membership.owners
-        allowed_ms = membership.rebalance_timeout_ms if membership else None
+        allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
         interval_ms = commits.interval_ms(group)
         behind = self._behind.setdefault(group, {})
-        verdicts: list[tuple[TopicPartition, Verdict]] = []
-        partitions = committed.keys() | owners.keys()
-        for partition in behind.keys() - partitions:
+        at_the_end, left = yield from _without_those_at_the_end(group, commits, ends)
+        left += yield from _without_a_commit(group, owners, commits)
+        for partition in behind.keys() - set(left):
             del behind[partition]
-        for partition in partitions:
+        verdicts: list[tuple[TopicPartition, Verdict]] = []
+        for partition in left:
             history = ends.history(partition)
             if history is None:
                 behind.pop(partition, None)
                 continue
-            known = committed.get(partition)
-            if known is not None:
-                lag = partition_lag(known.committed, history.latest, known.commit_timestamp_ms)
-                if not (lag.lag or lag.out_of_range):
-                    behind.pop(partition, None)
-                    verdicts.append((partition, _AT_THE_END))
-                    yield partition
-                    continue
-            figures = lag_figures(
-                known, history, now_ms, interval_ms, allowed_ms or MAX_POLL_INTERVAL_MS
-            )
+            known = commits.find(group, partition)
+            figures = lag_figures(known, history, now_ms, interval_ms, allowed_ms)
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
@@ -115,7 +116,7 @@ class Assessments:
             behind[partition] = tuple(assessed)
             verdicts.append((partition, verdict))
             yield partition
-        self.verdicts[group] = group_verdict(verdicts)
+        self.verdicts[group] = group_verdict(verdicts, at_the_end)
         self._failed.discard(group)
 
     def fail(self, group: str, error: Exception) -> None:
@@ -151,6 +152,38 @@ class Assessments:
             self._behind.pop(group, None)
             self.verdicts.pop(group, None)
             self._failed.discard(group)
+
+
+def _without_those_at_the_end(
+    group: str, commits: CommitTable, ends: EndOffsetTable
+) -> Generator[object, None, tuple[int, list[TopicPartition]]]:
+    """Count a group's partitions that are at their end, and list the others that have a commit."""
+    at_the_end, left = 0, []
+    for topic, numbers, offset, commit_ms in commits.columns_of(group):
+        for start in range(0, len(numbers), _STEP):
+            part = slice(start, start + _STEP)
+            some, columns = numbers[part], ends.columns(topic)
+            if columns is not None:
+                lags = lag_columns(some, offset[part], commit_ms[part], columns)
+                done = lags.known & (lags.lag == 0) & ~lags.out_of_range
+                at_the_end += int(np.count_nonzero(done))
+                some = some[lags.known & ~done]
+            left += [TopicPartition(topic, number) for number in some.tolist()]
+            yield topic
+    return at_the_end, left
+
+
+def _without_a_commit(
+    group: str, owned: Iterable[TopicPartition], commits: CommitTable
+) -> Generator[object, None, list[TopicPartition]]:
+    """List those of a group's partitions on which it never committed."""
+    found: list[TopicPartition] = []
+    waiting = list(owned)
+    for start in range(0, len(waiting), _FEW):
+        has_commit = commits.has_commit(group)
+        found += [one for one in waiting[start : start + _FEW] if not has_commit(one)]
+        yield start
+    return found
 
 
 def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:

@@ -63,7 +63,7 @@ def lag_figures(
 ) -> LagFigures:
     """Gather the figures of one group-partition at ``now_ms``; ``commits`` is None without any.
 
-    ``group_interval_ms`` is ``GroupPartitions.interval_ms`` of the group; ``max_poll_interval_ms``
+    ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms``
     what its members say, where they do (a classic member's rebalance timeout is its
     ``max.poll.interval.ms``). Our own samples resolve no less than the time between them, so the
     allowance is never below some of those.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from caughtup.models.commits.group_commits import LastCommits
 from caughtup.models.groups.membership import Member, Membership
-from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
@@ -25,7 +25,7 @@ class PartitionRow:
 
 
 def partition_rows(
-    commits: Mapping[TopicPartition, CommitHistory],
+    commits: LastCommits,
     membership: Membership | None,
     ends: EndOffsetTable,
 ) -> Iterator[PartitionRow]:
@@ -34,11 +34,11 @@ def partition_rows(
     A commit on a partition of a topic that no longer exists has no end offsets and no lag.
     """
     owners = {} if membership is None else membership.owners
-    for partition in sorted(commits.keys() | owners.keys()):
-        known, end = commits.get(partition), ends.latest(partition)
-        committed = at_ms = lag = None
-        if known is not None:
-            committed, at_ms = known.committed, known.commit_timestamp_ms
-        if end is not None:
-            lag = partition_lag(committed, end, at_ms)
+    last = dict(
+        zip(commits.partitions, zip(commits.offsets, commits.times_ms, strict=True), strict=True)
+    )
+    for partition in sorted(last.keys() | owners.keys()):
+        committed, at_ms = last.get(partition, (None, None))
+        end = ends.latest(partition)
+        lag = None if end is None else partition_lag(committed, end, at_ms)
         yield PartitionRow(partition, committed, end, lag, owners.get(partition))

@@ -53,6 +53,9 @@ class Verdict(NamedTuple):
     behind_seconds: float
 
 
+NOTHING_TO_READ = Verdict("ok", "at the end", 0.0)
+
+
 class GroupVerdict(NamedTuple):
     """A group's verdict, the partition that it is due to (None if all are well), and why."""
 
@@ -70,24 +73,29 @@ def partition_verdict(figures: LagFigures) -> Verdict:
     return Verdict(verdict, reason, 0.0 if age is None else age.seconds)
 
 
-def group_verdict(verdicts: Iterable[tuple[TopicPartition, Verdict]]) -> GroupVerdict:
+def group_verdict(
+    verdicts: Iterable[tuple[TopicPartition, Verdict]], at_the_end: int = 0
+) -> GroupVerdict:
     """Judge a group by its worst partition: of several the one that is furthest behind in time.
 
-    Partitions without end offsets, of topics that are gone, have no verdict and belong left out.
+    ``at_the_end`` counts further ones that have read all there is. Partitions without end offsets, of topics that are gone, have no verdict and belong left out.
     """
     ordered = sorted(verdicts)
-    if not ordered:
+    count = len(ordered) + at_the_end
+    if not count:
         return GroupVerdict("unknown", None, "no partition whose end offsets are known")
     partition, worst = max(
-        ordered, key=lambda item: (SEVERITY.index(item[1].verdict), item[1].behind_seconds)
+        ordered,
+        key=lambda item: (SEVERITY.index(item[1].verdict), item[1].behind_seconds),
+        default=(None, NOTHING_TO_READ),
     )
     if worst.verdict == "ok":
-        return GroupVerdict("ok", None, f"partitions that keep up: {len(ordered)}, all")
+        return GroupVerdict("ok", None, f"partitions that keep up: {count}, all")
     alike = sum(verdict.verdict == worst.verdict for _, verdict in ordered)
     return GroupVerdict(
         worst.verdict,
         partition,
-        f"{partition}: {worst.reason} (partitions {worst.verdict}: {alike} of {len(ordered)})",
+        f"{partition}: {worst.reason} (partitions {worst.verdict}: {alike} of {count})",
     )
 
 

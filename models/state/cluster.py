@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from caughtup.models.commits.live import apply_live, delete
+from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.table import CommitTable
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
@@ -18,22 +21,20 @@ from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.groups.topic_names import TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import StreamProgressTable
+from caughtup.models.polls.batch import Batch
+from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.reading import ReaderCounts
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
-from caughtup.models.state.commits import CommittedPartitions
 from caughtup.models.state.wanted_topics import wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
-from caughtup.models.wire.batch import Batch
-from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import RecordType
 
 
@@ -50,7 +51,7 @@ class ClusterState:
         self.counts = ReaderCounts()
         self.refused = RefusedRecords()
         self.set_aside = SetAsideRecords()
-        self.commits = GroupPartitions()
+        self.commits = CommitTable()
         self.positions = TaskPositions()
         self.rates = CatchUpRates()
         self.pipeline = StreamProgressTable()
@@ -58,20 +59,28 @@ class ClusterState:
         self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
         self.applications = Applications(parameters, self.faults)
         self.assessments = Assessments()
-        self._committed = CommittedPartitions(self.commits, self.ends, self.faults)
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
 
     def apply_batch(
-        self, batch: Batch, seen_ms: int, read: Mapping[str, ReadGroup] | None = None
+        self,
+        batch: Batch,
+        seen_ms: int,
+        read: Mapping[str, ReadGroup] | None = None,
+        *,
+        past: bool = False,
     ) -> None:
         """Apply what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
 
-        ``read`` are its classic groups, if another thread has read them already.
+        ``read`` are its classic groups, if another thread has read them already. ``past``: these
+        are from before the service began, and it hasn't read to the end of that yet.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
-        self._committed.apply(batch.commits, seen_ms)
+        if past:
+            apply_past(self.commits, batch.commits)
+        else:
+            self._apply_live(batch.commits, seen_ms)
         self._learn_topic_ids(batch.commits)
         for group, found in (read_classic_groups(batch.groups) if read is None else read).items():
             with self._isolated(group, seen_ms):
@@ -116,14 +125,18 @@ class ClusterState:
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
-    def _learn_topic_ids(self, commits: Mapping[OffsetKey, OffsetCommit | None]) -> None:
-        topic_ids = {
-            key.topic: commit.topic_id
-            for key, commit in commits.items()
-            if commit is not None and commit.topic_id is not None
-        }
-        for topic, topic_id in topic_ids.items():
-            if self.topics.learn(topic, topic_id):
+    def _apply_live(self, commits: CommitColumns, now_ms: int) -> None:
+        """Apply commits; one that fails is forgotten and counted."""
+
+        def forget(group: str, partition: TopicPartition, error: Exception) -> None:
+            self.faults.note("commits", group, error, now_ms)
+            delete(self.commits, group, partition)
+
+        apply_live(self.commits, commits, self.ends, now_ms, forget)
+
+    def _learn_topic_ids(self, commits: CommitColumns) -> None:
+        for topic, topic_id in commits.ids_of_topics():
+            if topic in self.commits.topics() and self.topics.learn(topic, topic_id):
                 self.groups.forget_owners()
 
     def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
@@ -152,14 +165,7 @@ class ClusterState:
 
         The test holds on to nothing of the state: another thread may call it while events come.
         """
-        return wanted_topics(self._committed.topics(), self.groups, self.applications)
-
-    def commits_on(self, partition: TopicPartition) -> Iterator[int]:
-        """Return what each group has committed of a partition, one after the other.
-
-        Many groups may read a topic: the caller may stop, or go on when the state has changed.
-        """
-        return self._committed.on(partition)
+        return wanted_topics(set(self.commits.topics()), self.groups, self.applications)
 
     def unnamed_topics(self) -> set[str]:
         """Name topics of groups on the new protocol whose ids aren't known.
@@ -182,7 +188,7 @@ class ClusterState:
 
     def partition_rows(self, group: str) -> Iterator[PartitionRow]:
         """Return every partition that a group committed or was assigned, sorted, with its lag."""
-        return partition_rows(self.commits.of(group), self.groups.membership(group), self.ends)
+        return partition_rows(self.commits.last(group), self.groups.membership(group), self.ends)
 
     def assess(self, group: str, now_ms: int, read_ms: int | None = None) -> Iterator[object]:
         """Work out anew how a group and its copies fare, a step at a time.

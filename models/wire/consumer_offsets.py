@@ -107,9 +107,20 @@ def quick_offset_key(data: bytes) -> OffsetKey | None:
 
 
 def _learn_names(head: bytes) -> tuple[str, str] | None:
-    """Read and remember the names in a committed offset's key, all of it but the partition.
+    """Read and remember the names in a committed offset's key, all of it but the partition."""
+    names = head_names(head)
+    if names is not None:
+        if len(_NAMES) >= _NAMES_KEPT:
+            _NAMES.clear()
+        _NAMES[head] = names
+    return names
 
-    They are the same in the keys of all of a topic's partitions. None if it is anything else.
+
+def head_names(head: bytes) -> tuple[str, str] | None:
+    """Return the group and the topic in a committed offset's key, all of it but the partition.
+
+    They are the same in the keys of all of a topic's partitions, and interned: state is looked up
+    by them. None if it is anything else.
     """
     try:
         key_type, length = _KEY_HEAD.unpack_from(head)
@@ -117,7 +128,7 @@ def _learn_names(head: bytes) -> tuple[str, str] | None:
         (topic_length,) = _INT16.unpack_from(head, group_end)
         topic_start = group_end + _INT16.size
         if (
-            key_type != RecordType.OFFSET_COMMIT
+            key_type not in OFFSET_COMMIT_TYPES
             or length < 0
             or topic_length < 0
             or topic_start + topic_length != len(head)
@@ -127,11 +138,7 @@ def _learn_names(head: bytes) -> tuple[str, str] | None:
         topic = head[topic_start:].decode()
     except (struct.error, UnicodeDecodeError):
         return None
-    if len(_NAMES) >= _NAMES_KEPT:
-        _NAMES.clear()
-    # Interned: the same few names stand in every key, and state is looked up by them.
-    names = _NAMES[head] = sys.intern(group), sys.intern(topic)
-    return names
+    return sys.intern(group), sys.intern(topic)
 
 
 def _any_key(data: bytes) -> Key:

@@ -17,8 +17,8 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.replay.recorded import RecordedGeneration
-from caughtup.models.wire.batch import decode_batch
 from caughtup.pipelines.events import EndOffsetEvent
 from caughtup.pipelines.schema import bucket
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from tests.fuzz.damage import damaged
 from tests.fuzz.own_topics import APPLY, Told
 from tests.fuzz.values import OFFSETS, Values

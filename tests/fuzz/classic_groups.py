@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
-from caughtup.models.wire.batch import Record
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignment,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,

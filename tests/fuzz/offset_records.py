@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from tests.fuzz.classic_groups import ClassicGroups
 from tests.fuzz.consumer_groups import ConsumerGroups

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.partition_metadata import StreamsGroupPartitionMetadata, TopicMetadata
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (

@@ -20,9 +20,9 @@ from caughtup.models.faults.isolation import Fault
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
-from caughtup.models.wire.batch import Record, decode_batch
 from tests.fuzz import applications
 from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records
 from tests.fuzz.own_topics import Told

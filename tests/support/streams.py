@@ -11,9 +11,9 @@ from caughtup.models.decisions.recommendation_fields import recommendation_field
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.assignment_info import AssignmentInfo
-from caughtup.models.wire.batch import Record, decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata

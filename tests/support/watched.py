@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.wire.batch import decode_batch
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history

@@ -6,12 +6,11 @@ of a group is the text of its lines with two gaps in each, before the labels and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
 from caughtup.models.groups.membership import Membership
-from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 
@@ -20,15 +19,18 @@ SLICE = 500
 #: The gaps. No text has these bytes: UTF-8 doesn't.
 _NAME, _VALUE = b"\xff", b"\xfe"
 
-_Commits = Mapping[TopicPartition, CommitHistory]
-
 
 class Slice(NamedTuple):
-    """Some partitions of a group, what it committed on each (None: nothing), and their lines."""
+    """Some partitions of a group and their lines.
+
+    ``offsets`` are what it committed on each, and ``times_ms`` when (ms since the epoch); None
+    where it has no commit.
+    """
 
     group: str
     partitions: Sequence[TopicPartition]
-    commits: Sequence[CommitHistory | None]
+    offsets: Sequence[int | None]
+    times_ms: Sequence[int | None]
     lines: bytes
 
 
@@ -49,19 +51,20 @@ class GroupLabels:
 
     def slices(self, state: ClusterState, group: str) -> Iterator[Slice]:
         """Yield a group's partitions as they are now: those with a commit, then those without."""
-        commits = state.commits.of(group)
-        labels = self._of(group, commits, state.groups.membership(group))
-        histories: list[CommitHistory | None] = list(commits.values())
-        histories += [None] * (len(labels.partitions) - len(histories))
+        committed, offsets, times_ms = state.commits.last(group)
+        labels = self._of(group, committed, state.groups.membership(group))
+        without = [None] * (len(labels.partitions) - len(committed))
+        columns = (labels.partitions, [*offsets, *without], [*times_ms, *without])
         if len(labels.lines) == 1:
-            yield Slice(group, labels.partitions, histories, labels.lines[0])
+            yield Slice(group, *columns, labels.lines[0])
             return
         for number, lines in enumerate(labels.lines):
             part = slice(number * SLICE, (number + 1) * SLICE)
-            yield Slice(group, labels.partitions[part], histories[part], lines)
+            yield Slice(group, *(column[part] for column in columns), lines)
 
-    def _of(self, group: str, commits: _Commits, membership: Membership | None) -> _Labels:
-        committed = list(commits)
+    def _of(
+        self, group: str, committed: list[TopicPartition], membership: Membership | None
+    ) -> _Labels:
         known = self._known.get(group)
         if (
             known is not None
@@ -70,8 +73,9 @@ class GroupLabels:
         ):
             return known
         partitions = committed
-        if membership is not None and not membership.owners.keys() <= commits.keys():
-            partitions = committed + [p for p in membership.owners if p not in commits]
+        if membership is not None and not membership.owners.keys() <= set(committed):
+            there = set(committed)
+            partitions = committed + [p for p in membership.owners if p not in there]
         lines = [
             _lines(group, partitions[start : start + SLICE])
             for start in range(0, len(partitions), SLICE)

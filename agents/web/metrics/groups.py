@@ -44,12 +44,10 @@ def figures_by_partition(
 
 def _partition_lags(state: ClusterState, part: Slice) -> list[PartitionLag | None]:
     return [
-        None
-        if looks is None
-        else partition_lag(None, looks.latest)
-        if commits is None
-        else partition_lag(commits.committed, looks.latest, commits.commit_timestamp_ms)
-        for commits, looks in zip(part.commits, state.ends.histories(part.partitions), strict=True)
+        None if history is None else partition_lag(offset, history.latest, time_ms)
+        for offset, time_ms, history in zip(
+            part.offsets, part.times_ms, state.ends.histories(part.partitions), strict=True
+        )
     ]
 
 
@@ -62,27 +60,23 @@ def log_end_lag(state: ClusterState, part: Slice) -> list[int | None]:
     return [None if lag is None else lag.lag_committed_view for lag in _partition_lags(state, part)]
 
 
-def committed(_: ClusterState, part: Slice) -> list[int | None]:
+def committed(_: ClusterState, part: Slice) -> Sequence[int | None]:
     """Return the committed offsets."""
-    return [None if commits is None else commits.committed for commits in part.commits]
+    return part.offsets
 
 
 def _has_commit(_: ClusterState, part: Slice) -> list[bool]:
-    return [commits is not None for commits in part.commits]
+    return [offset is not None for offset in part.offsets]
 
 
 def _last_commit(_: ClusterState, part: Slice) -> list[float | None]:
-    return [
-        None if commits is None else commits.commit_timestamp_ms / 1000 for commits in part.commits
-    ]
+    return [None if time_ms is None else time_ms / 1000 for time_ms in part.times_ms]
 
 
 def _retention_used(state: ClusterState, part: Slice) -> list[float | None]:
     return [
-        None
-        if commits is None or looks is None
-        else retention_used(commits.committed, looks.latest)
-        for commits, looks in zip(part.commits, state.ends.histories(part.partitions), strict=True)
+        None if offset is None or history is None else retention_used(offset, history.latest)
+        for offset, history in zip(part.offsets, state.ends.histories(part.partitions), strict=True)
     ]
 
 

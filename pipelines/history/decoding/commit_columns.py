@@ -6,7 +6,7 @@ the shapes that they take for sure are read here, and all others go through them
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caughtup.models.ids import NUMBER_MAX
+from caughtup.models.polls.column_reader import Rows
+from caughtup.models.polls.commit_values import TOPIC_ID_BYTES, read_commit_values
 from caughtup.models.wire.consumer_offsets import OFFSET_COMMIT_TYPES
-from caughtup.pipelines.history.decoding.column_reader import ColumnReader, Rows
+from caughtup.pipelines.history.decoding.arrow_reader import ArrowReader
 from caughtup.pipelines.history.decoding.commit_records import decode_commit_records
 from caughtup.pipelines.schema import LATEST_MS
 
@@ -41,10 +43,6 @@ COMMIT_COLUMNS = pa.schema(
         pa.field("record_time_ms", pa.int64(), nullable=False),
     ]
 )
-_VERSIONS = range(5)
-_TOPIC_ID_BYTES = 16
-# The tag of the topic id and the length after it, a byte each, as one number.
-_TOPIC_ID_HEAD = _TOPIC_ID_BYTES
 
 
 class DecodedCommits(NamedTuple):
@@ -80,7 +78,7 @@ def decode_commit_columns(batch: pa.RecordBatch) -> DecodedCommits:
 
 def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
     """Decode all rows; return which of them are commits in the usual format, too."""
-    keys, values = ColumnReader(batch.column("key")), ColumnReader(batch.column("value"))
+    keys, values = ArrowReader(batch.column("key")), ArrowReader(batch.column("value"))
     present = values.good.copy()
     record_time = batch.column("timestamp_ms").cast(pa.int64()).to_numpy()
 
@@ -91,7 +89,7 @@ def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
     partition = keys.int32()
     keys.require((partition >= 0) & (partition <= NUMBER_MAX) & (keys.position == keys.end))
 
-    fields = _read_values(values)
+    fields = read_commit_values(values)
     metadata = values.text(fields["metadata_start"], fields["metadata_end"])
     time = np.where(present, fields["time"], record_time)
     in_range = (time >= 0) & (time <= LATEST_MS)
@@ -114,70 +112,11 @@ def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
     return pa.RecordBatch.from_arrays(columns, schema=COMMIT_COLUMNS), plain
 
 
-def _read_values(values: ColumnReader) -> dict[str, NDArray[Any]]:
-    """Read every version's fields into one array each, -1 or zeroes where a row has none."""
-    count = len(values.good)
-    nowhere = values.position
-    version = values.int16()
-    values.require((version >= _VERSIONS.start) & (version < _VERSIONS.stop))
-    columns: dict[str, NDArray[Any]] = {
-        "committed": np.zeros(count, np.int64),
-        "epoch": np.full(count, -1, np.int32),
-        "metadata_start": nowhere.copy(),
-        "metadata_end": nowhere.copy(),
-        "time": np.zeros(count, np.int64),
-        "expire": np.full(count, -1, np.int64),
-        "topic_id": np.zeros(count, np.dtype((np.void, _TOPIC_ID_BYTES))),
-    }
-    for one in _VERSIONS:
-        rows = np.flatnonzero(values.good & (version == one))
-        if not rows.size:
-            continue
-        if rows.size == count:
-            return columns | _read_version(values, one)
-        selected = values.select(rows)
-        for name, read in _read_version(selected, one).items():
-            columns[name][rows] = read
-        values.put_back(rows, selected)
-    return columns
-
-
-def _read_version(values: ColumnReader, version: int) -> dict[str, NDArray[Any]]:
-    """Read what follows the version. Source: Kafka's ``OffsetCommitValue``."""
-    flexible = version >= 4
-    fields: dict[str, NDArray[Any]] = {"committed": values.int64()}
-    values.require(fields["committed"] >= 0)
-    if version >= 3:
-        fields["epoch"] = values.int32()
-        values.require(fields["epoch"] >= -1)
-    length = values.short_uvarint() - 1 if flexible else values.int16()
-    fields["metadata_start"], fields["metadata_end"] = values.span(length)
-    fields["time"] = values.int64()
-    if version == 1:
-        fields["expire"] = np.maximum(values.int64(), -1)
-    if flexible:
-        fields["topic_id"] = _read_topic_id(values)
-    return fields
-
-
-def _read_topic_id(values: ColumnReader) -> NDArray[np.void]:
-    """Read tagged fields, of which there may be none, or the topic id's alone."""
-    tags = values.uint8()
-    values.require(tags <= 1)
-    topic_id = np.zeros(len(tags), np.dtype((np.void, _TOPIC_ID_BYTES)))
-    rows = np.flatnonzero(tags == 1)
-    tagged = values.select(rows)
-    tagged.require(tagged.int16() == _TOPIC_ID_HEAD)
-    topic_id[rows] = tagged.raw(_TOPIC_ID_BYTES)
-    values.put_back(rows, tagged)
-    return topic_id
-
-
 def _topic_ids(items: NDArray[np.void]) -> pa.BinaryArray:
     """Make a column of them, null where there are only zeroes."""
     halves = items.view(np.int64).reshape(-1, 2)
     known = np.packbits((halves[:, 0] | halves[:, 1]) != 0, bitorder="little")
-    bounds = np.arange(len(items) + 1, dtype=np.int32) * _TOPIC_ID_BYTES
+    bounds = np.arange(len(items) + 1, dtype=np.int32) * TOPIC_ID_BYTES
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(items), [pa.py_buffer(each) for each in (known, bounds, items)]
     )

@@ -33,8 +33,8 @@ from caughtup.models.decisions import undecided
 from caughtup.models.groups import classic
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.batch import Record, decode_batch
 
 #: Members and tasks of the smaller group, and how many times more the larger one has.
 FEW, TIMES = 40, 4

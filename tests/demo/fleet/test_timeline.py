@@ -21,7 +21,7 @@ from caughtup.demo.fleet.timeline import (
     fleet_events,
     log_end,
 )
-from caughtup.models.wire.batch import decode_batch
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
 from caughtup.models.wire.subscription_info import decode_subscription_info
 
@@ -46,9 +46,9 @@ def test_everything_is_called_generated_and_stands_where_its_group_is_kept() -> 
         batch = decode_batch([(record.key, record.value)])
         assert not batch.errors
         assert not batch.skipped
-        (group,) = {*batch.groups, *(key.group for key in batch.commits)}
+        (group,) = {*batch.groups, *(key.group for key in batch.commits.by_key())}
         assert group.startswith("generated-")
-        assert all(key.topic.startswith("generated-") for key in batch.commits)
+        assert all(key.topic.startswith("generated-") for key in batch.commits.by_key())
         for metadata in filter(None, batch.groups.values()):
             assert all(member.client_id.startswith(group) for member in metadata.members)
         assert record.partition == offsets_partition(group, OFFSETS_PARTITIONS)

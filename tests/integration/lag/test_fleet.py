@@ -27,10 +27,10 @@ from caughtup.demo.fleet.records import fleet_records
 from caughtup.demo.fleet.timeline import FleetSettings, fleet_events, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import END_OFFSETS, with_prefix
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import decode_subscription_info
@@ -51,7 +51,7 @@ def histories(records: Iterable[RawRecord]) -> dict[str, list[Any]]:
         batch = decode_batch([(record.key, record.value)])
         assert not batch.errors, batch.samples
         assert not batch.skipped
-        for key, commit in batch.commits.items():
+        for key, commit in batch.commits.by_key().items():
             place = key.topic, key.partition
             decoded = commit and (commit.offset, commit.leader_epoch, commit.metadata)
             assert commit is None or commit.topic_id is not None

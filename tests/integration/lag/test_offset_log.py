@@ -20,7 +20,7 @@ from caughtup.demo.fleet.offset_commits import (
     offsets_partition,
     write_commits,
 )
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from tests.integration.conftest import MakeCluster
 from tests.support.service import commit, wait_for
 

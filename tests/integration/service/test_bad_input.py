@@ -17,7 +17,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.ports import free_ports
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.service import Ran, Service, caughtup, commit, wait_for

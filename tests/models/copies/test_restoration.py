@@ -5,8 +5,8 @@ from __future__ import annotations
 from caughtup.models.copies.restoration import standbys_wait_for, waiting_standbys
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.ids import TaskId
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.tasks.copy_table import CopyKey
-from caughtup.models.wire.batch import decode_batch
 from tests.support.streams import GROUP, Member, generation, process
 
 A, B, C = TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)

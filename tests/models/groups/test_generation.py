@@ -12,7 +12,7 @@ from caughtup.models.groups.classic import ClassicGroup, read_classic_groups
 from caughtup.models.groups.generation import StreamsGeneration, group_type, read_streams_generation
 from caughtup.models.groups.membership import classic_membership
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_assignment
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
 from tests.support.streams import (

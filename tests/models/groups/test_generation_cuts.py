@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.groups.generation_cuts import split_generations
-from caughtup.models.wire.batch import Record, decode_batch
+from caughtup.models.polls.batch import Record, decode_batch
 from tests.support.streams import (
     GROUP,
     START_MS,

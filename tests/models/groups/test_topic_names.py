@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.groups.topic_names import TopicNames, TopicReaders
+from caughtup.models.groups.topic_names import TopicNames
 
 OLD, NEW = b"o" * 16, b"n" * 16
 
@@ -50,19 +50,6 @@ def test_an_id_is_one_topics_and_the_brokers_say_whose() -> None:
     for topic in ("clicks", "orders", "clicks"):
         topics.forget(topic)
     assert topics.names == {}
-
-
-def test_a_group_reads_a_topic_as_long_as_it_has_a_commit_on_any_partition() -> None:
-    readers = TopicReaders()
-    for _ in range(2):
-        readers.add("clicks", "billing")
-    readers.add("clicks", "audit")
-    readers.remove("clicks", "billing")
-    assert sorted(readers.groups("clicks")) == ["audit", "billing"]
-    readers.remove("clicks", "billing")
-    assert list(readers.groups("clicks")) == ["audit"]
-    readers.remove("clicks", "audit")
-    assert readers.topics() == set()
 
 
 def test_an_id_that_two_topics_are_told_to_have_is_that_of_the_last_and_the_other_is_asked_for() -> (

@@ -10,8 +10,8 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_lag import PartitionLag
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.polls.batch import Record
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.batch import Record
 from tests.support import wire
 from tests.support.streams import (
     GROUP,
@@ -79,9 +79,9 @@ def test_lag_is_never_negative_whatever_comes_first(events: list[tuple[bool, int
 def test_the_commits_on_a_partition_are_those_of_every_group() -> None:
     state = cluster_state()
     read(state, commit(0, 40), commit(0, 90, group="beside"), commit(1, 7, group="beside"))
-    assert sorted(state.commits_on(ZERO)) == [40, 90]
-    assert list(state.commits_on(ONE)) == [7]
-    commits = state.commits_on(ZERO)
+    assert sorted(state.commits.on(ZERO)) == [40, 90]
+    assert list(state.commits.on(ONE)) == [7]
+    commits = state.commits.on(ZERO)
     assert next(commits) == 40
     read(state, commit(0, None, group="beside"), commit(0, 50, group="new"))
     assert list(commits) == []  # the state may change under it

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.commits.table import CommitTable
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.verdict import GroupVerdict
+from caughtup.models.polls import batch as batch_module
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.reassignments import watch as reassignment_watch
 from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire import batch as batch_module
-from caughtup.models.wire.batch import decode_batch
 from tests.support import wire
 from tests.support.reassigning import DEAD, SEEN_MS, reassigning
 from tests.support.reassigning import assess as assess_movements
@@ -103,10 +103,10 @@ def test_commits_that_cannot_be_taken_are_forgotten_and_the_rest_of_the_poll_is_
         f"{SOURCE}-1": 2
     }
     assert [row.committed for row in state.partition_rows(GOOD)] == [2]
-    assert sorted(state.commits_on(TopicPartition(SOURCE, 0))) == [2]
+    assert sorted(state.commits.on(TopicPartition(SOURCE, 0))) == [2]
     assert faults(state) == {("commits", BAD): "BreaksError"}
     read(state, commit(0, 14, group=BAD), commit(0, None, group=GOOD), commit(1, None, group=BAD))
-    assert sorted(state.commits_on(TopicPartition(SOURCE, 0))) == [14]
+    assert sorted(state.commits.on(TopicPartition(SOURCE, 0))) == [14]
     read(state, commit(0, None, group=BAD))
     assert state.group_names() == []
     assert not state.wanted_topics()(SOURCE)
@@ -116,7 +116,7 @@ def test_the_first_commit_of_a_group_that_cannot_be_taken_leaves_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = cluster_state()
-    monkeypatch.setattr(GroupPartitions, "_key", lambda _, key: 1 // key.partition)
+    monkeypatch.setattr(CommitTable, "keep", lambda *_: 1 // 0)
     read(state, commit(0, 13, group=BAD))
     assert state.group_names() == []
     assert faults(state) == {("commits", BAD): "ZeroDivisionError"}
@@ -163,7 +163,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     assert before is not None
     assert state.assessments.find(BAD, partition) == before
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, GroupPartitions, "interval_ms", 1)
+        breaks_for_bad(patch, CommitTable, "interval_ms", 1)
         assess(state)
     why = "it could not be worked out: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)

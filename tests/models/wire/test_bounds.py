@@ -8,8 +8,8 @@ import pytest
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.offsets import LONG_MAX
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_offset_commit
 from tests.models.wire.bounded_fields import COMMIT, FIELDS, GIVEN
@@ -58,7 +58,7 @@ def test_what_is_out_of_range_is_counted_and_the_key_keeps_what_could_be_read() 
         (wire.offset_key(key._replace(partition=-1)), wire.offset_commit(COMMIT, 4)),
     ]
     batch = decode_batch(records)
-    assert batch.commits == {key: COMMIT}
+    assert batch.commits.by_key() == {key: COMMIT}
     assert batch.errors == {(1, "out_of_range"): 2}
     assert batch.samples == [
         f"OffsetKey(group='shop', topic='orders', partition=0): out_of_range: offset {LONG_MIN}",

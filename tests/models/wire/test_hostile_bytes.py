@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.batch import decode_batch
 from caughtup.models.wire.consumer_group_records import decode_consumer_group_record
 from caughtup.models.wire.consumer_offsets import (
     OffsetCommit,
@@ -177,7 +177,7 @@ def test_hostile_bytes_cost_their_own_record_alone(name, data, seed):
     ]
     good = (wire.offset_key(GOOD), wire.offset_commit(GOOD_COMMIT, 3))
     batch = decode_batch([*records, good])
-    assert batch.commits[GOOD] == GOOD_COMMIT
+    assert batch.commits.by_key()[GOOD] == GOOD_COMMIT
     if record_type is not None:
         assert sum(batch.errors.values()) == sum(error is not None for error in refused)
         assert sum(batch.records.values()) == len(strings) + 1

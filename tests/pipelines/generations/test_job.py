@@ -26,8 +26,8 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.polls.batch import Record
 from caughtup.models.replay.recorded import RecordedGeneration
-from caughtup.models.wire.batch import Record
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.generations.job import (
     add_generations,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from caughtup.models.wire.batch import Record
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows, read_row
 from caughtup.pipelines.generations.schema import GENERATIONS

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.histories.group_partitions import GroupPartitions
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures, lag_figures
 from caughtup.models.lag.verdict import Verdict, partition_verdict
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.wire.consumer_offsets import OffsetCommit
+from tests.support.plain_commits import PlainCommits
 
 GROUP = "billing"
 PARTITION = TopicPartition("orders", 0)
@@ -32,7 +32,7 @@ class SimulatedGroup:
         self.produced = produced
         self.sample_ms = sample_ms
         self.ends = EndOffsetTable()
-        self.commits = GroupPartitions()
+        self.commits = PlainCommits()
         self.now = 0
         self.position = 0.0
         self.start_offset = 0

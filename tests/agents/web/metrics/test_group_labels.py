@@ -21,13 +21,7 @@ names = st.text(st.one_of(st.sampled_from('%"\\\n{}\r\0ÿþ=, d'), st.characters
 def samples(state: ClusterState, labels: GroupLabels, group: str = GROUP) -> list[Sample]:
     """Write the committed offsets of a group, and read them as Prometheus does."""
     text = b"".join(
-        filled(
-            part.lines,
-            b"m{",
-            b"%d",
-            [None if commits is None else commits.committed for commits in part.commits],
-        )
-        for part in labels.slices(state, group)
+        filled(part.lines, b"m{", b"%d", part.offsets) for part in labels.slices(state, group)
     )
     return [
         (s.labels["group"], s.labels["topic"], s.labels["partition"], s.value)
@@ -89,7 +83,8 @@ def test_partitions_without_a_commit_come_and_go_with_their_owners() -> None:
     read(state, consumer_generation(1, {"c": owned}, group=GROUP))
     assert partitions() == [0, 1]
     (part,) = labels.slices(state, GROUP)
-    assert [commits is None for commits in part.commits] == [False, True]
+    assert [time_ms is None for time_ms in part.times_ms] == [False, True]
+    assert list(part.offsets) == [5, None]
     read(state, commit(1, 5, topic="a", group=GROUP), group_tombstone(GROUP))
     assert partitions() == [0, 1]
     read(state, commit(1, None, topic="a", group=GROUP))

@@ -5,24 +5,26 @@ The agents and the Spark jobs both read the topic with this, a poll or an Arrow 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+
+import numpy as np
 
 from caughtup.models.errors import DecodeError, error_code
+from caughtup.models.polls.column_reader import Ints
+from caughtup.models.polls.commit_columns import (
+    NO_TYPE,
+    CommitColumns,
+    decode_commits,
+    key_types,
+    no_commits,
+)
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupRecord,
     decode_consumer_group_record,
 )
-from caughtup.models.wire.consumer_offsets import (
-    GroupKey,
-    OffsetCommit,
-    OffsetKey,
-    decode_key,
-    decode_offset_commit,
-    quick_offset_commit,
-    quick_offset_key,
-)
+from caughtup.models.wire.consumer_offsets import GroupKey, decode_key
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
 from caughtup.models.wire.record_keys import (
     ConsumerGroupKey,
@@ -42,8 +44,9 @@ Record = tuple[bytes | None, bytes | None]
 
 _SAMPLES = 5
 _KEY_TYPE_BYTES = 2
-_LEGACY_OFFSET_COMMIT = b"\x00\x00"
-_OFFSET_COMMIT = b"\x00\x01"
+#: Of so many keys, one in so many is a new one where keys come often.
+_SAMPLE = 2_000
+_REPEATED = 2
 # Share groups don't concern us: their records are known, but only counted.
 _TYPES_READ = frozenset(t for t in RecordType if not t.name.startswith("SHARE_GROUP"))
 _PREFIXES_READ = frozenset(t.to_bytes(_KEY_TYPE_BYTES) for t in _TYPES_READ)
@@ -55,15 +58,16 @@ _STREAMS_GROUP_KEYS = (StreamsGroupKey, StreamsGroupMemberKey)
 class Batch:
     """What a batch of records changed.
 
-    ``commits``, ``groups`` (classic ones), ``consumer_group_records`` and ``streams_group_records``
-    hold the last readable value of each key, None for a tombstone. ``records`` counts, by key type,
+    ``commits`` has at least the last readable one of each key, in the order of the log. ``groups``
+    (classic ones), ``consumer_group_records`` and ``streams_group_records`` hold the last readable
+    value of each key, None for a tombstone. ``records`` counts, by key type,
     every record whose key type could be read; ``skipped`` those of them whose type isn't read here:
     share groups' and unknown ones. ``errors`` counts by key type (None where even that could not be
-    read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of a key's
-    values only the last is read, and earlier ones only while that can't be read.
+    read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of the values
+    of a key that isn't a commit's only the last is read, and earlier ones only while that can't be.
     """
 
-    commits: dict[OffsetKey, OffsetCommit | None] = field(default_factory=dict)
+    commits: CommitColumns = field(default_factory=no_commits)
     groups: dict[str, GroupMetadata | None] = field(default_factory=dict)
     consumer_group_records: dict[
         ConsumerGroupKey | ConsumerGroupMemberKey | ConsumerGroupRegularExpressionKey,
@@ -91,66 +95,55 @@ def decode_batch(records: Iterable[Record]) -> Batch:
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
     """Decode as ``decode_batch`` does, from keys and values in two lists: it is faster."""
     batch = Batch()
-    # dict() keeps the last value of each key, without a step of Python's per record.
-    last = dict(zip(keys, values, strict=True))
-    prefixes = _prefixes(keys, last)
-    _count(batch, prefixes)
-    if _LEGACY_OFFSET_COMMIT in prefixes:
-        keys = [_as_offset_commit(key) for key in keys]
-        last = dict(zip(keys, values, strict=True))
-    unread = _apply_last(batch, last)
-    if unread:
-        _fall_back(batch, list(zip(keys, values, strict=True)), unread)
+    types = key_types(keys)
+    _count(batch, keys, types)
+    is_commit = (types == RecordType.OFFSET_COMMIT) | (types == RecordType.LEGACY_OFFSET_COMMIT)
+    if not is_commit.all():
+        others = ~is_commit
+        _apply_others(batch, list(compress(keys, others)), list(compress(values, others)))
+        keys, values = list(compress(keys, is_commit)), list(compress(values, is_commit))
+    if keys:
+        _apply_commits(batch, keys, values)  # type: ignore[arg-type]
     return batch
 
 
-def _prefixes(keys: Sequence[bytes | None], distinct: Iterable[bytes | None]) -> Counter[bytes]:
-    """Count records by their key's type, which is the first bytes of the key."""
-    others = {key for key in distinct if not (key and key.startswith(_OFFSET_COMMIT))}
-    found = Counter[bytes]()
-    if others:  # most records are commits: those aren't looked at one by one
-        for key in filter(others.__contains__, keys):
-            found[key[:_KEY_TYPE_BYTES] if key else b""] += 1
-    found[_OFFSET_COMMIT] = len(keys) - found.total()
-    return +found
+def _apply_commits(batch: Batch, keys: Sequence[bytes], values: Sequence[bytes | None]) -> None:
+    found = None
+    if len(set(keys[:_SAMPLE])) * _REPEATED < len(keys[:_SAMPLE]):
+        # dict() keeps the last value of each key, which is quicker where keys come often.
+        last = dict(zip(keys, values, strict=True))
+        found = decode_commits(list(last), list(last.values()))
+    if found is None or found.unreadable:  # then earlier values of its key count
+        found = decode_commits(keys, values)
+    batch.commits = found.commits
+    for subject, error in found.unreadable:
+        _count_error(batch, int(RecordType.OFFSET_COMMIT), error, 1, subject)
 
 
-def _count(batch: Batch, prefixes: Counter[bytes]) -> None:
-    for prefix, count in sorted(prefixes.items()):
-        if len(prefix) < _KEY_TYPE_BYTES:
+def _apply_others(
+    batch: Batch, keys: Sequence[bytes | None], values: Sequence[bytes | None]
+) -> None:
+    last = dict(zip(keys, values, strict=True))
+    unread = {
+        key
+        for key, value in last.items()
+        if key and key[:_KEY_TYPE_BYTES] in _PREFIXES_READ and not _apply(batch, key, value)
+    }
+    if unread:
+        _fall_back(batch, list(zip(keys, values, strict=True)), unread)
+
+
+def _count(batch: Batch, keys: Sequence[bytes | None], types: Ints) -> None:
+    """Count records by their key's type; those whose key ends before it are an error each."""
+    found, counts = np.unique(types, return_counts=True)
+    for key_type, count in zip(found.tolist(), counts.tolist(), strict=True):
+        if key_type == NO_TYPE:
             error = DecodeError("truncated", f"{count} keys end before their type")
             _count_error(batch, None, error, count)
             continue
-        key_type = int.from_bytes(prefix, signed=True)
         batch.records[key_type] = count
         if key_type not in _TYPES_READ:
             batch.skipped[key_type] = count
-
-
-def _as_offset_commit(key: bytes | None) -> bytes | None:
-    """Return the same bytes for both types of an offset commit's key: they name the same thing."""
-    if key and key.startswith(_LEGACY_OFFSET_COMMIT):
-        return _OFFSET_COMMIT + key[_KEY_TYPE_BYTES:]
-    return key
-
-
-def _apply_last(batch: Batch, last: Mapping[bytes | None, bytes | None]) -> set[bytes]:
-    """Read the last record of each key into the batch; name the keys of those that can't be."""
-    unread = set()
-    commits = batch.commits
-    for key, value in last.items():
-        if not key:
-            continue
-        # Nearly all are commits as brokers write them now: for those, no step more than needed.
-        offset_key = quick_offset_key(key)
-        if offset_key is not None:
-            commit = None if value is None else quick_offset_commit(value)
-            if commit is not None or value is None:
-                commits[offset_key] = commit
-                continue
-        if key[:_KEY_TYPE_BYTES] in _PREFIXES_READ and not _apply(batch, key, value):
-            unread.add(key)
-    return unread
 
 
 def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
@@ -158,10 +151,7 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
     subject: object = key
     try:
         subject = decoded = decode_key(key)
-        if isinstance(decoded, OffsetKey):
-            commit = None if value is None else decode_offset_commit(value)
-            batch.commits[decoded] = commit
-        elif isinstance(decoded, GroupKey):
+        if isinstance(decoded, GroupKey):
             metadata = None if value is None else decode_group_metadata(value)
             batch.groups[decoded.group] = metadata
         elif isinstance(decoded, _CONSUMER_GROUP_KEYS):

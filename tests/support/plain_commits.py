@@ -1,8 +1,4 @@
-"""The committed offsets of every group, small enough for a million group-partitions.
-
-About half a kilobyte for a group-partition with a full history, a quarter for one that hardly
-moves; ``tests/models/histories/test_group_partitions.py`` holds it to that.
-"""
+"""The committed offsets of every group in plain dictionaries: what the table in columns is held to."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ def _raise(_: OffsetKey, error: Exception) -> NoReturn:
     raise error
 
 
-class GroupPartitions:
+class PlainCommits:
     """What each group committed where: group → partition → its history of commits.
 
     Keys and topic ids are kept once however many groups have commits on a partition. Commits in
@@ -39,37 +35,10 @@ class GroupPartitions:
         self._count = 0
         self._deleted = 0
 
-    def apply_all(
-        self,
-        commits: Mapping[OffsetKey, OffsetCommit | None],
-        ends: EndOffsetTable,
-        on_error: OnError = _raise,
-        now_ms: int | None = None,
-    ) -> list[OffsetKey]:
-        """Apply the last commits of some keys, None where one was deleted.
-
-        ``ends`` shows since when a group had something to read, and ``now_ms`` which of its
-        commits were made by a clock that was set back since. ``on_error`` is called with a key that
-        failed, before the next one. Returns the keys that were new, or are gone.
-        """
-        changed = []
-        groups = self._groups
-        nothing_looked_at = not len(ends)
-        for key, commit in commits.items():
-            try:
-                group, topic, number = key
-                # A plain tuple is found where a TopicPartition is, and costs less to make.
-                known = groups.get(group, _NONE).get((topic, number))  # type: ignore[call-overload]
-                if commit is None or known is None or commit.topic_id != known.topic_id:
-                    if self.apply(group, TopicPartition(topic, number), commit, ends, now_ms):
-                        changed.append(key)
-                elif nothing_looked_at:
-                    known.add(commit.offset, commit.commit_timestamp_ms, None, now_ms)
-                else:
-                    _add(known, commit, ends.history(TopicPartition(topic, number)), now_ms)
-            except Exception as error:  # noqa: BLE001 - a context for each would cost half as much again
-                on_error(key, error)
-        return changed
+    def put(self, group: str, partition: TopicPartition, history: CommitHistory) -> None:
+        """Begin with a history that is known already."""
+        self._groups.setdefault(group, {})[partition] = history
+        self._count += 1
 
     def apply(
         self,

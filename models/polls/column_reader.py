@@ -1,4 +1,4 @@
-"""Reads the same field of every row of a binary Arrow column at once, by numpy over its buffers.
+"""Reads the same field of every row of a column of bytes at once, by numpy.
 
 For Kafka's formats, whose integers are big-endian and whose strings have their length before them:
 what caughtup.models.wire.reader does for one message.
@@ -6,16 +6,14 @@ what caughtup.models.wire.reader does for one message.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.bool_]
-
-_BYTE_TYPES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
 
 
 class ColumnReader:
@@ -23,39 +21,37 @@ class ColumnReader:
 
     ``good`` marks the rows in which each field so far was there; it starts with those that are not
     null. Of any other row, what a method returns means nothing. ``position`` and ``end`` are bytes
-    in the column's data. Raises TypeError for a column that doesn't hold bytes.
+    in the column's data.
     """
 
-    __slots__ = ("_begin", "_buffer", "_data", "end", "good", "position")
+    __slots__ = ("_data", "begin", "end", "good", "position")
 
-    def __init__(self, column: pa.Array) -> None:
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if not any(holds(column.type) for holds in _BYTE_TYPES):
-            raise TypeError(f"a column of {column.type}, not of bytes")
-        # 64-bit offsets, which index the data as they are; the data isn't copied.
-        column = column.cast(pa.large_binary())
-        _, offsets, data = column.buffers()
-        self._buffer = pa.py_buffer(b"") if data is None else data
-        self._data = np.frombuffer(self._buffer, np.uint8)
-        bounds: Ints = (
-            np.frombuffer(offsets, np.int64, len(column) + 1, column.offset * 8)
-            if len(column)
-            else np.zeros(1, np.int64)
-        )
-        self._begin = self.position = bounds[:-1]
+    def __init__(self, data: NDArray[np.uint8], bounds: Ints, good: Rows) -> None:
+        self._data = data
+        self.begin = self.position = bounds[:-1]
         self.end = bounds[1:]
-        self.good: Rows = (
-            column.is_valid().to_numpy(zero_copy_only=False)
-            if column.null_count
-            else np.ones(len(column), np.bool_)
-        )
+        self.good = good
 
-    def select(self, rows: Ints) -> ColumnReader:
+    @classmethod
+    def of(cls, rows: Sequence[bytes | None]) -> Self:
+        """Make a reader of bytes, each of its own; None is null."""
+        good = np.ones(len(rows), np.bool_)
+        bounds = np.zeros(len(rows) + 1, np.int64)
+        try:
+            data = b"".join(rows)  # type: ignore[arg-type]
+        except TypeError:
+            good = np.fromiter((row is not None for row in rows), np.bool_, len(rows))
+            rows = none_left = [row or b"" for row in rows]
+            data = b"".join(none_left)
+        lengths = map(len, rows)  # type: ignore[arg-type]
+        np.cumsum(np.fromiter(lengths, np.int64, len(rows)), out=bounds[1:])
+        return cls(np.frombuffer(data, np.uint8), bounds, good)
+
+    def select(self, rows: Ints) -> Self:
         """Make a reader of some rows only, which stands where this one does."""
-        selected = object.__new__(ColumnReader)
-        selected._buffer, selected._data = self._buffer, self._data
-        selected._begin, selected.position = self._begin[rows], self.position[rows]
+        selected = object.__new__(type(self))
+        selected._data = self._data
+        selected.begin, selected.position = self.begin[rows], self.position[rows]
         selected.end, selected.good = self.end[rows], self.good[rows]
         return selected
 
@@ -110,34 +106,14 @@ class ColumnReader:
         self.good &= (length >= 0) & (self.position <= self.end)
         return start, self.position
 
-    def text(self, start: Ints, end: Ints) -> pa.StringArray:
-        """Make strings of the bytes in between, one a row, "" where the row is not good.
-
-        Where they are not UTF-8 in some row, no row stays good that has more than ASCII in it:
-        Arrow doesn't say which row it was.
-        """
-        raw = self._cut(start, end)
-        try:
-            return raw.cast(pa.string())
-        except pa.ArrowInvalid:
-            self.good &= _is_ascii(raw)
-            return self._cut(start, end).cast(pa.string())
-
-    def _cut(self, start: Ints, end: Ints) -> pa.LargeBinaryArray:
-        # The column's own bytes as an array of twice as many strings, those asked for and what is
-        # between them: taking every other one is then Arrow's, and a step of C++ for each.
-        rows = len(self.good)
-        cuts = np.empty(2 * rows + 1, np.int64)
-        if self.good.all():
-            cuts[:-1:2], cuts[1::2] = start, end
-        else:
-            cuts[:-1:2] = np.where(self.good, start, self._begin)
-            cuts[1::2] = np.where(self.good, end, self._begin)
-        cuts[-1] = cuts[-2] if rows else 0
-        pieces = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), 2 * rows, [None, pa.py_buffer(cuts), self._buffer]
-        )
-        return pieces.take(pa.array(np.arange(0, 2 * rows, 2)))
+    def require_ascii(self, start: Ints, end: Ints) -> None:
+        """Count a row that has anything but ASCII in between among those that are not good."""
+        rows = np.flatnonzero(self.good & (end > start))
+        if not rows.size or self._data.max() < 0x80:
+            return
+        above = np.zeros(len(self._data) + 1, np.int32)
+        np.cumsum(self._data >= 0x80, out=above[1:])
+        self.good[rows] &= above[end[rows]] == above[start[rows]]
 
     def _field(self, layout: np.dtype[Any]) -> NDArray[Any]:
         start = self.position
@@ -150,12 +126,3 @@ class ColumnReader:
         # The field as if it stood at each byte of the data; nothing is copied but what is asked.
         count = len(self._data) - layout.itemsize + 1
         return np.ndarray((count,), layout, self._data, strides=(1,))[start]
-
-
-def _is_ascii(strings: pa.LargeBinaryArray) -> Rows:
-    _, offsets, data = strings.buffers()
-    bounds = np.frombuffer(offsets, np.int64, len(strings) + 1)
-    above = np.zeros(bounds[-1] + 1, np.int64)
-    np.cumsum(np.frombuffer(data, np.uint8, bounds[-1]) >= 0x80, out=above[1:])
-    plain: Rows = above[bounds[1:]] == above[bounds[:-1]]
-    return plain

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
-from caughtup.models.wire.batch import Batch, Record, decode_batch
+from caughtup.models.polls.batch import Batch, Record, decode_batch
 from caughtup.models.wire.consumer_offsets import (
     GroupKey,
     OffsetCommit,
@@ -45,7 +45,7 @@ def record(key: OffsetKey, offset: int | None, key_type: int = 1) -> Record:
 
 def test_the_last_value_of_each_key_counts():
     batch = decode_batch([record(ORDERS, 1), record(PAYMENTS, 7), record(ORDERS, 2)])
-    assert batch.commits == {ORDERS: commit(2), PAYMENTS: commit(7)}
+    assert batch.commits.by_key() == {ORDERS: commit(2), PAYMENTS: commit(7)}
     assert batch.records == {1: 3}
     assert batch.skipped == {}
     assert batch.errors == {}
@@ -56,10 +56,10 @@ def test_tombstones_are_none_and_a_later_value_revives_the_key():
     batch = decode_batch(
         [record(ORDERS, 1), record(ORDERS, None), (group, None), record(PAYMENTS, None)]
     )
-    assert batch.commits == {ORDERS: None, PAYMENTS: None}
+    assert batch.commits.by_key() == {ORDERS: None, PAYMENTS: None}
     assert batch.groups == {"shop": None}
     revived = decode_batch([record(ORDERS, None), record(ORDERS, 5)])
-    assert revived.commits == {ORDERS: commit(5)}
+    assert revived.commits.by_key() == {ORDERS: commit(5)}
 
 
 def test_groups_and_commits_are_read_from_the_same_batch():
@@ -67,7 +67,7 @@ def test_groups_and_commits_are_read_from_the_same_batch():
         [(wire.group_key("shop"), wire.group_metadata(METADATA, 3)), record(ORDERS, 4)]
     )
     assert batch.groups == {"shop": METADATA}
-    assert batch.commits == {ORDERS: commit(4)}
+    assert batch.commits.by_key() == {ORDERS: commit(4)}
     assert batch.records == {1: 1, 2: 1}
 
 
@@ -102,7 +102,7 @@ def test_a_value_of_a_newer_version_leaves_its_key_with_the_last_one_that_is_kno
     newer = wire.number("h", 1) + bytes(20)
     batch = decode_batch([(raw, new_group_record(known)), (raw, newer), record(ORDERS, 1)])
     assert batch.streams_group_records == {key: known}
-    assert batch.commits == {ORDERS: commit(1)}
+    assert batch.commits.by_key() == {ORDERS: commit(1)}
     assert batch.errors == {(17, "unknown_version"): 1}
     assert "shop" in batch.samples[0]
 
@@ -119,9 +119,11 @@ def test_a_connect_groups_own_protocol_stays_bytes():
 
 def test_both_types_of_an_offset_key_are_one_key_in_log_order():
     batch = decode_batch([record(ORDERS, 1, 0), record(ORDERS, 2, 1), record(ORDERS, 3, 0)])
-    assert batch.commits == {ORDERS: commit(3)}
+    assert batch.commits.by_key() == {ORDERS: commit(3)}
     assert batch.records == {0: 2, 1: 1}
-    assert decode_batch([record(ORDERS, 1, 0), record(ORDERS, 2, 1)]).commits == {ORDERS: commit(2)}
+    assert decode_batch([record(ORDERS, 1, 0), record(ORDERS, 2, 1)]).commits.by_key() == {
+        ORDERS: commit(2)
+    }
 
 
 def test_other_key_types_are_counted_and_skipped():
@@ -129,7 +131,7 @@ def test_other_key_types_are_counted_and_skipped():
     batch = decode_batch([*others, record(ORDERS, 1)])
     assert batch.records == {-4: 1, 1: 1, 9: 1, 15: 2, 25: 1}
     assert batch.skipped == {-4: 1, 9: 1, 15: 2, 25: 1}
-    assert batch.commits == {ORDERS: commit(1)}
+    assert batch.commits.by_key() == {ORDERS: commit(1)}
     assert batch.errors == {}
 
 
@@ -144,7 +146,7 @@ def test_broken_records_are_counted_by_type_and_code_and_the_next_ones_are_read(
         (wire.group_key("shop"), b""),
     ]
     batch = decode_batch([*broken, record(ORDERS, 1)])
-    assert batch.commits == {ORDERS: commit(1)}
+    assert batch.commits.by_key() == {ORDERS: commit(1)}
     assert batch.groups == {}
     assert batch.errors == {
         (None, "truncated"): 3,
@@ -171,13 +173,14 @@ def test_a_value_that_cannot_be_read_leaves_the_last_one_that_can():
     batch = decode_batch(
         [record(ORDERS, 1), record(ORDERS, 2), broken, record(PAYMENTS, 1), broken]
     )
-    assert batch.commits == {ORDERS: commit(2), PAYMENTS: commit(1)}
+    assert batch.commits.by_key() == {ORDERS: commit(2), PAYMENTS: commit(1)}
     assert batch.errors == {(1, "unknown_version"): 2}
 
 
 def test_records_may_come_from_an_iterator_and_may_be_none_at_all():
-    assert decode_batch(iter([record(ORDERS, 1)])).commits == {ORDERS: commit(1)}
-    assert decode_batch([]) == Batch()
+    assert decode_batch(iter([record(ORDERS, 1)])).commits.by_key() == {ORDERS: commit(1)}
+    assert decode_batch([]).commits.by_key() == Batch().commits.by_key() == {}
+    assert decode_batch([]).records == {}
 
 
 keys = st.sampled_from(
@@ -226,7 +229,7 @@ def test_what_batches_change_does_not_depend_on_where_they_are_cut(records, cuts
     edges = [0, *sorted(cuts), len(records)]
     for start, end in itertools.pairwise(edges):
         batch = decode_batch(records[start:end])
-        state |= batch.commits
+        state |= batch.commits.by_key()
         state |= batch.groups
         key_types += Counter(batch.records)
     assert (state, key_types) == one_by_one(records)

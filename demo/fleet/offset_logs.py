@@ -1,0 +1,141 @@
+"""``__consumer_offsets`` as clusters keep it: generated logs of three kinds, for measurements.
+
+*Compacted*: what the cleaner leaves of a log, each key once, in no order. *Interleaved*: a log that
+isn't compacted yet, of groups that take turns. *Runs*: one group's commits on all its partitions
+after the other's, again and again, as the live tail has them in short.
+
+Values are of the versions that brokers have written: 3 from 2.1 on, 4 with a topic id from 4.1 on,
+1 for clients that ask for a retention of their own; some have metadata, as Kafka Streams writes it;
+one in fifty is a tombstone of a group that expired, and each group has its own record.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.fleet.offset_commits import (
+    RawRecord,
+    commit_key_prefix,
+    make_offsets_topic,
+    offsets_partition,
+    write_records,
+)
+
+LOGS = ("compacted", "interleaved", "runs")
+#: Of a hundred values, so many of each version, where they are mixed; and of all records, tombstones.
+_MIXED = {4: 60, 3: 35, 1: 5}
+_TOMBSTONES = 2
+#: One in so many groups is a Kafka Streams application, whose commits have metadata.
+_STREAMS_GROUPS = 5
+#: What Kafka Streams writes: a magic byte and a partition's time, in base64.
+_METADATA = b"AgAAAZMbXbpPAAAAAA=="
+#: A group without members, as a broker leaves it: no generation, no protocol, no leader.
+_EMPTY_GROUP = struct.pack(">hh", 3, 8) + b"consumer" + struct.pack(">ihhqi", 7, -1, -1, 0, 0)
+_DAY_MS = 86_400_000
+_SAID_EVERY = 1_000
+
+
+class Shape(NamedTuple):
+    """What is in a log: ``groups`` × ``partitions`` keys, ``records`` commits of them.
+
+    ``version`` is that of all values; None for a mixture.
+    """
+
+    records: int
+    groups: int
+    partitions: int
+    version: int | None = None
+
+    @property
+    def topics(self) -> int:
+        """How many topics the groups read: three groups each, on average."""
+        return max(1, self.groups // 3)
+
+
+def write_log(
+    cluster: EmbeddedCluster,
+    kind: str,
+    shape: Shape,
+    *,
+    offsets_partitions: int,
+    advance: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write a log to a cluster whose ``__consumer_offsets`` is new; return its number of records.
+
+    The same records each time, but for when they were made: within the last day. ``advance`` is
+    called now and then with the number of records. Raises CaughtupError ``produce_failed``.
+    """
+    make_offsets_topic(cluster)
+    written = 0
+
+    def counted() -> Iterator[RawRecord]:
+        nonlocal written
+        for record in records(kind, shape, offsets_partitions, int(time.time() * 1000)):
+            written += 1
+            if not written % _SAID_EVERY:
+                advance(_SAID_EVERY)
+            yield record
+
+    write_records(cluster, counted())
+    return written
+
+
+def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> Iterator[RawRecord]:
+    """Yield the records of a log, the groups' own first, in the order in which they are written."""
+    drawn = random.Random(f"{kind} {shape}")
+    groups = [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(shape.groups)]
+    topics = [f"domain.orders-{number % shape.topics:05d}" for number in range(shape.groups)]
+    homes = [offsets_partition(group, offsets_partitions) for group in groups]
+    heads = [commit_key_prefix(group, topic) for group, topic in zip(groups, topics, strict=True)]
+    numbers = [partition.to_bytes(4) for partition in range(shape.partitions)]
+    values = _values(shape, drawn)
+    for group, home in zip(groups, homes, strict=True):
+        name = group.encode()
+        key = struct.pack(">hh", 2, len(name)) + name
+        yield RawRecord(home, 0, now_ms, key, _EMPTY_GROUP)
+    for index, number in enumerate(_order(kind, shape, drawn)):
+        group, partition = divmod(number, shape.partitions)
+        made_ms = now_ms - _DAY_MS + index * _DAY_MS // shape.records
+        value = values(group, index + 1, made_ms)
+        yield RawRecord(homes[group], 0, made_ms, heads[group] + numbers[partition], value)
+
+
+def _order(kind: str, shape: Shape, drawn: random.Random) -> Iterator[int]:
+    """Yield which key is committed next: its group's number times the partitions, plus its own."""
+    keys = list(range(shape.groups * shape.partitions))
+    if kind != "runs":
+        drawn.shuffle(keys)
+    written = 0
+    while written < shape.records:
+        yield from keys[: shape.records - written]
+        written += len(keys)
+
+
+def _values(shape: Shape, drawn: random.Random) -> Callable[[int, int, int], bytes | None]:
+    """Return what makes the value of a commit: of a group, an offset and a time (ms)."""
+    versions = [4] * _MIXED[4] + [3] * _MIXED[3] + [1] * _MIXED[1]
+    topic_ids = [drawn.randbytes(16) for _ in range(shape.topics)]
+    choices = random.Random(shape.records)
+
+    def make(group: int, offset: int, made_ms: int) -> bytes | None:
+        chance = choices.random()
+        if shape.version is None and chance * 100 < _TOMBSTONES:
+            return None
+        version = shape.version or versions[int(chance * 1e6) % 100]
+        metadata = _METADATA if not group % _STREAMS_GROUPS else b""
+        if version == 4:
+            tagged = b"\x01\x00\x10" + topic_ids[group % shape.topics]
+            head = struct.pack(">hqiB", 4, offset, 5, len(metadata) + 1)
+            return head + metadata + struct.pack(">q", made_ms) + tagged
+        if version == 3:
+            head = struct.pack(">hqih", 3, offset, 5, len(metadata))
+            return head + metadata + struct.pack(">q", made_ms)
+        head = struct.pack(">hqh", 1, offset, len(metadata))
+        return head + metadata + struct.pack(">qq", made_ms, made_ms + 7 * _DAY_MS)
+
+    return make

@@ -1,0 +1,81 @@
+"""Columns that grow: what is known of the last commit in each row, 44 bytes a row."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID
+
+#: What stands for the slot of a row that has no earlier steps, and for a wait that isn't known.
+NO_SLOT = -1
+NO_WAIT = -1
+#: By how much columns grow, and from what.
+_GROWTH = 1.25
+_FEWEST_ROWS = 1 << 10
+
+_Number = TypeVar("_Number", np.int32, np.int64)
+
+
+class Columns:
+    """One array a field, each as long as the others; rows from ``used`` on are nobody's yet.
+
+    ``offset`` is the committed offset, NO_OFFSET in a row without a commit; ``commit_ms`` when the
+    last commit was made; ``step_ms`` when the committed offset last changed; ``wait_ms`` how long
+    the group waited with that step, or later with a commit that repeats it, NO_WAIT while unknown
+    (all int64; times in ms since the epoch). ``topic_id`` is an index in a list of ids, or
+    NO_TOPIC_ID; ``slot`` is where the steps before the last are, or NO_SLOT; ``stamp`` is anybody's
+    for the time of a call (int32). ``rewound`` has ``CommitHistory.rewound_from`` of the few rows
+    that have one.
+    """
+
+    def __init__(self) -> None:
+        self.used = 0
+        self.offset = np.full(_FEWEST_ROWS, NO_OFFSET, np.int64)
+        self.commit_ms = np.zeros(_FEWEST_ROWS, np.int64)
+        self.step_ms = np.zeros(_FEWEST_ROWS, np.int64)
+        self.wait_ms = np.full(_FEWEST_ROWS, NO_WAIT, np.int64)
+        self.topic_id = np.full(_FEWEST_ROWS, NO_TOPIC_ID, np.int32)
+        self.slot = np.full(_FEWEST_ROWS, NO_SLOT, np.int32)
+        self.stamp = np.zeros(_FEWEST_ROWS, np.int32)
+        self.rewound: dict[int, int] = {}
+
+    def add(self, count: int) -> int:
+        """Add rows without a commit; return the first."""
+        first = self.used
+        self.used += count
+        if self.used > len(self.offset):
+            size = max(self.used, int(len(self.offset) * _GROWTH))
+            self.offset = _grown(self.offset, size, NO_OFFSET)
+            self.commit_ms = _grown(self.commit_ms, size, 0)
+            self.step_ms = _grown(self.step_ms, size, 0)
+            self.wait_ms = _grown(self.wait_ms, size, NO_WAIT)
+            self.topic_id = _grown(self.topic_id, size, NO_TOPIC_ID)
+            self.slot = _grown(self.slot, size, NO_SLOT)
+            self.stamp = _grown(self.stamp, size, 0)
+        return first
+
+    def move(self, source: int, target: int, count: int) -> None:
+        """Move rows to where there are no commits; where they were there are none afterwards."""
+        was, now = slice(source, source + count), slice(target, target + count)
+        for column in (self.commit_ms, self.step_ms, self.wait_ms, self.topic_id):
+            column[now] = column[was]
+        for column, nothing in ((self.offset, NO_OFFSET), (self.slot, NO_SLOT)):
+            column[now] = column[was]
+            column[was] = nothing
+        moved = range(source, source + count)
+        if count < len(self.rewound):
+            rewound = [row for row in moved if row in self.rewound]
+        else:
+            rewound = [row for row in self.rewound if row in moved]
+        for row in rewound:
+            self.rewound[row + target - source] = self.rewound.pop(row)
+
+
+def _grown(column: NDArray[_Number], size: int, nothing: int) -> NDArray[_Number]:
+    grown = np.empty(size, column.dtype)
+    grown[: len(column)] = column
+    grown[len(column) :] = nothing
+    return grown

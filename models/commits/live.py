@@ -1,0 +1,172 @@
+"""Commits as they come: those that repeat what is known all at once, others one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.commits.places import NO_HEAD, NO_ROW
+from caughtup.models.commits.table import CommitTable
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
+from caughtup.models.wire.consumer_offsets import head_names
+
+#: Called with the group and partition of a commit that failed, before the next one.
+OnError = Callable[[str, TopicPartition, Exception], object]
+#: More than a partition's number has.
+_PARTITION_BITS = 30
+
+
+def _raise(_: str, __: TopicPartition, error: Exception) -> NoReturn:
+    raise error
+
+
+def apply_live(
+    table: CommitTable,
+    commits: CommitColumns,
+    ends: EndOffsetTable,
+    now_ms: int | None = None,
+    on_error: OnError = _raise,
+) -> None:
+    """Apply the last commit of each key, each a step that its group made.
+
+    ``ends`` shows since when a group had something to read, and ``now_ms`` which of its commits
+    were made by a clock that was set back since. A commit on a topic with another id is on another
+    topic of the same name: its history starts again.
+    """
+    last = _last_of_each(commits)
+    rows, _ = table.places.rows(commits, last[:0])
+    offset, time_ms = commits.offset[last], commits.time_ms[last]
+    topic_id = commits.topic_id[last]
+    is_news = ~_repeated(
+        table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
+    )
+    names: dict[int, tuple[str, str]] = {}
+    for at in np.flatnonzero(is_news).tolist():
+        index = last.item(at)
+        number = commits.head.item(index)
+        head = commits.heads[number]
+        group, topic = names.get(number) or names.setdefault(number, _names(head))
+        partition = TopicPartition(topic, commits.partition.item(index))
+        try:
+            made = offset.item(at)
+            if made == NO_OFFSET:
+                delete(table, group, partition)
+                continue
+            of_topic = topic_id.item(at)
+            known = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
+            history = ends.history(partition)
+            _apply(table, head, partition, made, time_ms.item(at), known, history, now_ms)
+        except Exception as error:  # noqa: BLE001 - a commit that fails costs itself
+            on_error(group, partition, error)
+    table.sweep(commits.heads)
+
+
+def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
+    """Forget what a group committed on a partition; the head stays, for ``CommitTable.sweep``."""
+    head = table.places.find(group, partition.topic)
+    row = NO_ROW if head == NO_HEAD else table.places.row(head, partition.partition)
+    if row != NO_ROW and table.columns.offset[row] != NO_OFFSET:
+        table.forget_steps(np.array([row]))
+        table.columns.offset[row] = NO_OFFSET
+        table.places.counts[head] -= 1
+
+
+def _apply(
+    table: CommitTable,
+    head: bytes,
+    partition: TopicPartition,
+    offset: int,
+    time_ms: int,
+    topic_id: bytes | None,
+    ends: EndOffsetHistory | None,
+    now_ms: int | None,
+) -> None:
+    places = table.places
+    number = places.add(head)
+    row = places.add_row(number, partition.partition)
+    if table.columns.offset[row] == NO_OFFSET:
+        table.keep(row, CommitHistory(offset, time_ms, topic_id))
+        places.counts[number] += 1
+        return
+    known = table.history(row)
+    if known.topic_id is None:
+        known.topic_id = topic_id
+    if topic_id in (None, known.topic_id):
+        _add(known, offset, time_ms, ends, now_ms)
+    else:
+        known = CommitHistory(offset, time_ms, topic_id)
+    table.keep(row, known)
+
+
+def _add(
+    known: CommitHistory,
+    offset: int,
+    time_ms: int,
+    ends: EndOffsetHistory | None,
+    now_ms: int | None,
+) -> None:
+    """Add another commit of a group-partition, with what is known of the partition's end."""
+    unread_since_ms = None
+    if ends is not None and offset > known.committed:
+        unread, _ = ends.around(known.committed)
+        unread_since_ms = None if unread is None else unread.at_ms
+    known.add(offset, time_ms, unread_since_ms, now_ms)
+    if ends is not None and known.rewound_from is not None:
+        _, more = ends.around(known.committed)
+        if more is None:
+            known.rewound_from = None  # there is no more to regain: the log is a shorter one
+
+
+def _last_of_each(commits: CommitColumns) -> Ints:
+    """Return the index of each key's last commit, in the order in which the keys first come."""
+    keys = (commits.head << _PARTITION_BITS | commits.partition).tolist()
+    return np.array(list(dict(zip(keys, range(len(keys)), strict=True)).values()), np.int64)
+
+
+def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
+    """Return the table's number of each of the commits' topic ids, if any, and of none at all."""
+    numbers = [table.topic_ids.known(topic_id) for topic_id in commits.topic_ids]
+    return np.array([*numbers, NO_TOPIC_ID], np.int64)
+
+
+def _repeated(
+    table: CommitTable, rows: Ints, offset: Ints, time_ms: Ints, topic_id: Ints, now_ms: int | None
+) -> Rows:
+    """Apply the commits that repeat an offset, and return which those are that say nothing new.
+
+    The rest of these are older than what is known (the log is read again from its start after a
+    lost connection), or delete what isn't there.
+    """
+    columns = table.columns
+    before, before_ms = columns.offset[rows], columns.commit_ms[rows]
+    there = (rows != NO_ROW) & (before != NO_OFFSET)
+    plain = there & (offset != NO_OFFSET)
+    plain &= (topic_id == NO_TOPIC_ID) | (topic_id == columns.topic_id[rows])
+    if table.columns.rewound:
+        plain &= ~np.isin(
+            rows, np.fromiter(table.columns.rewound, np.int64, len(table.columns.rewound))
+        )
+    is_older = plain & (time_ms < before_ms) & (offset <= before)
+    if now_ms is not None:
+        is_older &= before_ms <= now_ms + AHEAD_MS
+    again = np.flatnonzero(plain & (offset == before) & (time_ms >= before_ms))
+    repeated = rows[again]
+    waits = time_ms[again] - before_ms[again]
+    columns.wait_ms[repeated] = np.maximum(columns.wait_ms[repeated], waits)
+    columns.commit_ms[repeated] = time_ms[again]
+    nothing: Rows = is_older | (~there & (offset == NO_OFFSET))
+    nothing[again] = True
+    return nothing
+
+
+def _names(head: bytes) -> tuple[str, str]:
+    names = head_names(head)
+    assert names is not None
+    return names

@@ -1,0 +1,237 @@
+"""Which row each group, topic and partition has: found for a whole poll at once.
+
+The rows of a group's partitions of one topic lie side by side, in a block that grows as they come;
+a *head* is what their keys begin with. Partitions whose numbers are far apart have a row each, so
+that a number somebody made up costs no more than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, KeysView
+
+import numpy as np
+
+from caughtup.models.commits.columns import Columns
+from caughtup.models.polls.column_reader import Ints
+from caughtup.models.polls.commit_columns import CURRENT_TYPE, CommitColumns
+from caughtup.models.wire.consumer_offsets import head_names
+
+NO_ROW = -1
+NO_HEAD = -1
+#: A block has at most so many rows for each partition that was seen, and never more than fit.
+_ROWS_A_PARTITION = 8
+_FEWEST_HEADS = 1 << 8
+
+
+class Places:
+    """Rows by head and partition. ``counts`` (int64, by head) is for whoever counts commits."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._numbers: dict[bytes, int] = {}
+        self._heads: list[bytes] = []
+        self._of_group: dict[str, list[int]] = {}
+        self._of_topic: dict[str, dict[int, str]] = {}
+        #: The first row of each head's block, and how many it has.
+        self._first = np.zeros(_FEWEST_HEADS, np.int64)
+        self._sizes = np.zeros(_FEWEST_HEADS, np.int64)
+        self.counts = np.zeros(_FEWEST_HEADS, np.int64)
+        self._apart: dict[int, dict[int, int]] = {}
+        self._free_heads: list[int] = []
+        self._free_blocks: dict[int, list[int]] = {}
+
+    def find(self, group: str, topic: str) -> int:
+        """Return the number of a group's and a topic's head; NO_HEAD if there is none."""
+        try:
+            return self._numbers.get(head_of(group, topic), NO_HEAD)
+        except (OverflowError, UnicodeEncodeError):  # no record can have such names
+            return NO_HEAD
+
+    def add(self, head: bytes) -> int:
+        """Return the number of a head, which is given one if it has none."""
+        number = self._numbers.get(head)
+        if number is not None:
+            return number
+        names = head_names(head)
+        assert names is not None
+        if self._free_heads:
+            number = self._free_heads.pop()
+            self._heads[number] = head
+        else:
+            number = len(self._heads)
+            self._heads.append(head)
+            if number == len(self.counts):
+                self._first, self._sizes, self.counts = (
+                    np.concatenate((column, np.zeros_like(column)))
+                    for column in (self._first, self._sizes, self.counts)
+                )
+        self._numbers[head] = number
+        group, topic = names
+        self._of_group.setdefault(group, []).append(number)
+        self._of_topic.setdefault(topic, {})[number] = group
+        return number
+
+    def emptied(self, heads: list[bytes]) -> list[int]:
+        """Return the numbers of those of these heads that have one and whose count is 0."""
+        numbers = np.array([self._numbers.get(head, NO_HEAD) for head in heads], np.int64)
+        numbers = numbers[numbers != NO_HEAD]
+        emptied: list[int] = np.unique(numbers[self.counts[numbers] == 0]).tolist()
+        return emptied
+
+    def remove(self, heads: Iterable[int]) -> list[str]:
+        """Remove heads none of whose partitions has a commit any more; return topics without one."""
+        gone = set(heads)
+        groups, left_topics = set(), []
+        for number in sorted(gone):
+            head = self._heads[number]
+            names = head_names(head)
+            assert names is not None
+            group, topic = names
+            groups.add(group)
+            topics = self._of_topic[topic]
+            del topics[number], self._numbers[head]
+            if not topics:
+                del self._of_topic[topic]
+                left_topics.append(topic)
+            self._give_back(int(self._first[number]), int(self._sizes[number]))
+            for row in self._apart.pop(number, {}).values():
+                self._give_back(row, 1)
+            self._sizes[number] = 0
+            self._heads[number] = b""
+            self._free_heads.append(number)
+        for group in groups:
+            left = [number for number in self._of_group[group] if number not in gone]
+            if left:
+                self._of_group[group] = left
+            else:
+                del self._of_group[group]
+        return left_topics
+
+    def row(self, head: int, partition: int) -> int:
+        """Return the row of a partition; NO_ROW if it has none."""
+        if partition < self._sizes[head]:
+            return int(self._first[head]) + partition
+        return self._apart.get(head, {}).get(partition, NO_ROW)
+
+    def add_row(self, head: int, partition: int) -> int:
+        """Return the row of a partition, which is given one if it has none."""
+        row = self.row(head, partition)
+        if row == NO_ROW:
+            self._make_room(head, np.array([partition]))
+            row = self.row(head, partition)
+        return row
+
+    def rows_of(self, head: int) -> tuple[Ints, Ints]:
+        """Return the partitions of a head that have a row, ascending, and their rows (int64)."""
+        size = int(self._sizes[head])
+        partitions = np.arange(size)
+        rows = partitions + self._first[head]
+        apart = sorted(self._apart.get(head, {}).items())
+        if apart:
+            more = np.array(apart, np.int64)
+            partitions = np.concatenate((partitions, more[:, 0]))
+            rows = np.concatenate((rows, more[:, 1]))
+        return partitions, rows
+
+    def rows(self, commits: CommitColumns, added: Ints) -> tuple[Ints, Ints]:
+        """Return the row of each of many commits and its head's number (int64).
+
+        ``added`` (int64) are the indices of those that are given a row if they have none. The
+        others may be left with NO_ROW or NO_HEAD.
+        """
+        numbers = self._numbers
+        known = np.array([numbers.get(head, NO_HEAD) for head in commits.heads], np.int64)
+        for index in np.unique(commits.head[added]).tolist():
+            if known[index] == NO_HEAD:
+                known[index] = self.add(commits.heads[index])
+        head = known[commits.head]
+        apart = self._sizes[head] <= commits.partition
+        if apart.any():
+            lacking = added[apart[added]]
+            if lacking.size:
+                self._make_rooms(head[lacking], commits.partition[lacking])
+            apart = self._sizes[head] <= commits.partition
+        rows = self._first[head] + commits.partition
+        rows[apart | (head == NO_HEAD)] = NO_ROW
+        for at in np.flatnonzero(apart & (head != NO_HEAD)).tolist():
+            rows[at] = self.row(int(head[at]), int(commits.partition[at]))
+        return rows, head
+
+    def _make_rooms(self, heads: Ints, partitions: Ints) -> None:
+        order = np.argsort(heads, kind="stable")
+        heads, partitions = heads[order], partitions[order]
+        ends = np.flatnonzero(np.diff(heads, append=NO_HEAD)) + 1
+        start = 0
+        for end in ends.tolist():
+            self._make_room(int(heads[start]), partitions[start:end])
+            start = end
+
+    def _make_room(self, head: int, partitions: Ints) -> None:
+        """Give partitions of a head a row each: in its block if it needn't be too large for that."""
+        apart = self._apart.get(head, {})
+        fresh = {p for p in partitions.tolist() if p not in apart}
+        if not fresh:
+            return
+        size = int(self._sizes[head])
+        allowed = _ROWS_A_PARTITION * (int(self.counts[head]) + len(fresh))
+        inside = [p for p in (*apart, *fresh) if p < allowed]
+        if inside:
+            grown = 1 << max(inside).bit_length()
+            if grown > size:
+                self._grow(head, grown)
+        for partition in sorted(fresh):
+            if partition >= self._sizes[head]:
+                self._apart.setdefault(head, {})[partition] = self._take(1)
+
+    def _grow(self, head: int, size: int) -> None:
+        first, before = int(self._first[head]), int(self._sizes[head])
+        block = self._take(size)
+        if before:
+            self._columns.move(first, block, before)
+            self._give_back(first, before)
+        self._first[head], self._sizes[head] = block, size
+        apart = self._apart.get(head, {})
+        for partition in [one for one in apart if one < size]:
+            row = apart.pop(partition)
+            self._columns.move(row, block + partition, 1)
+            self._give_back(row, 1)
+        if not apart:
+            self._apart.pop(head, None)
+
+    def _take(self, size: int) -> int:
+        free = self._free_blocks.get(size)
+        return free.pop() if free else self._columns.add(size)
+
+    def _give_back(self, first: int, size: int) -> None:
+        if size:
+            self._free_blocks.setdefault(size, []).append(first)
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that have a head."""
+        return self._of_group.keys()
+
+    def topics(self) -> KeysView[str]:
+        """Name the topics that have a head."""
+        return self._of_topic.keys()
+
+    def of_group(self, group: str) -> list[int]:
+        """Return the numbers of a group's heads, in the order in which they came."""
+        return self._of_group.get(group, [])
+
+    def of_topic(self, topic: str) -> dict[int, str]:
+        """Return the numbers of a topic's heads, each with its group."""
+        return self._of_topic.get(topic, {})
+
+    def topic(self, head: int) -> str:
+        """Return the topic of a head."""
+        names = head_names(self._heads[head])
+        assert names is not None
+        return names[1]
+
+
+def head_of(group: str, topic: str) -> bytes:
+    """Encode a group and a topic as the key of a committed offset begins."""
+    of_group, of_topic = group.encode(), topic.encode()
+    return b"".join(
+        (CURRENT_TYPE, len(of_group).to_bytes(2), of_group, len(of_topic).to_bytes(2), of_topic)
+    )

@@ -1,0 +1,200 @@
+"""The committed offsets of every group, small enough for millions of group-partitions.
+
+What is known of the last commit is in columns; the steps before it are kept only where a group has
+made any since this began to watch it. tests/models/commits/test_memory.py holds it to its bounds.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, KeysView
+
+from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, Columns
+from caughtup.models.commits.group_commits import CommittedTopic, GroupCommits, LastCommits
+from caughtup.models.commits.places import NO_HEAD, NO_ROW, Places
+from caughtup.models.commits.steps import StepBlocks
+from caughtup.models.commits.topic_ids import TopicIds
+from caughtup.models.histories.commits import STEP_NUMBERS, CommitHistory
+from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.column_reader import Ints
+from caughtup.models.polls.commit_columns import NO_OFFSET
+
+#: One in so many partitions of a topic has a commit, at least, where they lie close.
+_CLOSE = 8
+
+
+class CommitTable:
+    """What each group committed where, and how it came there.
+
+    caughtup.models.commits.live and .past fill it; nobody else changes ``columns``, ``places``,
+    ``steps`` (those before the last one) or ``topic_ids``.
+    """
+
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self.places = Places(self.columns)
+        self.steps = StepBlocks()
+        self.topic_ids = TopicIds()
+        # The one object that stands for each partition, by topic and number.
+        self._partitions: dict[str, list[TopicPartition]] = {}
+
+    def groups(self) -> KeysView[str]:
+        """Name the groups that have commits."""
+        return self.places.groups()
+
+    def topics(self) -> KeysView[str]:
+        """Name the topics on which there are commits."""
+        return self.places.topics()
+
+    def of(self, group: str) -> GroupCommits:
+        """Return a group's partitions with their histories; empty for a group without commits."""
+        return GroupCommits(self, group)
+
+    def on(self, partition: TopicPartition) -> Iterator[int]:
+        """Yield what each group has committed of a partition, one after the other.
+
+        Many groups may read a topic: the caller may stop, or go on when the table has changed.
+        """
+        heads = self.places.of_topic(partition.topic)
+        for head in list(heads):
+            row = self.places.row(head, partition.partition) if head in heads else NO_ROW
+            if row != NO_ROW and self.columns.offset[row] != NO_OFFSET:
+                yield int(self.columns.offset[row])
+
+    def find(self, group: str, partition: TopicPartition) -> CommitHistory | None:
+        """Return the history of a group on a partition; None if it has no commit there."""
+        topic, number = partition
+        head = self.places.find(group, topic)
+        row = NO_ROW if head == NO_HEAD else self.places.row(head, number)
+        if row == NO_ROW or self.columns.offset[row] == NO_OFFSET:
+            return None
+        return self.history(row)
+
+    def count(self, group: str) -> int:
+        """Count the partitions on which a group has a commit."""
+        return int(self.places.counts[self.places.of_group(group)].sum())
+
+    def last(self, group: str) -> LastCommits:
+        """Return a group's last commits, topic by topic, its partitions in ascending order."""
+        columns, found = self.columns, LastCommits([], [], [])
+        for head in self.places.of_group(group):
+            numbers, rows = self.committed_rows(head)
+            found.partitions.extend(self._partitions_of(self.places.topic(head), numbers.tolist()))
+            found.offsets.extend(columns.offset[rows].tolist())
+            found.times_ms.extend(columns.commit_ms[rows].tolist())
+        return found
+
+    def columns_of(self, group: str) -> list[CommittedTopic]:
+        """Return what a group has committed by now, a topic after the other."""
+        found = []
+        for head in self.places.of_group(group):
+            numbers, rows = self.committed_rows(head)
+            offset, commit_ms = self.columns.offset[rows], self.columns.commit_ms[rows]
+            found.append(CommittedTopic(self.places.topic(head), numbers, offset, commit_ms))
+        return found
+
+    def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
+        """Return a test for the partitions on which a group has a commit, good for now."""
+        places, offset = self.places, self.columns.offset
+        heads = {places.topic(head): head for head in places.of_group(group)}
+
+        def test(partition: TopicPartition) -> bool:
+            head = heads.get(partition.topic)
+            row = NO_ROW if head is None else places.row(head, partition.partition)
+            return row != NO_ROW and offset.item(row) != NO_OFFSET
+
+        return test
+
+    def interval_ms(self, group: str) -> int | None:
+        """Return the longest interval (ms) between a group's commits, over its partitions.
+
+        It stands in for a partition that has none of its own yet; None if there is none at all.
+        """
+        longest: int | None = None
+        for head in self.places.of_group(group):
+            _, rows = self.committed_rows(head)
+            for row in rows[self.columns.slot[rows] != NO_SLOT].tolist():  # one step is no rhythm
+                known = self.history(row).interval_ms
+                if known is not None and (longest is None or known > longest):
+                    longest = known
+        return longest
+
+    def committed_rows(self, head: int) -> tuple[Ints, Ints]:
+        """Return the partitions of a head that have a commit, ascending, and their rows."""
+        numbers, rows = self.places.rows_of(head)
+        there = self.columns.offset[rows] != NO_OFFSET
+        return (numbers, rows) if there.all() else (numbers[there], rows[there])
+
+    def history(self, row: int) -> CommitHistory:
+        """Return the history in a row, which what comes later doesn't change."""
+        columns = self.columns
+        slot = columns.slot.item(row)
+        steps = array("q") if slot == NO_SLOT else self.steps.load(slot)
+        steps.fromlist(
+            [columns.offset.item(row), columns.step_ms.item(row), columns.wait_ms.item(row)]
+        )
+        return CommitHistory.of(
+            steps,
+            columns.commit_ms.item(row),
+            self.topic_ids.find(columns.topic_id.item(row)),
+            self.columns.rewound.get(row),
+        )
+
+    def keep(self, row: int, history: CommitHistory) -> None:
+        """Keep a history in a row, as many steps of it as there is room for."""
+        columns, steps = self.columns, history.steps
+        columns.offset[row], columns.step_ms[row], columns.wait_ms[row] = steps[-STEP_NUMBERS:]
+        columns.commit_ms[row] = history.commit_timestamp_ms
+        columns.topic_id[row] = self.topic_ids.number(history.topic_id)
+        slot = columns.slot.item(row)
+        if len(steps) > STEP_NUMBERS:
+            before = steps[:-STEP_NUMBERS]
+            columns.slot[row] = self.steps.store(None if slot == NO_SLOT else slot, before)
+        elif slot != NO_SLOT:
+            self.steps.free(slot)
+            columns.slot[row] = NO_SLOT
+        if history.rewound_from is not None:
+            columns.rewound[row] = history.rewound_from
+        elif columns.rewound:
+            columns.rewound.pop(row, None)
+
+    def forget_steps(self, rows: Ints) -> None:
+        """Forget all steps of these rows but the last, and that they were rewound."""
+        slots = self.columns.slot[rows]
+        for slot in slots[slots != NO_SLOT].tolist():
+            self.steps.free(slot)
+        self.columns.slot[rows] = NO_SLOT
+        self.columns.wait_ms[rows] = NO_WAIT
+        if self.columns.rewound:
+            for row in rows.tolist():
+                self.columns.rewound.pop(row, None)
+
+    def sweep(self, heads: list[bytes]) -> None:
+        """Forget those of these heads that have no commit left, and what only they needed."""
+        emptied = self.places.emptied(heads)
+        if not emptied:
+            return
+        for topic in self.places.remove(emptied):
+            self._partitions.pop(topic, None)
+        self.topic_ids.sweep(self.columns, len(emptied))
+
+    def _partitions_of(self, topic: str, numbers: list[int]) -> list[TopicPartition]:
+        """Return partitions of a topic, each the same object every time if they lie close."""
+        known = self._partitions.setdefault(topic, [])
+        most = numbers[-1] + 1 if numbers else 0
+        if len(known) < most <= _CLOSE * len(numbers):
+            known += [TopicPartition(topic, number) for number in range(len(known), most)]
+        if most == len(numbers):
+            return known[:most]
+        return [
+            known[number] if number < len(known) else TopicPartition(topic, number)
+            for number in numbers
+        ]
+
+    def __iter__(self) -> Iterator[tuple[str, TopicPartition, CommitHistory]]:
+        for group in sorted(self.groups()):
+            for partition, history in sorted(self.of(group).items()):
+                yield group, partition, history
+
+    def __len__(self) -> int:
+        return int(self.places.counts.sum())

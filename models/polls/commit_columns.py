@@ -1,0 +1,226 @@
+"""Offset commits of a poll as columns, without an object of Python's for each.
+
+What is accepted, and what is said of the rest, is what ``decode_key`` and ``decode_offset_commit``
+say: only the forms that brokers write are read here, and all others go through them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caughtup.models.ids import NUMBER_MAX
+from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
+from caughtup.models.polls.commit_values import TOPIC_ID_BYTES, read_commit_values
+from caughtup.models.wire.consumer_offsets import (
+    OFFSET_COMMIT_TYPES,
+    OffsetCommit,
+    OffsetKey,
+    decode_key,
+    decode_offset_commit,
+    head_names,
+)
+
+#: What stands for the type of a key that ends before it: more than a type can be.
+NO_TYPE = 1 << 15
+#: What stands for the offset of a tombstone.
+NO_OFFSET = -1
+#: What stands for the id of a topic that a commit doesn't name.
+NO_TOPIC_ID = -1
+#: A key is its type, the group, the topic and, in so many bytes, the partition.
+PARTITION_BYTES = 4
+#: A key's type, and the lengths of a group and a topic without a name.
+_LEAST_KEY_BYTES = 6 + PARTITION_BYTES
+_LEGACY, CURRENT_TYPE = (kind.to_bytes(2) for kind in OFFSET_COMMIT_TYPES)
+_TYPE_BYTES = len(CURRENT_TYPE)
+_NO_ID = bytes(TOPIC_ID_BYTES)
+
+
+class CommitColumns(NamedTuple):
+    """Commits in the order of their log, a row each; a key may come more than once.
+
+    ``heads`` are what keys begin with, up to the partition, each once and of the current key type:
+    a group and a topic. ``head`` is a row's index in them. ``offset`` is NO_OFFSET for a tombstone;
+    ``time_ms`` is when it was committed (ms since the epoch; 0 for a tombstone); ``topic_id`` the
+    index in ``topic_ids`` (16 bytes each), or NO_TOPIC_ID. All arrays are int64. ``keys`` and
+    ``values`` are the records themselves.
+    """
+
+    heads: list[bytes]
+    head: Ints
+    partition: Ints
+    offset: Ints
+    time_ms: Ints
+    topic_id: Ints
+    topic_ids: list[bytes]
+    keys: list[bytes]
+    values: list[bytes | None]
+
+    def by_key(self) -> dict[OffsetKey, OffsetCommit | None]:
+        """Return the last commit of each key as a value of its own; None for a tombstone."""
+        last = dict(zip(map(decode_key, self.keys), self.values, strict=True))
+        return {
+            key: None if value is None else decode_offset_commit(value)
+            for key, value in last.items()
+            if isinstance(key, OffsetKey)
+        }
+
+    def ids_of_topics(self) -> list[tuple[str, bytes]]:
+        """Return the topics on which was committed with a topic id, and these, the newest last."""
+        if not self.topic_ids:
+            return []
+        # By id, of which there are few: where it comes last.
+        last = dict(zip(self.topic_id.tolist(), range(len(self.topic_id)), strict=True))
+        last.pop(NO_TOPIC_ID, None)
+        found = []
+        for topic_id, row in sorted(last.items(), key=itemgetter(1)):
+            names = head_names(self.heads[self.head.item(row)])
+            assert names is not None
+            found.append((names[1], self.topic_ids[topic_id]))
+        return found
+
+
+class DecodedCommits(NamedTuple):
+    """Commits; and of each that can't be read its key (decoded, or its bytes) and the error."""
+
+    commits: CommitColumns
+    unreadable: list[tuple[object, Exception]]
+
+
+class _Numbers(dict[bytes, int]):
+    """Numbers distinct bytes in the order in which they come."""
+
+    def __missing__(self, key: bytes) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+def key_types(keys: Sequence[bytes | None]) -> Ints:
+    """Return each key's type, NO_TYPE for one that ends before it."""
+    reader = ColumnReader.of(keys)
+    found = reader.int16()
+    return np.where(reader.good, found, NO_TYPE)
+
+
+def no_commits() -> CommitColumns:
+    """Return columns without a row."""
+    none = np.empty(0, np.int64)
+    return CommitColumns([], none, none, none, none, none, [], [], [])
+
+
+def decode_commits(keys: Sequence[bytes], values: Sequence[bytes | None]) -> DecodedCommits:
+    """Decode records all of whose keys are of an offset commit's types; a value of None is null."""
+    columns, good = _read_values(values)
+    numbers = _Numbers()
+    heads = map(numbers.__getitem__, [key[:-PARTITION_BYTES] for key in keys])
+    columns["head"] = np.fromiter(heads, np.int64, len(keys))
+    columns["partition"], in_range = _partitions(keys)
+    good &= in_range
+    well_formed = _well_formed(numbers)
+    if not well_formed.all():
+        good &= well_formed[columns["head"]]
+    topic_ids = _number_topic_ids(columns)
+    unreadable: list[tuple[object, Exception]] = []
+    for row in np.flatnonzero(~good).tolist():
+        error = _decode_row(keys[row], values[row], row, columns, topic_ids)
+        if error is None:
+            good[row] = True
+        else:
+            unreadable.append(error)
+    if unreadable:
+        keys, values = list(compress(keys, good)), list(compress(values, good))
+        columns = {name: column[good] for name, column in columns.items()}
+    commits = CommitColumns(
+        *_current_heads(numbers, columns["head"]),
+        columns["partition"],
+        columns["committed"],
+        columns["time"],
+        columns["topic_id"] - 1,
+        list(topic_ids)[1:],
+        list(keys),
+        list(values),
+    )
+    return DecodedCommits(commits, unreadable)
+
+
+def _read_values(values: Sequence[bytes | None]) -> tuple[dict[str, NDArray[Any]], Rows]:
+    """Read committed offsets, times and topic ids; return which rows were read, too."""
+    reader = ColumnReader.of(values)
+    present = reader.good.copy()
+    fields = read_commit_values(reader)
+    reader.require_ascii(fields["metadata_start"], fields["metadata_end"])
+    good = reader.good
+    if not present.all():
+        fields["committed"][~present], fields["time"][~present] = NO_OFFSET, 0
+        good = good | ~present
+    return {name: fields[name] for name in ("committed", "time", "topic_id")}, good
+
+
+def _partitions(keys: Sequence[bytes]) -> tuple[Ints, Rows]:
+    """Read the end of each key; return which of them are partitions, too."""
+    reader = ColumnReader.of(keys)
+    reader.require(reader.end - reader.begin >= _LEAST_KEY_BYTES)
+    reader.position = reader.end - PARTITION_BYTES
+    found = reader.int32().astype(np.int64)
+    return found, reader.good & (found >= 0) & (found <= NUMBER_MAX)
+
+
+def _well_formed(heads: Iterable[bytes]) -> Rows:
+    """Return which heads hold a group and a topic, and nothing else."""
+    all_heads = list(heads)
+    reader = ColumnReader.of(all_heads)
+    reader.int16()
+    spans = [*reader.span(reader.int16()), *reader.span(reader.int16())]
+    reader.require(reader.position == reader.end)
+    exact = reader.good.copy()
+    reader.require_ascii(spans[0], spans[3])
+    for row in np.flatnonzero(exact & ~reader.good).tolist():
+        exact[row] = head_names(all_heads[row]) is not None
+    return exact
+
+
+def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
+    """Replace topic ids by numbers, and return these: 0 for none, which no row is left with."""
+    numbers = _Numbers({_NO_ID: 0})
+    raw = columns["topic_id"]
+    found = np.zeros(len(raw), np.int64)
+    if raw.view(np.int64).any():
+        found = np.fromiter(map(numbers.__getitem__, raw.tolist()), np.int64, len(raw))
+    columns["topic_id"] = found
+    return numbers
+
+
+def _decode_row(
+    key: bytes, value: bytes | None, row: int, columns: dict[str, NDArray[Any]], ids: _Numbers
+) -> tuple[object, Exception] | None:
+    """Decode one record into its row; return its key and the error if it can't be read."""
+    subject: object = key
+    try:
+        subject = decode_key(key)
+        if value is not None:
+            commit = decode_offset_commit(value)
+            columns["committed"][row] = commit.offset
+            columns["time"][row] = commit.commit_timestamp_ms
+            columns["topic_id"][row] = ids[commit.topic_id or _NO_ID]
+    except Exception as error:  # noqa: BLE001 - a bug of ours costs this record alone, too
+        return subject, error
+    return None
+
+
+def _current_heads(numbers: _Numbers, head: Ints) -> tuple[list[bytes], Ints]:
+    """Return the heads, and each row's, with those of the legacy key type as the current ones."""
+    heads = list(numbers)
+    if not any(map(_is_legacy, heads)):
+        return heads, head
+    current = _Numbers()
+    numbered = [current[CURRENT_TYPE + one[_TYPE_BYTES:]] for one in heads]
+    return list(current), np.array(numbered, np.int64)[head]
+
+
+def _is_legacy(head: bytes) -> bool:
+    return head.startswith(_LEGACY)

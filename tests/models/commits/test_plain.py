@@ -1,0 +1,112 @@
+"""The table in columns against plain dictionaries, and what a log's past leaves against its last."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caughtup.models.commits.live import apply_live
+from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.table import CommitTable
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.wire.consumer_offsets import OffsetCommit
+from tests.support.commits import Made, columns
+from tests.support.plain_commits import PlainCommits
+
+HOUR_MS = 3_600_000
+IDS = [None, b"1" * 16, b"2" * 16]
+
+commits = st.builds(
+    OffsetCommit,
+    st.integers(0, 9),
+    st.just(-1),
+    st.just(""),
+    st.integers(1, 9) | st.just(HOUR_MS),
+    st.just(-1),
+    st.sampled_from(IDS),
+)
+#: Some partitions lie in a block, some far apart.
+partitions = st.builds(
+    TopicPartition,
+    st.sampled_from(["orders", "clicks"]),
+    st.sampled_from([0, 1, 7, 30, 999_999_999]),
+)
+polls = st.lists(
+    st.lists(st.tuples(st.sampled_from("ab"), partitions, st.none() | commits), max_size=12),
+    max_size=8,
+)
+
+
+def everything(made: CommitTable | PlainCommits) -> list[object]:
+    return [
+        (group, partition, h.steps, h.commit_timestamp_ms, h.rewound_from, h.topic_id)
+        for group, partition, h in made
+    ]
+
+
+def end_offsets() -> EndOffsetTable:
+    ends = EndOffsetTable()
+    for at_ms in range(10):
+        ends.apply(TopicPartition("orders", 1), EndOffsets(0, at_ms // 2, at_ms // 2, at_ms))
+    return ends
+
+
+@settings(print_blob=True, deadline=None)
+@given(polls, st.booleans(), st.none() | st.just(20))
+def test_commits_as_they_come_leave_what_a_plain_dictionary_of_histories_holds(
+    made: list[list[Made]], looked_at: bool, now_ms: int | None
+) -> None:
+    ends = end_offsets() if looked_at else EndOffsetTable()
+    table, plain = CommitTable(), PlainCommits()
+    for poll in made:
+        apply_live(table, columns(poll), ends, now_ms)
+        last = {(group, partition): commit for group, partition, commit in poll}
+        for (group, partition), commit in last.items():
+            plain.apply(group, partition, commit, ends, now_ms)
+        assert everything(table) == everything(plain)
+        assert len(table) == len(plain)
+        assert set(table.groups()) == set(plain.groups())
+        assert table.topics() == plain.topics()
+        for group in "ab":
+            assert dict(table.of(group)).keys() == plain.of(group).keys()
+            assert table.interval_ms(group) == plain.interval_ms(group)
+
+
+@settings(print_blob=True, deadline=None)
+@given(polls, polls)
+def test_what_is_past_is_the_last_commit_of_each_key_however_it_was_polled(
+    past: list[list[Made]], live: list[list[Made]]
+) -> None:
+    table, plain = CommitTable(), PlainCommits()
+    last: dict[tuple[str, TopicPartition], OffsetCommit | None] = {}
+    ids: dict[tuple[str, TopicPartition], bytes | None] = {}
+    for poll in past:
+        apply_past(table, columns(poll))
+        for group, partition, commit in poll:
+            last[group, partition] = commit
+        for key in {(group, partition) for group, partition, _ in poll}:
+            commit = last[key]
+            if commit is None:
+                ids.pop(key, None)
+            else:
+                ids[key] = commit.topic_id or ids.get(key)
+    found = {(group, partition): history for group, partition, history in table}
+    assert found.keys() == {key for key, commit in last.items() if commit is not None}
+    for key, history in found.items():
+        commit = last[key]
+        assert commit is not None
+        assert (history.committed, history.commit_timestamp_ms, len(history), history.topic_id) == (
+            commit.offset,
+            commit.commit_timestamp_ms,
+            1,
+            ids[key],
+        )
+        plain.put(*key, history)
+    # And it goes on from there as from any history.
+    for poll in live:
+        apply_live(table, columns(poll), EndOffsetTable())
+        for (group, partition), commit in {(g, p): commit for g, p, commit in poll}.items():
+            plain.apply(group, partition, commit, EndOffsetTable())
+    assert everything(table) == everything(plain)
