@@ -8,7 +8,7 @@ from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.last_by_group import LastByGroup
-from caughtup.models.decisions.movements import Event, MovementLog
+from caughtup.models.decisions.movements import MovementLog, TaskMovementEvent
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import (
     UndecidedGeneration,
@@ -221,7 +221,7 @@ class Applications(Mapping[str, Application]):
         if (application := self._known.get(group)) is not None:
             application.published += 1
 
-    def movement_events(self, now_ms: int) -> Iterator[Event]:
+    def movement_events(self, now_ms: int) -> Iterator[TaskMovementEvent]:
         """Yield what the newest decisions mean for movements, each time only what is new.
 
         Others may have their turn between two events. What isn't asked for comes the next time.
@@ -231,7 +231,7 @@ class Applications(Mapping[str, Application]):
             with self._faults.isolated("movements", group, now_ms):
                 yield from self._movement_events(group, now_ms)
 
-    def _movement_events(self, group: str, now_ms: int) -> Iterator[Event]:
+    def _movement_events(self, group: str, now_ms: int) -> Iterator[TaskMovementEvent]:
         application = self._known.get(group)
         if application is None or (decided := application.decided) is None:
             return

@@ -20,6 +20,12 @@ from caughtup.models.faults.isolation import Fault
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import (
+    PARTITIONS,
+    PartitionMovementRecord,
+    TaskMovementRecord,
+)
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
 from caughtup.models.wire.batch import Record, decode_batch
@@ -73,10 +79,10 @@ class Cluster:
         for recommended in state.decide(now_ms):
             self._publish(recommended.group, recommendation_fields(recommended))
         for event in state.applications.movement_events(now_ms):
-            self._publish(event["group"], event)
+            self._publish(event.group, builtins_of(TaskMovementRecord.from_event(event)))
         for partition in list(state.reassignments.ongoing):
             for event in state.reassignment_events.new_events(state.reassignments, partition):
-                msgspec.json.encode(event)
+                PARTITIONS.encode(PartitionMovementRecord.from_event(event))
         groups = state.group_names()
         for group in groups:
             for _ in state.assess(group, now_ms):

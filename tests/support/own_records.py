@@ -19,7 +19,7 @@ from caughtup.models.records.cluster_observations import (
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_copy
-from caughtup.models.records.movements import read_movement
+from caughtup.models.records.movements import TaskMovementRecord, read_movement
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
@@ -68,9 +68,10 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     known_ends(state)
     read(state, generation(number, *WARMING))
     (record,) = publish(state, START_MS + 20_000)
-    return json.loads(json.dumps(record)), list(
-        state.applications.movement_events(START_MS + 20_001)
-    )
+    return json.loads(json.dumps(record)), [
+        builtins_of(TaskMovementRecord.from_event(event))
+        for event in state.applications.movement_events(START_MS + 20_001)
+    ]
 
 
 def own_records() -> list[OwnRecord]:

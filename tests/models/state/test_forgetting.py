@@ -9,7 +9,8 @@ import pytest
 
 from caughtup.agents.topics.reports import catch_up_rates, task_positions
 from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
@@ -116,8 +117,8 @@ def test_a_hundred_thousand_positions_of_groups_that_there_are_not_are_forgotten
 
 def test_a_movement_of_a_partition_that_does_not_move_is_forgotten() -> None:
     state = cluster_state()
-    event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
-    state.reassignment_events.restore(event | {"from": [1], "to": [2], "at_ms": 5})
+    event = ReassignmentEvent("planned", TopicPartition("t", 3), (1,), (2,), 5)
+    state.reassignment_events.restore(event)
     forgetting = Forgetting(state)
     forgetting.forget(START_MS)
     assert len(state.reassignment_events.on_their_way()) == 1

@@ -258,7 +258,7 @@ def test_movements_that_cannot_be_told_cost_their_own_group_alone(
         breaks_for_bad(patch, MovementLog, "advance", 1)
         events = list(state.applications.movement_events(NOW_MS))
     assert events
-    assert {event["group"] for event in events} == {GOOD}
+    assert {event.group for event in events} == {GOOD}
     assert faults(state) == {("movements", BAD): "BreaksError"}
     assert list(state.applications.movement_events(NOW_MS)) == []
 
