@@ -14,19 +14,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
-from caughtup.demo.reassignments.staged import ORPHANED, MoveWatch, StagedMove
+from caughtup.demo.reassignments.staged import ORPHANED, StagedReassignment, VerdictWatch
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
-#: Starts moving a partition to these brokers; None takes it back.
-Move = Callable[[TopicPartition, list[int] | None], None]
+#: Reassigns a partition to these brokers; None cancels that.
+Reassign = Callable[[TopicPartition, list[int] | None], None]
 
 NODES, CONTROLLERS = 6, 3
 #: What can be played, and the method that does.
 ACTS: Final[Mapping[str, str]] = {
-    "healthy": "healthy_moves",
-    "taken back": "moves_taken_back",
-    "starved": "a_starved_move",
+    "healthy": "healthy_reassignments",
+    "taken back": "cancelled_reassignments",
+    "starved": "a_starved_reassignment",
     "target lost": "a_target_is_lost",
     "leader lost": "a_leader_is_lost",
     "controller lost": "the_controller_is_lost",
@@ -45,10 +45,10 @@ _OUT_OF_SIGHT_SECONDS: Final = 6.0
 _LEFT_SECONDS: Final = 780.0
 
 
-class StagedMoves:
-    """The acts. Each gives its moves once they are over; acts may follow each other in any order.
+class StagedReassignments:
+    """The acts, in any order. Each returns what it staged once that is over.
 
-    ``move`` starts or takes back a reassignment, ``quorum_leader`` names the active controller,
+    ``reassign`` starts or cancels a reassignment, ``quorum_leader`` names the active controller,
     ``page`` gives what the service shows. Raises CaughtupError ``stage_failed`` where the cluster
     doesn't do what was staged.
     """
@@ -56,51 +56,51 @@ class StagedMoves:
     def __init__(
         self,
         cluster: EmbeddedCluster,
-        move: Move,
+        reassign: Reassign,
         quorum_leader: Callable[[], int],
         page: Callable[[], Mapping[str, Any]],
         say: Callable[[str], None],
     ) -> None:
         self._cluster = cluster
-        self._move = move
+        self._reassign = reassign
         self._quorum_leader = quorum_leader
         self._page = page
         self._say = say
         self._admin = AdminClient(cluster.client_config())
 
-    def play(self, act: str) -> list[StagedMove]:
-        """Play one of ACTS, and return its moves. Raises CaughtupError for one that there isn't."""
+    def play(self, act: str) -> list[StagedReassignment]:
+        """Play one of ACTS, and return what it staged. Raises CaughtupError for any other."""
         if act not in ACTS:
             raise CaughtupError("unknown_act", f"no act {act!r}: there are {', '.join(ACTS)}")
-        moves: list[StagedMove] = getattr(self, ACTS[act])()
-        return moves
+        reassignments: list[StagedReassignment] = getattr(self, ACTS[act])()
+        return reassignments
 
-    def healthy_moves(self) -> list[StagedMove]:
+    def healthy_reassignments(self) -> list[StagedReassignment]:
         """Unthrottled, throttled in plateaus, and a new order of the same replicas."""
-        with MoveWatch(self._page) as watch:
+        with VerdictWatch(self._page) as watch:
             full = self._topic("full-speed", [1, 2], megabytes=300)
             throttled = self._topic("plateaus", [1, 2], megabytes=60)
             order = self._topic("reordered", [4, 5], megabytes=5)
             with self._throttled(throttled, _RATE):
-                moves = [
+                reassignments = [
                     self._start(watch, "healthy, at full speed", full, [3, 4], "completed"),
                     self._start(watch, "healthy, throttled", throttled, [5, 6], "completed"),
                 ]
-                reordered = StagedMove("a new order only", order, listed=False)
-                self._move(watch.add(reordered).partition, [5, 4])
-                self._await_ends(moves)
-        return [*moves, reordered]
+                reordered = StagedReassignment("a new order only", order, listed=False)
+                self._reassign(watch.add(reordered).partition, [5, 4])
+                self._await_ends(reassignments)
+        return [*reassignments, reordered]
 
-    def moves_taken_back(self) -> list[StagedMove]:
+    def cancelled_reassignments(self) -> list[StagedReassignment]:
         """Cancelled; sent elsewhere and then cancelled; and the topic deleted, all mid-copy."""
-        with MoveWatch(self._page) as watch:
+        with VerdictWatch(self._page) as watch:
             cancelled, reverted, deleted = (
                 self._topic(name, [1], megabytes=40)
                 for name in ("cancelled", "sent-elsewhere", "deleted")
             )
             with self._throttled(cancelled, _RATE), self._throttled(reverted, _RATE):
                 set_throttle(self._cluster, deleted.topic, _RATE)
-                moves = [
+                reassignments = [
                     self._start(watch, "cancelled", cancelled, [4], "cancelled"),
                     self._start(
                         watch, "sent elsewhere, cancelled", reverted, [4, 5], "reverted-partial"
@@ -108,31 +108,31 @@ class StagedMoves:
                     self._start(watch, "topic deleted", deleted, [5], "vanished"),
                 ]
                 time.sleep(_MID_COPY_SECONDS)
-                self._move(cancelled, None)
-                self._move(reverted, [4, 6])
+                self._reassign(cancelled, None)
+                self._reassign(reverted, [4, 6])
                 time.sleep(_OUT_OF_SIGHT_SECONDS)
-                self._move(reverted, None)
+                self._reassign(reverted, None)
                 self._admin.delete_topics([deleted.topic])[deleted.topic].result(30)
-                self._await_ends(moves)
-        return moves
+                self._await_ends(reassignments)
+        return reassignments
 
-    def a_starved_move(self) -> list[StagedMove]:
+    def a_starved_reassignment(self) -> list[StagedReassignment]:
         """More is written than the throttle lets through; then the throttle goes."""
-        with MoveWatch(self._page) as watch:
+        with VerdictWatch(self._page) as watch:
             starved = self._topic("starved", [4, 5], megabytes=20)
             with self._throttled(starved, _STARVING_RATE), self._writing(starved.topic):
-                move = self._start(
+                staged = self._start(
                     watch, "throttle starved by writes", starved, [4, 6], "completed"
                 )
-                move.due, move.cause = "throttled out", "throttle-starved"
-                move.also = "diverging"  # while a little still gets through
-                self._await_named([move])
-            self._await_ends([move])
-        return [move]
+                staged.due, staged.cause = "throttled out", "throttle-starved"
+                staged.also = "diverging"  # while a little still gets through
+                self._await_named([staged])
+            self._await_ends([staged])
+        return [staged]
 
-    def a_target_is_lost(self) -> list[StagedMove]:
+    def a_target_is_lost(self) -> list[StagedReassignment]:
         """A destination dies mid-copy and comes back; others want to go there meanwhile."""
-        with MoveWatch(self._page) as watch:
+        with VerdictWatch(self._page) as watch:
             lost = self._topic("target-lost", [1, 2], megabytes=60)
             fenced = self._topic("target-fenced", [2, 3], megabytes=5)
             blocked = self._topic("retained-lost", [1, 2, 3, 6], megabytes=5)
@@ -149,60 +149,62 @@ class StagedMoves:
                 # One replica less than before: the controller waits for all of them.
                 waits = self._start(watch, "retained replica down", blocked, [2, 6, 4], "completed")
                 waits.due, waits.cause = "blocked", "retained-replica-down"
-                moves = [dies, never, waits]
-                self._await_named(moves)
+                reassignments = [dies, never, waits]
+                self._await_named(reassignments)
                 self._cluster.start_node(6)
-                self._await_ends(moves)
-        return moves
+                self._await_ends(reassignments)
+        return reassignments
 
-    def a_leader_is_lost(self) -> list[StagedMove]:
-        """The leader dies mid-copy; another replica takes over, and the move goes on."""
-        with MoveWatch(self._page) as watch:
+    def a_leader_is_lost(self) -> list[StagedReassignment]:
+        """The leader dies mid-copy; another replica takes over, and the reassignment goes on."""
+        with VerdictWatch(self._page) as watch:
             partition = self._topic("leader-lost", [5, 4], megabytes=60)
             with self._throttled(partition, _RATE):
-                move = self._start(watch, "leader killed mid-copy", partition, [2, 3], "completed")
+                staged = self._start(
+                    watch, "leader killed mid-copy", partition, [2, 3], "completed"
+                )
                 time.sleep(_MID_COPY_SECONDS)
                 self._cluster.kill_node(5)
                 self._cluster.wait_ready()
-                self._await_ends([move])
+                self._await_ends([staged])
             self._cluster.start_node(5)
             clear_throttle(self._cluster, partition.topic)
-        return [move]
+        return [staged]
 
-    def the_controller_is_lost(self) -> list[StagedMove]:
-        """The active controller dies mid-copy: nothing of the move changes."""
-        with MoveWatch(self._page) as watch:
+    def the_controller_is_lost(self) -> list[StagedReassignment]:
+        """The active controller dies mid-copy: nothing of the reassignment changes."""
+        with VerdictWatch(self._page) as watch:
             partition = self._topic("controller-lost", [4, 5], megabytes=60)
             with self._throttled(partition, _RATE):
-                move = self._start(
+                staged = self._start(
                     watch, "active controller killed", partition, [4, 6], "completed"
                 )
                 time.sleep(_MID_COPY_SECONDS)
                 controller = self._quorum_leader()
                 self._cluster.kill_node(controller)
-                self._await_ends([move])
+                self._await_ends([staged])
             self._cluster.start_node(controller)
             clear_throttle(self._cluster, partition.topic)
-        return [move]
+        return [staged]
 
-    def a_throttle_is_left(self) -> list[StagedMove]:
-        """A move ends, and nobody takes its throttle off."""
-        with MoveWatch(self._page) as watch:
+    def a_throttle_is_left(self) -> list[StagedReassignment]:
+        """A reassignment ends, and nobody takes its throttle off."""
+        with VerdictWatch(self._page) as watch:
             partition = self._topic("throttle-left", [1, 2], megabytes=10)
             set_throttle(self._cluster, partition.topic, _RATE)
-            move = self._start(watch, "throttle left behind", partition, [1, 3], "completed")
-            self._await_ends([move])
-            move.due, move.trouble_at = ORPHANED, time.monotonic()
-            self._await_named([move], _LEFT_SECONDS)
+            staged = self._start(watch, "throttle left behind", partition, [1, 3], "completed")
+            self._await_ends([staged])
+            staged.due, staged.trouble_at = ORPHANED, time.monotonic()
+            self._await_named([staged], _LEFT_SECONDS)
             clear_throttle(self._cluster, partition.topic)
-        return [move]
+        return [staged]
 
     def _start(
-        self, watch: MoveWatch, name: str, partition: TopicPartition, to: list[int], outcome: str
-    ) -> StagedMove:
+        self, watch: VerdictWatch, name: str, partition: TopicPartition, to: list[int], outcome: str
+    ) -> StagedReassignment:
         self._say(f"{name}: {partition} to {to}")
-        staged = watch.add(StagedMove(name, partition, outcome=outcome))
-        self._move(partition, to)
+        staged = watch.add(StagedReassignment(name, partition, outcome=outcome))
+        self._reassign(partition, to)
         return staged
 
     def _topic(self, name: str, replicas: list[int], megabytes: int) -> TopicPartition:
@@ -242,14 +244,16 @@ class StagedMoves:
             stop.set()
             writer.join()
 
-    def _await_named(self, moves: Sequence[StagedMove], seconds: float = _NAMED_SECONDS) -> None:
+    def _await_named(
+        self, reassignments: Sequence[StagedReassignment], seconds: float = _NAMED_SECONDS
+    ) -> None:
         """Wait for the verdicts that are due; one that never comes shows in the result."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and any(move.named_after is None for move in moves):
+        while time.monotonic() < deadline and any(one.named_after is None for one in reassignments):
             time.sleep(0.2)
 
-    def _await_ends(self, moves: Sequence[StagedMove]) -> None:
-        """Wait for the moves' ends; one that never comes shows in the result."""
+    def _await_ends(self, reassignments: Sequence[StagedReassignment]) -> None:
+        """Wait for the reassignments' ends; one that never comes shows in the result."""
         deadline = time.monotonic() + _END_SECONDS
-        while time.monotonic() < deadline and any(move.ended is None for move in moves):
+        while time.monotonic() < deadline and any(one.ended is None for one in reassignments):
             time.sleep(0.2)

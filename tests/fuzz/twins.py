@@ -31,7 +31,7 @@ from caughtup.models.state.forgetting import Forgetting
 from caughtup.models.wire.batch import Record, decode_batch
 from tests.fuzz import applications
 from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records
-from tests.fuzz.own_topics import Told
+from tests.fuzz.service_topics import Told
 from tests.support.streams import GROUP, START_MS, TOLD
 
 _TURN_MS = 5_000

@@ -44,7 +44,7 @@ WRITTEN_MS = START_MS + 60_000
 PROCESS = str(process(2))
 
 
-class OwnRecord(NamedTuple):
+class ServiceRecord(NamedTuple):
     """A record: its topic, its key, its value as JSON's own values, and how it is read."""
 
     name: str
@@ -74,7 +74,7 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     ]
 
 
-def own_records() -> list[OwnRecord]:
+def service_records() -> list[ServiceRecord]:
     """Return one of every form that there is."""
     recommendation, events = recommended()
     look = an_observation(3, {4: 60_000, 5: 20_000})
@@ -88,39 +88,39 @@ def own_records() -> list[OwnRecord]:
     moved = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
     window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
     return [
-        OwnRecord(
+        ServiceRecord(
             "end offsets", topics.END_OFFSETS, b"orders-in-3", builtins_of(ends), read_end_offsets
         ),
-        OwnRecord(
+        ServiceRecord(
             "partition look",
             topics.REASSIGNMENTS,
             b"events-0",
             builtins_of(ReassignmentRecord.from_observation(look, 10_000, (1, 2, 3))),
             read_reassignment,
         ),
-        OwnRecord(
+        ServiceRecord(
             "cluster look",
             topics.REASSIGNMENTS,
             CLUSTER_KEY,
             builtins_of(ClusterRecord.from_observation(CLUSTER)),
             lambda _, value: None if value is None else read_cluster_observation(value),
         ),
-        OwnRecord(
+        ServiceRecord(
             "recommendation",
             topics.RECOMMENDATIONS,
             GROUP.encode(),
             recommendation,
             lambda key, value: read_recommendation_record(key, value, WRITTEN_MS),
         ),
-        OwnRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),
-        OwnRecord(
+        ServiceRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),
+        ServiceRecord(
             "partition movement",
             topics.MOVEMENTS,
             b"t-3",
             {**moved, "from": [1], "to": [2], "at_ms": 5},
             read_movement,
         ),
-        OwnRecord(
+        ServiceRecord(
             "task position",
             topics.TASK_POSITIONS,
             copy,
@@ -136,14 +136,14 @@ def own_records() -> list[OwnRecord]:
             },
             read_position,
         ),
-        OwnRecord(
+        ServiceRecord(
             "application state",
             topics.APPLICATION_STATES,
             GROUP.encode(),
             told,
             lambda key, value: read_state(key, value, WRITTEN_MS),
         ),
-        OwnRecord(
+        ServiceRecord(
             "catch-up rates",
             topics.CATCH_UP_RATES,
             copy,
@@ -156,7 +156,7 @@ def own_records() -> list[OwnRecord]:
             },
             read_rates,
         ),
-        OwnRecord(
+        ServiceRecord(
             "pipeline progress",
             topics.PIPELINE_PROGRESS,
             b"history",
@@ -166,4 +166,4 @@ def own_records() -> list[OwnRecord]:
     ]
 
 
-OWN_RECORDS = own_records()
+SERVICE_RECORDS = service_records()

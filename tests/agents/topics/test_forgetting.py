@@ -13,7 +13,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.state.forgetting import GRACE_MS
-from tests.support.own_records import recommended
+from tests.support.service_topic_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, read
 
 

@@ -13,7 +13,7 @@ from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.decisions import last_by_group
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.events import ReassignmentEvent
-from tests.support.own_records import recommended
+from tests.support.service_topic_records import recommended
 from tests.support.streams import (
     GROUP,
     START_MS,

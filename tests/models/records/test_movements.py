@@ -18,13 +18,13 @@ from caughtup.models.records.movements import (
     TaskMovementRecord,
     read_movement,
 )
-from tests.support.own_records import OWN_RECORDS, OwnRecord
+from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
 
 A, B = "0000000a-0000-0000-0000-000000000000", "0000000b-0000-0000-0000-000000000000"
 
 
-def own(name: str) -> OwnRecord:
-    (found,) = (record for record in OWN_RECORDS if record.name == name)
+def own(name: str) -> ServiceRecord:
+    (found,) = (record for record in SERVICE_RECORDS if record.name == name)
     return found
 
 

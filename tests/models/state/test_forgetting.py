@@ -16,7 +16,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.own_records import OWN_RECORDS, recommended
+from tests.support.service_topic_records import SERVICE_RECORDS, recommended
 from tests.support.streams import (
     GROUP,
     START_MS,
@@ -32,7 +32,7 @@ from tests.support.told import tell, told_record
 
 COPY = CopyKey("p", TaskId(0, 1))
 LATER_MS = START_MS + 60_000 + GRACE_MS
-(RATES,) = (own.value for own in OWN_RECORDS if own.name == "catch-up rates")
+(RATES,) = (own.value for own in SERVICE_RECORDS if own.name == "catch-up rates")
 
 
 def told_of(group: str = GROUP) -> ClusterState:
