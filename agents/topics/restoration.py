@@ -79,7 +79,7 @@ async def restore_published(settings: Settings, state: ClusterState) -> None:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
     state.applications.take_up_published()
-    state.applications.leave_the_past()
+    state.applications.log_read_to_end()
     # What ended while another instance counted is counted.
     state.reassignments.ended_counts.clear()
 

@@ -52,8 +52,8 @@ class Application:
     decided: DecidedGeneration | None = None
     #: What the oldest pending generation waits for, as far as it was found to wait.
     waiting: WaitingGeneration | None = None
-    #: Whether what the decision means for movements hasn't been told yet.
-    untold: bool = False
+    #: Whether the decision has events of movements that nobody has asked for yet.
+    movements_due: bool = False
     #: Copies that the newest decision was made knowing to be caught up.
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     history: deque[PastGeneration] = field(default_factory=lambda: deque(maxlen=GENERATIONS_KEPT))
@@ -67,7 +67,7 @@ class Application:
         self.newest = generation
         self.pending.append(Pending(generation, seen_ms))
 
-    def leave_the_past(self) -> None:
+    def keep_newest_pending(self) -> None:
         """Drop the pending generations but the newest: others took their place long ago."""
         while len(self.pending) > 1:
             self.pending.popleft()
@@ -126,13 +126,13 @@ class Application:
         if decided.revises is not None:
             if self.decided is None or decided.generation is not self.decided.generation:
                 return False
-            before, self.decided, self.untold = self.decided, decided, True
+            before, self.decided, self.movements_due = self.decided, decided, True
             self.caught_up = self.caught_up.with_others(decided.caught_up)
             return decided.recommendation is not before.recommendation
         if not self.pending or self.pending[0].generation is not decided.generation:
             return False
         self.pending.popleft()
-        self.decided, self.untold, self.caught_up = decided, True, decided.caught_up
+        self.decided, self.movements_due, self.caught_up = decided, True, decided.caught_up
         self.rebalances += 1
         self.exact_counts[decided.exact.result] += 1
         self.movement_counts.update(movement.kind for movement in decided.movements)
@@ -156,7 +156,7 @@ class Application:
             self.pending.popleft()
             self.rebalances += 1
             self.exact_counts["undetermined"] += 1
-        self.decided, self.untold = None, False
+        self.decided, self.movements_due = None, False
 
     def _holds(self, published: Recommendation) -> bool:
         """Return whether a recommendation was made for the newest generation.

@@ -227,7 +227,7 @@ class Applications(Mapping[str, Application]):
         Others may have their turn between two events. What isn't asked for comes the next time.
         """
         yield from self.movements.close(self._known, now_ms)
-        for group in sorted(group for group, known in self._known.items() if known.untold):
+        for group in sorted(group for group, known in self._known.items() if known.movements_due):
             with self._faults.isolated("movements", group, now_ms):
                 yield from self._movement_events(group, now_ms)
 
@@ -238,15 +238,15 @@ class Applications(Mapping[str, Application]):
         try:
             yield from self.movements.advance(decided, now_ms)
         except Exception:
-            application.untold = False  # it would fail again
+            application.movements_due = False  # it would fail again
             raise
         if application.decided is decided:
-            application.untold = False
+            application.movements_due = False
 
-    def leave_the_past(self) -> None:
-        """Treat what was read so far as history: only the newest generations are still decided."""
+    def log_read_to_end(self) -> None:
+        """Note that the log of groups was read to its end: only newest generations are decided."""
         for application in self._known.values():
-            application.leave_the_past()
+            application.keep_newest_pending()
 
     def awaited(self) -> list[str]:
         """Name the applications with a generation that isn't decided yet, sorted."""

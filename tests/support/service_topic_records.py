@@ -24,6 +24,7 @@ from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
+from tests.support.application_states import state_record
 from tests.support.one_reassignment import CLUSTER, an_observation
 from tests.support.streams import (
     GROUP,
@@ -37,7 +38,6 @@ from tests.support.streams import (
     publish,
     read,
 )
-from tests.support.told import told_record
 
 #: When every one of them was written, and a good while before anybody reads them.
 WRITTEN_MS = START_MS + 60_000
@@ -84,7 +84,7 @@ def service_records() -> list[ServiceRecord]:
     copy = encode_copy(GROUP, PROCESS, "0_1")
     named = {"group": GROUP, "process": PROCESS, "task": "0_1"}
     joining = (Member("a", 1, ("0_0",), {"0_0": -2}, ("0_0",)), Member("b", 2))
-    told = told_record(*joining, given={1: (["0_0"], []), 2: ([], [])})
+    told = state_record(*joining, given={1: (["0_0"], []), 2: ([], [])})
     moved = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
     window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
     return [

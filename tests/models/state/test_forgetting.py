@@ -16,6 +16,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
+from tests.support.application_states import state_record, tell
 from tests.support.service_topic_records import SERVICE_RECORDS, recommended
 from tests.support.streams import (
     GROUP,
@@ -28,7 +29,6 @@ from tests.support.streams import (
     known_ends,
     read,
 )
-from tests.support.told import tell, told_record
 
 COPY = CopyKey("p", TaskId(0, 1))
 LATER_MS = START_MS + 60_000 + GRACE_MS
@@ -44,7 +44,7 @@ def told_of(group: str = GROUP) -> ClusterState:
     state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
     catch_up_rates.apply_record(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
-    tell(state, told_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
+    tell(state, state_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
     state.set_aside.add("caughtup-movements", group.encode(), "too_large", "", START_MS)
     assert names(state) == {GROUP, group}
     return state
