@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     @field_validator("web_allowed_hosts", mode="before")
     @classmethod
     def _separate(cls, given: object) -> object:
-        """Take a variable's names, separated by commas."""
+        """Split a variable's names at commas."""
         if isinstance(given, str):
             return [name.strip() for name in given.split(",") if name.strip()]
         return given
@@ -112,7 +112,7 @@ class Settings(BaseSettings):
         return self
 
     def parameters(self) -> dict[str, ApplicationParameters]:
-        """Give the applications' assignor parameters as the models take them."""
+        """Return the applications' assignor parameters, as the models have them."""
         found = {}
         for name, application in self.applications.items():
             given = application.model_dump(by_alias=True, exclude_none=True)

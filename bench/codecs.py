@@ -93,7 +93,7 @@ def metadata_answer() -> Answer:
 
 
 def topics_answer() -> Answer:
-    """Take the same answer for the topics' names alone."""
+    """Return the same answer, of which only topics' names are decoded."""
     whole = metadata_answer()
     return Answer(
         f"{whole.name}, names",

@@ -15,7 +15,7 @@ N = TypeVar("N", int, tuple[float, int])
 
 
 class _Itself:
-    """Gives each element as its own key."""
+    """Has each element as its own key."""
 
     def __getitem__(self, element: Any, /) -> Any:
         return element

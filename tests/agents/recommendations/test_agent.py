@@ -72,7 +72,7 @@ class _App(faust.App):
 
 
 class Topic:
-    """Takes records as a topic does."""
+    """Keeps records as a topic does."""
 
     name = "recommendations"
 

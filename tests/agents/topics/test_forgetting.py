@@ -18,7 +18,7 @@ from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, gener
 
 
 class Topic:
-    """Takes records as a topic does, but for those moments when it fails."""
+    """Keeps records as a topic does, but for those moments when it fails."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

@@ -63,7 +63,7 @@ def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, A
 
 
 def shown(state: ClusterState, health: Health | None = None) -> dict[str, Any]:
-    """Give the state as the page parses it."""
+    """Return the state as the page parses it."""
     value = whole_state(state, health or Health(), NOW_MS)
     found = json.loads(msgspec.json.encode(value))
     assert isinstance(found, dict)

@@ -34,7 +34,7 @@ def application(state: ClusterState) -> Application:
 
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
-    """Give what would be published, as a consumer of the topic would read it."""
+    """Return what would be published, as a consumer of the topic would read it."""
     return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 

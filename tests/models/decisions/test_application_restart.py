@@ -37,12 +37,12 @@ def application(state: ClusterState) -> Application:
 
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
-    """Give what would be published, as a consumer of the topic would read it."""
+    """Return what would be published, as a consumer of the topic would read it."""
     return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
 def published_before(number: int, *members: Member) -> Mapping[str, Any]:
-    """Give the record that an earlier process of the service published for a generation."""
+    """Return the record that an earlier process of the service published for a generation."""
     state = cluster_state()
     known_ends(state)
     read(state, generation(number, *members))
@@ -178,7 +178,7 @@ def test_a_clock_that_is_set_back_keeps_no_generation_waiting() -> None:
 
 
 def damaged(*path: str | int, value: Any = None) -> Any:
-    """Give a published record with one value replaced."""
+    """Return a published record with one value replaced."""
     record = published_before(5, *WARMING)
     inside: Any = record
     for step in path[:-1]:

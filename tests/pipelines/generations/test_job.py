@@ -82,7 +82,7 @@ def ends() -> EndOffsetTable:
 
 
 def metadata(log: list[Record]) -> Iterator[MetadataRecord]:
-    """Give the group metadata of a log as Spark does: a group's records together, in their order."""
+    """Return a log's group metadata as Spark does: a group's records together, in order."""
     for offset, (key, value) in sorted(enumerate(log), key=lambda one: (one[1][0], one[0])):
         if key is not None and key.startswith(b"\x00\x02"):
             yield MetadataRecord(0, offset, streams.START_MS + offset, key, value)
