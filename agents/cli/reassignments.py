@@ -30,7 +30,7 @@ from caughtup.agents.topics.definitions import REASSIGNMENTS
 from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.views.reassignments import in_words, size
 from caughtup.models.durations import duration
-from caughtup.models.reassignments.tracking.tracker import HISTORY_MS
+from caughtup.models.reassignments.tracking.tracked import HISTORY_MS
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0

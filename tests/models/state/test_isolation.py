@@ -16,7 +16,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.reassignments import watch as reassignment_watch
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire import batch as batch_module
