@@ -11,7 +11,7 @@ import pytest
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page_state import (
-    MOVEMENTS_SHOWN,
+    REASSIGNMENTS_SHOWN,
     group_summary,
     page_steps,
     reassignment_view,
@@ -236,7 +236,7 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
         partition = TopicPartition("many", number)
         state.reassignments.apply(ongoing_observation(partition, 2, SEEN_MS, number))
     told = reassignment_view(state, SEEN_MS)
-    assert len(told["reassignments"]) == MOVEMENTS_SHOWN
+    assert len(told["reassignments"]) == REASSIGNMENTS_SHOWN
     assert told["reassignments"][0]["topic"] == "dead"
     assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
     assert len(msgspec.json.encode(told)) < 60_000
