@@ -100,7 +100,7 @@ def churn(
 def _six_nodes() -> Iterator[Stage]:
     """Start six brokers, three of them controllers, and the service."""
     try:
-        from caughtup.demo.reassignments.stage import CONTROLLERS, NODES
+        from caughtup.demo.reassignments.acts import CONTROLLERS, NODES
         from caughtup.demo.story.stage import Stage
 
         with Stage(nodes=NODES, controllers=CONTROLLERS) as stage:
@@ -120,16 +120,19 @@ def stage_reassignments(
 
     Raises CaughtupError for an act that there isn't, and when the cluster fails.
     """
-    from caughtup.demo.reassignments.stage import ACTS, StagedReassignments
+    from caughtup.demo.reassignments.acts import ACTS, StagedReassignments
+    from caughtup.demo.reassignments.stage import ReassignmentStage
 
     servers = stage.cluster.bootstrap_servers
     say = Console(stderr=True, highlight=False).print
     acting = StagedReassignments(
-        stage.cluster,
-        reassigner(servers),
+        ReassignmentStage(
+            stage.cluster,
+            reassigner(servers),
+            stage.page,
+            lambda text: say(f"  {text}", style="dim"),
+        ),
         lambda: asyncio.run(quorum_leader(servers)),
-        stage.page,
-        lambda text: say(f"  {text}", style="dim"),
     )
     for name in acts or ACTS:
         for reassignment in acting.play(name):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from caughtup.bench.stalls import stage_reassignments, staged_figures
-from caughtup.demo.reassignments.stage import CONTROLLERS, NODES, SHORT_ACTS
+from caughtup.demo.reassignments.acts import CONTROLLERS, NODES, SHORT_ACTS
 from caughtup.demo.story.stage import Stage
 
 pytestmark = pytest.mark.thorough
