@@ -52,7 +52,7 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
     """
     settings = settings_of(connection)
     view = ReassignmentView(connect(settings).cluster)
-    view.take_up(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
+    view.apply_records(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
     show = _watching(view, output) if watch else None
     try:
         asyncio.run(_observe(settings, view, show))

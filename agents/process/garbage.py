@@ -23,7 +23,7 @@ def collect_seldom() -> None:
     gc.set_threshold(*_SELDOM)
 
 
-class Settling:
+class FreezeOnGrowth:
     """Freezes what there is whenever there is more by a few of what stays.
 
     Garbage that is frozen by chance stays, too; so this is done for growth and nothing else.

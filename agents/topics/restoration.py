@@ -78,7 +78,7 @@ async def restore_published(settings: Settings, state: ClusterState) -> None:
             if time.monotonic() - turn > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
-    state.applications.take_up_published()
+    state.applications.restore_published()
     state.applications.log_read_to_end()
     # What ended while another instance counted is counted.
     state.reassignments.ended_counts.clear()

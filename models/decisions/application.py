@@ -72,7 +72,7 @@ class Application:
         while len(self.pending) > 1:
             self.pending.popleft()
 
-    def take_up(self, published: Recommendation) -> None:
+    def restore(self, published: Recommendation) -> None:
         """Spare the newest generation if it was decided before a restart, and those before it.
 
         ``published`` is the last that was then. Made for any other generation it says
@@ -84,7 +84,7 @@ class Application:
             self.pending.clear()
             self.pending.append(newest._replace(recommendation=published))
 
-    def has_news(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
+    def has_newly_caught_up(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
         """Return whether copies have caught up that weren't when the newest decision was made.
 
         ``positions`` are what the application's processes reported.
@@ -106,7 +106,7 @@ class Application:
     ) -> UndecidedGeneration | None:
         """Return the newest decision to be made again, where copies have caught up since."""
         decided = self.decided
-        if decided is None or not self.has_news(positions):
+        if decided is None or not self.has_newly_caught_up(positions):
             return None
         return UndecidedGeneration(
             decided.generation,

@@ -63,11 +63,11 @@ class Applications(Mapping[str, Application]):
         """Return the newest recommendation of each group, by group, sorted."""
         return list(self._published.each_newest())
 
-    def take_up_published(self) -> None:
+    def restore_published(self) -> None:
         """Spare every generation that the recommendations taken so far were made for."""
         for group, known in self._known.items():
             if known.pending and (published := self._published.newest(group)):
-                known.take_up(published)
+                known.restore(published)
 
     def apply_state(self, group: str, state: ApplicationState) -> bool:
         """Keep what an application's leader told of a rebalance.
@@ -113,7 +113,7 @@ class Applications(Mapping[str, Application]):
             return  # known: the log is read again from its start after a lost connection
         known.advance(generation, seen_ms)
         if published := self._published.newest(group):
-            known.take_up(published)
+            known.restore(published)
 
     def forget(self, group: str) -> None:
         """Forget an application, but for what it told and what was published of it."""

@@ -95,10 +95,10 @@ class MovementLog:
         recommended = decided.recommendation
         if recommended is None:
             return
-        held = _Held(decided)
+        assigned = _AssignedTasks(decided)
         if decided.leader_movements is not None:
-            yield from self._advance(LEADER, held, recommended, decided.leader_movements, at_ms)
-        yield from self._advance(RECOMMENDED, held, recommended, recommended.movements, at_ms)
+            yield from self._advance(LEADER, assigned, recommended, decided.leader_movements, at_ms)
+        yield from self._advance(RECOMMENDED, assigned, recommended, recommended.movements, at_ms)
 
     def close(self, applications: Container[str], at_ms: int) -> Iterator[TaskMovementEvent]:
         """Drop what is on its way for applications that are gone, and forget them.
@@ -124,7 +124,7 @@ class MovementLog:
     def _advance(
         self,
         name: Plan,
-        held: _Held,
+        assigned: _AssignedTasks,
         recommended: Recommendation,
         movements: Iterable[PlannedMovement],
         at_ms: int,
@@ -150,30 +150,30 @@ class MovementLog:
             return new
 
         for key in sorted(plan.open):
-            if key in now and not held.has_arrived(key, now[key].kind):
+            if key in now and not assigned.has_arrived(key, now[key].kind):
                 continue
             was = plan.open[key].movement
-            if held.has_arrived(key, was.kind) or held.holds(key):
+            if assigned.has_arrived(key, was.kind) or assigned.holds(key):
                 yield event("promoted", was)
             else:
-                yield event("dropped", was, held.why_not(key))
+                yield event("dropped", was, assigned.why_not(key))
         for key in sorted(now):
             movement = now[key]
             if key not in plan.open and key not in plan.closed:
                 yield event("planned", movement)
-                if held.has_arrived(key, movement.kind):
+                if assigned.has_arrived(key, movement.kind):
                     yield event("promoted", movement)
             known = plan.open.get(key)
             if (
                 known is not None
                 and known.step == "planned"
                 and movement.kind == "warmup"
-                and held.holds(key)
+                and assigned.holds(key)
             ):
                 yield event("warming", movement)
 
 
-class _Held:
+class _AssignedTasks:
     """Who was given what by a generation's leader."""
 
     def __init__(self, decided: DecidedGeneration) -> None:

@@ -237,13 +237,13 @@ def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -
     known_ends(state)
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
     state.applications.apply_published(GROUP, read_recommendation(record))
-    state.applications.take_up_published()
+    state.applications.restore_published()
     assert publish(state, START_MS + LEADER_STATE_WAIT_MS) == []
     decided = application(state).decided
     assert decided is not None
     assert decided.recommendation == read_recommendation(record)
     assert application(state).rebalances == 1
-    state.applications.take_up_published()
+    state.applications.restore_published()
     assert application(state).rebalances == 1
     assert state.applications.newest_published() == [(GROUP, read_recommendation(record))]
 
@@ -253,7 +253,7 @@ def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None
     known_ends(state)
     state.applications.apply_published(GROUP, read_recommendation(published_before(4, WARMING[0])))
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
-    state.applications.take_up_published()
+    state.applications.restore_published()
     assert [record["generation"] for record in publish(state, START_MS + LEADER_STATE_WAIT_MS)] == [
         5
     ]
