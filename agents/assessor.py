@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.008
 class Assessor(Service):
     """Assesses one group after the other, from the moment the log was read to its end.
 
-    And one partition in movement after the other, from the first look at them. ``budget_seconds``:
+    And one reassignment after the other, from the first observation of them. ``budget_seconds``:
     how long one of these may take before it is slow.
     """
 
@@ -53,7 +53,7 @@ class Assessor(Service):
             await self.sleep(_INTERVAL_SECONDS)
 
     async def _movements(self) -> None:
-        """Assess every partition in movement once."""
+        """Assess every reassignment once."""
         tracker = self._state.reassignments
         watch = self._state.reassignment_watch
         faults, shares = self._state.faults, None

@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     # The topics it creates: caughtup-end-offsets and so on. -1: the brokers' own default.
     topic_prefix: str = DEFAULT_PREFIX
     topic_replication_factor: int = Field(default=-1, ge=-1)
-    # Seconds between two looks at end offsets, and at reassignments.
+    # Seconds between two listings of end offsets, and two observations of reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)
     reassignments_interval: float = Field(default=2.0, gt=0)
     # How long a reassignment may take from now on before it is called slow, in seconds; none: any.
