@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.process.garbage import Settling
+from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.models.reassignments.watch import shares_of
@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.008
 class Assessor(Service):
     """Assesses one group after the other, from the moment the log was read to its end.
 
-    And one partition in movement after the other, from the first look at them. ``budget_seconds``:
+    And one reassignment after the other, from the first observation of them. ``budget_seconds``:
     how long one of these may take before it is slow.
     """
 
@@ -37,7 +37,7 @@ class Assessor(Service):
         self._budget_seconds = budget_seconds
         self._state = state
         self._health = health
-        self._settling = Settling()
+        self._freeze = FreezeOnGrowth()
 
     @Service.task
     async def _run(self) -> None:
@@ -53,7 +53,7 @@ class Assessor(Service):
             await self.sleep(_INTERVAL_SECONDS)
 
     async def _movements(self) -> None:
-        """Assess every partition in movement once."""
+        """Assess every reassignment once."""
         tracker = self._state.reassignments
         watch = self._state.reassignment_watch
         faults, shares = self._state.faults, None
@@ -74,7 +74,7 @@ class Assessor(Service):
             yield from _each(self._state.assess(group, now_ms(), self._health.read_ms))
             watch = self._state.watches.get(group)
             known += 1 if watch is None else 1 + len(watch.copies)
-            self._settling.reached(known)
+            self._freeze.reached(known)
         self._state.forget_all_but(set(groups))
 
 

@@ -142,7 +142,7 @@ class EndOffsetsProbe(Service):
             value = None
             with faults.isolated(PROBE, partition.topic, now):
                 awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
-                if awaits or partition.topic in named or self._is_news(partition, ends):
+                if awaits or partition.topic in named or self._is_due(partition, ends):
                     value = self._value(partition, ends)
             if value is not None:
                 self._published[partition] = ends
@@ -170,7 +170,7 @@ class EndOffsetsProbe(Service):
         taken = self._state.ends.latest(partition)
         return self._listed_ms.get(partition, None if taken is None else taken.as_of_ms)
 
-    def _is_news(self, partition: TopicPartition, ends: EndOffsets) -> bool:
+    def _is_due(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Return whether readers would learn anything, be it that we are still looking."""
         known = self._published.get(partition)
         if known is None or _offsets(known) != _offsets(ends):

@@ -95,7 +95,7 @@ def offsets(
     async def apply(batches: faust.StreamT[Changes | CaughtUp]) -> None:
         async for change in batches:
             if isinstance(change, CaughtUp):
-                state.applications.leave_the_past()
+                state.applications.log_read_to_end()
                 # What a long log left is here to stay: no garbage collection has to look through it.
                 gc.freeze()
                 health.ready = True
@@ -105,7 +105,7 @@ def offsets(
             batch = change.batch
             state.apply_batch(batch, now_ms(), change.groups, past=change.past)
             if batch.groups and health.standby is not None:
-                state.applications.leave_the_past()  # the active instance decides them
+                state.applications.log_read_to_end()  # the active instance decides them
             for sample in batch.samples:
                 if not unreadable.is_exceeded(now_ms()):
                     log.warning("skipped a record of %s: %s", CONSUMER_OFFSETS, sample)

@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     # The topics it creates: caughtup-end-offsets and so on. -1: the brokers' own default.
     topic_prefix: str = DEFAULT_PREFIX
     topic_replication_factor: int = Field(default=-1, ge=-1)
-    # Seconds between two looks at end offsets, and at reassignments.
+    # Seconds between two listings of end offsets, and two observations of reassignments.
     end_offsets_interval: float = Field(default=1.0, gt=0)
     reassignments_interval: float = Field(default=2.0, gt=0)
     # How long a reassignment may take from now on before it is called slow, in seconds; none: any.
@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     @field_validator("web_allowed_hosts", mode="before")
     @classmethod
     def _separate(cls, given: object) -> object:
-        """Take a variable's names, separated by commas."""
+        """Split a variable's names at commas."""
         if isinstance(given, str):
             return [name.strip() for name in given.split(",") if name.strip()]
         return given
@@ -112,7 +112,7 @@ class Settings(BaseSettings):
         return self
 
     def parameters(self) -> dict[str, ApplicationParameters]:
-        """Give the applications' assignor parameters as the models take them."""
+        """Return the applications' assignor parameters, as the models have them."""
         found = {}
         for name, application in self.applications.items():
             given = application.model_dump(by_alias=True, exclude_none=True)

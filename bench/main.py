@@ -14,7 +14,10 @@ def bench() -> None:
 
 for origin, short_help in (
     ("caughtup.bench.assign.command:assign", "Decisions beside the published jar's."),
-    ("caughtup.bench.stalls:churn", "Healthy moves for half an hour: false alarms, and ETAs."),
+    (
+        "caughtup.bench.stalls:churn",
+        "Healthy reassignments for half an hour: false alarms, and ETAs.",
+    ),
     ("caughtup.bench.fleet:fleet", "A generated fleet's history."),
     ("caughtup.bench.follow:follow", "An application grows, with the follower and without."),
     ("caughtup.bench.freshness:freshness", "From a commit to /metrics."),
@@ -25,10 +28,10 @@ for origin, short_help in (
         "Copies and rounds until a changed group is balanced.",
     ),
     ("caughtup.bench.offsets.command:offsets", "The rate of reading __consumer_offsets."),
-    ("caughtup.bench.reassignments:reassignments", "Looks at many partitions in movement."),
+    ("caughtup.bench.reassignments:reassignments", "Looks at many partitions that are reassigned."),
     ("caughtup.bench.replay.command:replay", "A fleet replayed on one processor and on two."),
     ("caughtup.bench.restart:restart", "From an end or a SIGKILL to ready again."),
     ("caughtup.bench.scrape:scrape", "/metrics of many group-partitions."),
-    ("caughtup.bench.stalls:stalls", "What is said of moves that fail, and how soon."),
+    ("caughtup.bench.stalls:stalls", "What is said of reassignments that fail, and how soon."),
 ):
     bench.add_command(LazyCommand(origin, short_help))

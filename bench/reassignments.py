@@ -39,22 +39,22 @@ _SECONDS = 300.0
 _BROKERS = {"log.index.size.max.bytes": "4096"}
 
 
-@click.command(short_help="Looks at many partitions in movement.")
+@click.command(short_help="Looks at many partitions that are reassigned.")
 @click.option(
     "--partitions",
     type=click.IntRange(min=1),
     default=5_000,
     show_default=True,
-    help="How many are in movement.",
+    help="How many are reassigned.",
 )
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=10, show_default=True, help="How many looks."
 )
 @format_option
 def reassignments(partitions: int, rounds: int, output: str) -> None:
-    """Measure rounds of looks at partitions in movement to a broker that is dead.
+    """Measure rounds of observations of reassigned partitions to a broker that is dead.
 
-    Each round is paired with the bare requests for what is in movement and for the replicas' log
+    Each round is paired with the bare requests for what is reassigned and for the replicas' log
     ends, whose answers aren't even decoded: the time that the brokers take for these alone.
     """
     try:
@@ -69,7 +69,7 @@ def _print(figures: dict[str, Any], output: str) -> None:
     if output == "json":
         click.echo(msgspec.json.encode(figures).decode())
         return
-    title = f"{figures['partitions']:,} partitions in movement"
+    title = f"{figures['partitions']:,} reassigned partitions"
     table = Table("", "a round", "bare requests", title=title)
     for name, text in (
         ("median", "median_seconds"),
@@ -117,19 +117,19 @@ def _topics(partitions: int) -> dict[str, int]:
 
 async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> dict[str, Any]:
     config = {"bootstrap_servers": cluster.bootstrap_servers, "client_id": "bench"}
-    moved = [
+    reassigned = [
         TopicPartition(topic, number)
         for topic, count in _topics(partitions).items()
         for number in range(count)
     ]
     async with ReassignmentObserver(config) as observer:
         for start in range(0, partitions, _BATCH):
-            some = moved[start : start + _BATCH]
+            some = reassigned[start : start + _BATCH]
             await observer.protocol.alter_reassignments({p: [_DEAD, 1] for p in some})
         await _wait_all_seen(observer, partitions)
         asked: dict[str, Callable[[], Awaitable[object]]] = {
             "looks": observer.observe,
-            "bare": lambda: _ask_barely(observer.protocol, moved),
+            "bare": lambda: _ask_barely(observer.protocol, reassigned),
         }
         seen: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
         for _ in range(rounds):
@@ -147,7 +147,7 @@ async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> Non
         if seen == partitions:
             return
         if time.monotonic() > deadline:
-            raise UserError(f"of {partitions} partitions only {seen} are in movement")
+            raise UserError(f"of {partitions} partitions only {seen} are reassigned")
 
 
 async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition]) -> None:

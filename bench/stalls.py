@@ -1,4 +1,4 @@
-"""``caughtup bench stalls`` and ``churn``: what is said of moves that fail, and of healthy ones."""
+"""``caughtup bench stalls`` and ``churn``: verdicts on reassignments, healthy or not."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rich.table import Table
 
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.alter_reassignments import mover, quorum_leader
+from caughtup.agents.kafka.alter_reassignments import quorum_leader, reassigner
 from caughtup.agents.progress import Progress
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
-    from caughtup.demo.reassignments.churn import ChurnedMove, EtaError
-    from caughtup.demo.reassignments.staged import StagedMove
+    from caughtup.demo.reassignments.churn import ChurnedReassignment, EtaError
+    from caughtup.demo.reassignments.staged import StagedReassignment
     from caughtup.demo.story.stage import Stage
 
 #: An ETA is right when it is off by no more than this share of what was left.
@@ -32,43 +32,43 @@ _ETA_SHARE = 0.25
 _ALLOWED_SECONDS = 3.0
 
 
-@click.command(short_help="What is said of moves that fail, and how soon.")
+@click.command(short_help="What is said of reassignments that fail, and how soon.")
 @click.option("--act", "acts", multiple=True, help="Only this act; may be given again.")
 @format_option
 def stalls(acts: tuple[str, ...], output: str) -> None:
     """Stage reassignments of every kind on six real brokers, and note what the service says.
 
     Healthy ones, throttled and starved ones, targets, leaders and controllers that die mid-copy,
-    moves that are taken back. The exit status is 1 if a verdict that is due isn't given, or an
-    alarm is that isn't.
+    reassignments that are cancelled. The exit status is 1 if a verdict that is due isn't given,
+    or an alarm is that isn't.
     """
-    moves: list[StagedMove] = []
+    reassignments: list[StagedReassignment] = []
     with _six_nodes() as stage:
-        for name, move in stage_moves(stage, acts):
-            moves.append(move)
+        for name, reassignment in stage_reassignments(stage, acts):
+            reassignments.append(reassignment)
             if output == "json":
-                click.echo(msgspec.json.encode(staged_figures(name, move)).decode())
+                click.echo(msgspec.json.encode(staged_figures(name, reassignment)).decode())
     if output == "table":
-        Console().print(stalls_table(moves))
-    if not all(move.ok for move in moves):
+        Console().print(stalls_table(reassignments))
+    if not all(one.ok for one in reassignments):
         raise SystemExit(1)
 
 
-@click.command(short_help="Healthy moves for half an hour: false alarms, and ETAs.")
+@click.command(short_help="Healthy reassignments for half an hour: false alarms, and ETAs.")
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0.5),
     default=30,
     show_default=True,
-    help="How long partitions are moved about.",
+    help="How long partitions are reassigned.",
 )
-@click.option("--seed", type=int, help="Of the moves; a random one is printed.")
+@click.option("--seed", type=int, help="Of the reassignments; a random one is printed.")
 @click.option(
     "--at-once",
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="How many move at a time, at most.",
+    help="How many at a time, at most.",
 )
 @click.option(
     "--throttled-megabytes",
@@ -81,7 +81,7 @@ def stalls(acts: tuple[str, ...], output: str) -> None:
 def churn(
     minutes: float, seed: int | None, at_once: int, throttled_megabytes: int, output: str
 ) -> None:
-    """Move random partitions to random brokers of six, under load, throttled and not.
+    """Reassign random partitions to random brokers of six, under load, throttled and not.
 
     The exit status is 1 if any of them is given an alarming verdict.
     """
@@ -100,7 +100,7 @@ def churn(
 def _six_nodes() -> Iterator[Stage]:
     """Start six brokers, three of them controllers, and the service."""
     try:
-        from caughtup.demo.reassignments.stage import CONTROLLERS, NODES
+        from caughtup.demo.reassignments.acts import CONTROLLERS, NODES
         from caughtup.demo.story.stage import Stage
 
         with Stage(nodes=NODES, controllers=CONTROLLERS) as stage:
@@ -113,57 +113,62 @@ def _six_nodes() -> Iterator[Stage]:
         raise UserError(error.message) from error
 
 
-def stage_moves(stage: Stage, acts: Sequence[str] = ()) -> Iterator[tuple[str, StagedMove]]:
-    """Play the acts, all unless some are named, and yield each move with its act's name.
+def stage_reassignments(
+    stage: Stage, acts: Sequence[str] = ()
+) -> Iterator[tuple[str, StagedReassignment]]:
+    """Play the acts, all unless some are named, and yield each reassignment with its act's name.
 
     Raises CaughtupError for an act that there isn't, and when the cluster fails.
     """
-    from caughtup.demo.reassignments.stage import ACTS, StagedMoves
+    from caughtup.demo.reassignments.acts import ACTS, StagedReassignments
+    from caughtup.demo.reassignments.stage import ReassignmentStage
 
     servers = stage.cluster.bootstrap_servers
     say = Console(stderr=True, highlight=False).print
-    moves = StagedMoves(
-        stage.cluster,
-        mover(servers),
+    acting = StagedReassignments(
+        ReassignmentStage(
+            stage.cluster,
+            reassigner(servers),
+            stage.page,
+            lambda text: say(f"  {text}", style="dim"),
+        ),
         lambda: asyncio.run(quorum_leader(servers)),
-        stage.page,
-        lambda text: say(f"  {text}", style="dim"),
     )
     for name in acts or ACTS:
-        for move in moves.play(name):
-            yield name, move
+        for reassignment in acting.play(name):
+            yield name, reassignment
 
 
-def staged_figures(act: str, move: StagedMove) -> dict[str, Any]:
-    """Return what was said of a move as it is printed; seconds from the trouble to the verdict."""
+def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, Any]:
+    """Return what was said of a reassignment, as printed; seconds from trouble to verdict."""
     return {
         "act": act,
-        "staged": move.name,
-        "due": move.due,
-        "seconds": None if move.named_after is None else round(move.named_after, 1),
-        "cause": move.named_cause,
-        "said": sorted({verdict for verdict, _ in move.said}),
-        "outcome": move.ended,
-        "false_alarms": move.false_alarms,
-        "ok": move.ok,
+        "staged": reassignment.name,
+        "due": reassignment.due,
+        "seconds": None if reassignment.named_after is None else round(reassignment.named_after, 1),
+        "cause": reassignment.named_cause,
+        "said": sorted({verdict for verdict, _ in reassignment.said}),
+        "outcome": reassignment.ended,
+        "false_alarms": reassignment.false_alarms,
+        "ok": reassignment.ok,
     }
 
 
-def stalls_table(moves: Sequence[StagedMove]) -> Table:
-    """Lay out what was said of each move."""
+def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
+    """Lay out what was said of each reassignment."""
     table = Table(title="Staged reassignments")
     for column in ("staged", "due", "named after", "cause", "said", "ended", "false alarms", ""):
         table.add_column(column)
-    for move in moves:
+    for reassignment in reassignments:
         table.add_row(
-            move.name,
-            move.due or "silence",
-            "" if move.named_after is None else f"{move.named_after:.1f} s",
-            move.named_cause or "",
-            ", ".join(sorted({verdict for verdict, _ in move.said})) or "never listed",
-            move.ended or "",
-            ", ".join(move.false_alarms),
-            "ok" if move.ok else "WRONG",
+            reassignment.name,
+            reassignment.due or "silence",
+            "" if reassignment.named_after is None else f"{reassignment.named_after:.1f} s",
+            reassignment.named_cause or "",
+            ", ".join(sorted({verdict for verdict, _ in reassignment.said})) or "never listed",
+            reassignment.ended or "",
+            ", ".join(reassignment.false_alarms),
+            "ok" if reassignment.ok else "WRONG",
         )
     return table
 
@@ -171,12 +176,12 @@ def stalls_table(moves: Sequence[StagedMove]) -> Table:
 def measure_churn(
     stage: Stage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
 ) -> dict[str, Any]:
-    """Move partitions about for so long, and sum up what was said. Raises CaughtupError."""
+    """Reassign partitions for so long, and sum up what was said. Raises CaughtupError."""
     from caughtup.demo.reassignments.churn import Churn
 
     churning = Churn(
         stage.cluster,
-        mover(stage.cluster.bootstrap_servers),
+        reassigner(stage.cluster.bootstrap_servers),
         stage.page,
         seed,
         at_once,
@@ -186,24 +191,24 @@ def measure_churn(
     with Progress().task("Churning", round(seconds)) as advance:
         churning.run(seconds, lambda done: advance(done))
     kinds = {
-        name: [move for move in churning.moves if move.throttled == throttled]
+        name: [one for one in churning.reassignments if one.throttled == throttled]
         for name, throttled in (("unthrottled", False), ("throttled", True))
     }
     return {
         "seed": seed,
         "minutes": round(seconds / 60, 1),
-        "alarms": dict(Counter(a for move in churning.moves for a in sorted(move.alarms))),
-        **{name: _churned(moves) for name, moves in kinds.items()},
+        "alarms": dict(Counter(a for one in churning.reassignments for a in sorted(one.alarms))),
+        **{name: _churned(reassignments) for name, reassignments in kinds.items()},
     }
 
 
-def _churned(moves: Sequence[ChurnedMove]) -> dict[str, Any]:
-    errors = [error for move in moves for error in move.errors()]
+def _churned(reassignments: Sequence[ChurnedReassignment]) -> dict[str, Any]:
+    errors = [error for one in reassignments for error in one.errors()]
     alone = [error for error in errors if error.alone]
-    lasted = [move.ended - move.began for move in moves if move.ended is not None]
+    lasted = [one.ended - one.began for one in reassignments if one.ended is not None]
     return {
-        "moves": len(moves),
-        "seen": sum(move.seen for move in moves),
+        "moves": len(reassignments),
+        "seen": sum(one.seen for one in reassignments),
         "seconds_median": round(statistics.median(lasted), 1) if lasted else None,
         "etas": len(errors),
         "eta_within_quarter": _within_quarter(errors),
@@ -221,12 +226,12 @@ def _within_quarter(errors: Sequence[EtaError]) -> float | None:
 
 
 def churn_table(figures: Mapping[str, Any]) -> Table:
-    """Lay out how healthy moves fared."""
+    """Lay out how healthy reassignments fared."""
     alarms = ", ".join(f"{count} {name}" for name, count in figures["alarms"].items())
     table = Table(
-        title=f"{figures['minutes']:g} minutes of healthy moves, seed {figures['seed']}",
+        title=f"{figures['minutes']:g} minutes of healthy reassignments, seed {figures['seed']}",
         caption=f"False alarms: {alarms or 'none'}. ETAs are those told from half-way on; within a "
-        f"quarter of what was left, or {_ALLOWED_SECONDS:g} s. Alone: while nothing else moved.",
+        f"quarter of what was left, or {_ALLOWED_SECONDS:g} s. Alone: while it was the only one.",
     )
     names = ("moves", "seen", "seconds_median", "etas", "eta_within_quarter", "etas_alone")
     names += ("alone_within_quarter",)

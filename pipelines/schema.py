@@ -17,7 +17,7 @@ TABLE_TOPICS = {
     "reassignments": topics.REASSIGNMENTS,
 }
 #: The same with the default prefix.
-OWN_TOPICS = {table: topics.with_prefix(name) for table, name in TABLE_TOPICS.items()}
+SERVICE_TOPICS = {table: topics.with_prefix(name) for table, name in TABLE_TOPICS.items()}
 
 #: The end of the year 9999, in ms. A time beyond it overflows Spark's timestamps, which would end
 #: the job, and again each time that it starts.

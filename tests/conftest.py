@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_of_spark(item: pytest.Item) -> bool:
-    """Tell whether a test starts Spark: two at once would have both processors to themselves."""
+    """Return whether a test starts Spark: two at once would have both processors to themselves."""
     group = item.get_closest_marker("xdist_group")
     return group is not None and group.args == ("spark",)
 

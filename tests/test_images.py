@@ -20,7 +20,7 @@ IMAGES = ("python", "kafka", "prometheus", "alertmanager", "grafana")
 
 
 def locked(name: str) -> dict[str, tuple[str, int]]:
-    """Give the packages of a lock: version, and how many hashes."""
+    """Return the packages of a lock: version, and how many hashes."""
     text = (ROOT / name).read_text().replace("\\\n", " ")
     found = {}
     for line in text.splitlines():

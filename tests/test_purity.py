@@ -103,7 +103,7 @@ def test_the_models_load_no_input_output_and_no_randomness(loaded: set[str]) -> 
 
 
 def refused(source: str, path: str) -> list[str]:
-    """Give the codes of what ruff finds in a file with this source, were it at this path."""
+    """Return the codes of what ruff finds in a file with this source, were it at this path."""
     options = (f"--stdin-filename={path}", "--select=TID251")
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--output-format=json", *options, "-"],

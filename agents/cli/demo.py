@@ -16,7 +16,7 @@ from rich.table import Table
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import require_free_port
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 
@@ -54,7 +54,7 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
         with Stage(web_port=0 if scripted else web_port) as stage:
             if scripted:
                 sys.exit(_scripted(stage, console, output))
-            show.run(stage, mover(stage.cluster.bootstrap_servers), console)
+            show.run(stage, reassigner(stage.cluster.bootstrap_servers), console)
     except CaughtupError as error:
         raise UserError(error.message) from None
     except _Ended as ended:
@@ -79,7 +79,7 @@ def _scripted(stage: Stage, console: Console, output: str) -> int:
     facts = Facts(tell)
     failure = ""
     try:
-        show.play(stage, facts, mover(stage.cluster.bootstrap_servers), console)
+        show.play(stage, facts, reassigner(stage.cluster.bootstrap_servers), console)
     except CaughtupError as error:
         failure = error.message
         facts.check("the story was played to its end", "yes", failure, False)

@@ -31,7 +31,7 @@ class ReassignmentView:
         self._aged: frozenset[TopicPartition] = frozenset()
         self.missing: tuple[str, ...] = ()
 
-    def take_up(
+    def apply_records(
         self, records: Iterable[tuple[bytes | None, bytes | None]], at_ms: int | None = None
     ) -> None:
         """Apply the records of caughtup-reassignments, as a service wrote them."""

@@ -30,7 +30,7 @@ from caughtup.agents.topics.definitions import REASSIGNMENTS
 from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.views.reassignments import in_words, size
 from caughtup.models.durations import duration
-from caughtup.models.reassignments.tracking.tracker import HISTORY_MS
+from caughtup.models.reassignments.tracking.tracked import HISTORY_MS
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
@@ -52,7 +52,7 @@ def reassignments(watch: bool, output: str, **connection: Any) -> None:
     """
     settings = settings_of(connection)
     view = ReassignmentView(connect(settings).cluster)
-    view.take_up(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
+    view.apply_records(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
     show = _watching(view, output) if watch else None
     try:
         asyncio.run(_observe(settings, view, show))

@@ -13,7 +13,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
 from caughtup.agents.topics.reports import application_states, catch_up_rates
 from caughtup.agents.topics.restoration import recommendations
-from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
@@ -59,9 +59,9 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
     # The service's looks are the past of what is seen now, and no more.
     for partition in [partition for partition, _ in state.ends if partition not in found]:
         state.apply_ends(partition, None)
-    state.applications.leave_the_past()
+    state.applications.log_read_to_end()
     # Nobody tells a command more than there is: it waits for nothing.
-    for _ in state.decide(now_ms() + TELLING_MS):
+    for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
         pass  # a snapshot publishes nothing; what was decided is in the state
     for group in state.group_names():
         for _ in state.assess(group, now_ms()):

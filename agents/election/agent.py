@@ -155,22 +155,22 @@ class Election(Service):
             raise KafkaError("the leader of the group said nothing that can be read")
         self._belongs, self._said_caught_up = True, caught_up
         self._sure_until = asked + self._member.session_seconds
-        self._hear(assignment)
+        self._apply_result(assignment)
 
     async def _beat(self) -> None:
         """Stay in the group, unless there is something to say in it."""
         asked = self._clock()
         await self._member.beat()
         self._sure_until = asked + self._member.session_seconds
-        has_news = self._health.ready and not self._said_caught_up and not self._elected
-        if await self._neighbours.remove_dead() or has_news:
+        has_to_say = self._health.ready and not self._said_caught_up and not self._elected
+        if await self._neighbours.remove_dead() or has_to_say:
             self._belongs = False
 
-    def _hear(self, result: Assignment) -> None:
+    def _apply_result(self, result: Assignment) -> None:
         """Apply the result of an election."""
-        is_news, self._result = result != self._result, result
+        is_new, self._result = result != self._result, result
         name = result.instance.name
-        self._neighbours.hear_of(result.member_id, result.instance)
+        self._neighbours.note(result.member_id, result.instance)
         if result.member_id == self._member.member_id:
             if not self._elected:
                 self._elected = self._was_elected = True
@@ -180,7 +180,7 @@ class Election(Service):
             self._health.broken = f"{name} is active: the group {self._group} went on without us"
         else:
             self._health.standby = f"{name} is active"
-            if is_news:
+            if is_new:
                 log.info("standby: %s is active", name)
 
     async def _become_active(self) -> None:

@@ -41,7 +41,7 @@ class Neighbours:
             if said.instance != self._own
         }
 
-    def hear_of(self, member_id: str, instance: Instance) -> None:
+    def note(self, member_id: str, instance: Instance) -> None:
         """Note who one member is."""
         if instance != self._own:
             self._others[member_id] = instance

@@ -10,20 +10,20 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
 
-def mover(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None], None]:
-    """Return a function that moves a partition to these brokers, or with None takes that back.
+def reassigner(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None], None]:
+    """Return a function that reassigns a partition to these brokers, or with None cancels that.
 
     It blocks, and raises KafkaError.
     """
 
-    def move(partition: TopicPartition, replicas: list[int] | None) -> None:
+    def reassign(partition: TopicPartition, replicas: list[int] | None) -> None:
         async def ask() -> None:
             async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
                 await protocol.alter_reassignments({partition: replicas})
 
         asyncio.run(ask())
 
-    return move
+    return reassign
 
 
 async def quorum_leader(bootstrap_servers: str) -> int:

@@ -13,8 +13,8 @@ _A_FEW = 1_000
 
 
 #: New objects before the youngest are looked through, and how often that happens before the older
-#: ones are. By Python's own 700, 10, 10 a large group's looks at end offsets alone have everything
-#: looked through each second, some 50 ms of it, and nothing is found.
+#: ones are. By Python's own 700, 10, 10 the listing of a large group's end offsets alone has
+#: everything looked through each second, some 50 ms of it, and nothing is found.
 _SELDOM = (10_000, 10, 50)
 
 
@@ -23,7 +23,7 @@ def collect_seldom() -> None:
     gc.set_threshold(*_SELDOM)
 
 
-class Settling:
+class FreezeOnGrowth:
     """Freezes what there is whenever there is more by a few of what stays.
 
     Garbage that is frozen by chance stays, too; so this is done for growth and nothing else.

@@ -14,7 +14,7 @@ from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.movements import PARTITIONS
+from caughtup.models.records.movements import PARTITIONS, PartitionMovementRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.models.state.cluster import ClusterState
 
@@ -53,5 +53,6 @@ def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[
     with state.faults.isolated("movements", str(partition), now_ms()):
         key = encode_partition(partition)
         events = state.reassignment_events.new_events(state.reassignments, partition)
-        return [(key, PARTITIONS.encode_fields(event)) for event in events]
+        written = map(PartitionMovementRecord.from_event, events)
+        return [(key, PARTITIONS.encode(record)) for record in written]
     return []

@@ -15,7 +15,7 @@ from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
 #: Reassignments that are followed: a whole cluster's may be ongoing. Anybody may write more.
-MOST_MOVING = 200_000
+MOST_ONGOING = 200_000
 
 
 def apply_record(
@@ -64,7 +64,7 @@ def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int)
 
 def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
     tracker, partition, as_of_ms = state.reassignments, record.topic_partition, record.as_of_ms
-    if partition not in tracker.ongoing and len(tracker.ongoing) >= MOST_MOVING:
+    if partition not in tracker.ongoing and len(tracker.ongoing) >= MOST_ONGOING:
         raise RefusedError(TOO_MANY, "too many partitions are in movement")
     if record.ended:
         tracker.end(partition, record.replicas or None, record.isr, as_of_ms, certain=True)

@@ -23,7 +23,7 @@ from caughtup.models.decisions.undecided import (
 )
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
-from caughtup.models.records.movements import TASKS
+from caughtup.models.records.movements import TASKS, TaskMovementRecord
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -102,9 +102,9 @@ class Recommender:
     def _put_movements(self) -> Generator[None, None, None]:
         now = now_ms()
         for event in self._state.applications.movement_events(now):
-            with self._state.faults.isolated("movements", event["group"], now):
-                value = TASKS.encode_fields(event)
-                self._outbox.put(self._movements, encode_group(event["group"]), value)
+            with self._state.faults.isolated("movements", event.group, now):
+                value = TASKS.encode(TaskMovementRecord.from_event(event))
+                self._outbox.put(self._movements, encode_group(event.group), value)
             yield
 
 

@@ -78,7 +78,7 @@ def _decode_rates(
 def _apply_rates(state: ClusterState, decoded: _Rates) -> bool:
     """Apply a copy's rate. Those of changelog partitions only show that the stream is up."""
     if decoded.written_ms is not None and decoded.trigger_ms is not None:
-        state.rates.heard(decoded.written_ms, decoded.trigger_ms, decoded.clock_ms)
+        state.rates.record_written(decoded.written_ms, decoded.trigger_ms, decoded.clock_ms)
     copy = decoded.copy
     return isinstance(copy, TopicPartition) or state.rates.apply(*copy, decoded.rate)
 

@@ -13,7 +13,6 @@ from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.decisions.last_by_group import MOST_VALUES
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.records.decoding import require_past
-from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import (
     PartitionMovementRecord,
     TaskMovementRecord,
@@ -46,9 +45,9 @@ def _apply_movement(
     state: ClusterState, record: PartitionMovementRecord | TaskMovementRecord
 ) -> bool:
     if isinstance(record, PartitionMovementRecord):
-        state.reassignment_events.restore(builtins_of(record))
+        state.reassignment_events.restore(record.to_event())
     else:
-        state.applications.movements.restore(builtins_of(record))
+        state.applications.movements.restore(record.to_event())
     return True
 
 
@@ -79,8 +78,8 @@ async def restore_published(settings: Settings, state: ClusterState) -> None:
             if time.monotonic() - turn > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
-    state.applications.take_up_published()
-    state.applications.leave_the_past()
+    state.applications.restore_published()
+    state.applications.log_read_to_end()
     # What ended while another instance counted is counted.
     state.reassignments.ended_counts.clear()
 

@@ -16,7 +16,8 @@ from caughtup.models.reassignments.awaited_replica import State
 from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle
 from caughtup.models.reassignments.tracking import controllers
 from caughtup.models.reassignments.tracking.ends import EndedReassignment
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.verdict import VERDICTS
 from caughtup.models.reassignments.watch import AssessedReassignment, ReassignmentWatch
 

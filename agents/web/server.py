@@ -16,7 +16,7 @@ from mode import Service
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.process.garbage import Settling
+from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns, gzipped, in_turns
 from caughtup.agents.settings import Settings
@@ -68,7 +68,7 @@ class WebServer(Service):
         self._health = health
         self._clock = clock
         self._labels = GroupLabels()
-        self._settling = Settling()
+        self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
         self._sharing = asyncio.Lock()
@@ -193,7 +193,7 @@ class WebServer(Service):
         )
         async for chunk in in_turns(pieces):
             yield chunk
-            self._settling.reached(len(self._labels))
+            self._freeze.reached(len(self._labels))
 
     def _failed_scrape(self, error: Exception) -> None:
         self._state.faults.note("metrics", "/metrics", error, self._clock())

@@ -17,10 +17,10 @@ def web_tls(settings: Settings) -> ssl.SSLContext | None:
     """Return the context to listen with, None without TLS. Raises UserError for bad files."""
     if settings.web_tls_certificate is None:
         return None
-    return _Rotated(settings.web_tls_certificate, settings.web_tls_key).listening
+    return _ReloadedCertificate(settings.web_tls_certificate, settings.web_tls_key).listening
 
 
-class _Rotated:
+class _ReloadedCertificate:
     """A certificate as it is on disk; each connection looks whether there is a new one."""
 
     def __init__(self, certificate: Path, key: Path | None) -> None:

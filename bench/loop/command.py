@@ -189,7 +189,7 @@ class _Measured:
                 known is not None
                 and known.decided is not None
                 and known.decided.generation.generation == generation
-                and not known.untold
+                and not known.movements_due
             )
 
         with self.phase(what) as figure:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -17,21 +17,13 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
 from caughtup.bench.movement.fewest import fewest_copies
-from caughtup.models.assignment.decision import ClientDecision, Decision
-from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.registry import decide
+from caughtup.bench.movement.kafka_assignor import kafka_assignor
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import Outcome, play
-
-if TYPE_CHECKING:
-    from caughtup.demo.apps.published_assignor import PublishedAssignor
 
 #: What is promised: so many copies as there have to be, times this, and so many rounds more.
 MOST_COPIES_RATIO = 1.1
 MORE_ROUNDS = 3
-#: With racks, Kafka's search takes seconds for each of hundreds of decisions beyond this.
-_MOST_TASKS_WITH_RACKS = 100
 
 
 @click.command(short_help="Copies and rounds until a changed group is balanced.")
@@ -103,7 +95,7 @@ def measure_movement(
                     group = changed_group(change, variety, seed)
                     ours.append(play(replace(group, assignor="minimal_movement")))
                     fewest.append(fewest_copies(group))
-                    by = _kafka(published, change, variety)
+                    by = kafka_assignor(published, change, variety)
                     if seed < kafka_seeds and by is not None:
                         kafkas = replace(group, assignor="high_availability")
                         theirs.append(play(kafkas, decide=by[1]))
@@ -221,51 +213,3 @@ def _summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "most_copy_spread": max(one.copy_spread for one in outcomes),
         "wasted_warm_ups": sum(one.wasted_warm_ups for one in outcomes),
     }
-
-
-def _kafka(
-    published: PublishedAssignor, change: Change, variety: Variety
-) -> tuple[str, Callable[[Scenario], Decision]] | None:
-    """Choose who decides as Kafka does; None where that takes too long."""
-    if variety.racks and change.tasks > _MOST_TASKS_WITH_RACKS:
-        return None
-    if variety.racks or variety.tags:
-        return "our reproduction", decide
-    return "the published jar", lambda scenario: _by_the_jar(published, scenario)
-
-
-def _by_the_jar(published: PublishedAssignor, scenario: Scenario) -> Decision:
-    """Return the published jar's decision, which doesn't say which standbys are warm-ups."""
-    configs = scenario.configs
-    published.load(
-        {
-            "assignor": "high_availability",
-            "config": {
-                "acceptable.recovery.lag": configs.acceptable_recovery_lag,
-                "max.warmup.replicas": configs.max_warmup_replicas,
-                "num.standby.replicas": configs.num_standby_replicas,
-                "probing.rebalance.interval.ms": configs.probing_rebalance_interval_ms,
-            },
-            "tasks": {str(task): {"stateful": True} for task in scenario.stateful},
-            "clients": {
-                str(client.process_id): {
-                    "capacity": client.capacity,
-                    "previous_active": [str(task) for task in client.previous_active],
-                    "previous_standby": [str(task) for task in client.previous_standby],
-                    "lags": {str(task): lag for task, lag in client.lags.items()},
-                }
-                for client in scenario.clients
-            },
-        }
-    )
-    decided = published.decide().decision
-    return Decision(
-        decided["probing_rebalance_needed"],
-        {
-            ProcessId.parse(process): ClientDecision(
-                *(tuple(map(TaskId.parse, given[kind])) for kind in ("active", "standby")), ()
-            )
-            for process, given in decided["clients"].items()
-        },
-        tuple,
-    )

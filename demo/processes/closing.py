@@ -7,7 +7,7 @@ from typing import Self
 
 
 class ClosedOnExit(ABC):
-    """Gives a class with ``close()`` the two methods of a context manager."""
+    """Makes a context manager of a class with ``close()``."""
 
     @abstractmethod
     def close(self) -> None:

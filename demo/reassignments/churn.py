@@ -1,4 +1,4 @@
-"""Healthy moves without end: random partitions go to random brokers, under load."""
+"""Healthy reassignments without end: random partitions go to random brokers, under load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
-from caughtup.demo.reassignments.stage import Move
+from caughtup.demo.reassignments.stage import Reassign
 from caughtup.demo.reassignments.staged import ALARMS
 from caughtup.models.ids import TopicPartition
 
@@ -35,8 +35,8 @@ _UNSEEN_SECONDS: Final = 15.0
 _PAUSE_SECONDS: Final = (1.0, 8.0)
 
 
-class ToldEta(NamedTuple):
-    """When an ETA was given, what it was in seconds, and whether nothing else moved then."""
+class ShownEta(NamedTuple):
+    """When an ETA was given, what it was in seconds, and whether it was the only one then."""
 
     at: float
     seconds: float
@@ -44,7 +44,7 @@ class ToldEta(NamedTuple):
 
 
 class EtaError(NamedTuple):
-    """By how many seconds an ETA was off, how many were left, and whether nothing else moved."""
+    """By how many seconds an ETA was off, how many were left, and whether it was the only one."""
 
     seconds: float
     left: float
@@ -52,8 +52,8 @@ class EtaError(NamedTuple):
 
 
 @dataclass(slots=True)
-class ChurnedMove:
-    """A move from its start to its end, in seconds of the monotonic clock, and what was said.
+class ChurnedReassignment:
+    """A reassignment from its start to its end, in seconds of the monotonic clock.
 
     ``seen``: whether it was ever shown as moving. ``etas``: each that was given.
     """
@@ -63,7 +63,7 @@ class ChurnedMove:
     began: float
     ended: float | None = None
     seen: bool = False
-    etas: list[ToldEta] = field(default_factory=list)
+    etas: list[ShownEta] = field(default_factory=list)
     alarms: set[str] = field(default_factory=set)
 
     def errors(self) -> list[EtaError]:
@@ -82,19 +82,19 @@ class ChurnedMove:
 
 
 class Churn:
-    """Moves partitions about for some time, so many at once. ``page`` is what the service shows."""
+    """Reassigns partitions for some time, so many at once. ``page`` is what the service shows."""
 
     def __init__(
         self,
         cluster: EmbeddedCluster,
-        move: Move,
+        reassign: Reassign,
         page: Callable[[], Mapping[str, Any]],
         seed: int,
         at_once: int = 3,
         throttled_megabytes: int = 60,
     ) -> None:
         self._cluster = cluster
-        self._move = move
+        self._reassign = reassign
         self._page = page
         self._random = random.Random(seed)
         self._at_once = at_once
@@ -104,7 +104,7 @@ class Churn:
             "churn-throttled": _Topic(throttled_megabytes, 4, throttled=True),
         }
         self._replicas: dict[TopicPartition, list[int]] = {}
-        self.moves: list[ChurnedMove] = []
+        self.reassignments: list[ChurnedReassignment] = []
 
     def prepare(self) -> None:
         """Create the topics and fill them."""
@@ -122,7 +122,7 @@ class Churn:
                 set_throttle(self._cluster, name, _RATE)
 
     def run(self, seconds: float, advance: Callable[[float], None]) -> None:
-        """Move partitions about for so long, then let the last ones end."""
+        """Reassign partitions for so long, then let the last ones end."""
         stop = Event()
         writers = [
             Thread(
@@ -150,47 +150,49 @@ class Churn:
 
     def _churn(self, seconds: float, advance: Callable[[float], None]) -> None:
         began = last = time.monotonic()
-        going: dict[TopicPartition, ChurnedMove] = {}
+        going: dict[TopicPartition, ChurnedReassignment] = {}
         due = began
         while going or time.monotonic() < began + seconds:
             now = time.monotonic()
             if now < began + seconds and now >= due and len(going) < self._at_once:
-                move = self._start(set(going))
-                going[move.partition] = move
+                reassignment = self._start(set(going))
+                going[reassignment.partition] = reassignment
                 due = now + self._random.uniform(*_PAUSE_SECONDS)
             self._observe(going)
             time.sleep(_LOOK_SECONDS)
             advance(min(time.monotonic(), began + seconds) - min(last, began + seconds))
             last = time.monotonic()
 
-    def _start(self, going: set[TopicPartition]) -> ChurnedMove:
+    def _start(self, going: set[TopicPartition]) -> ChurnedReassignment:
         partition = self._random.choice(sorted(self._replicas.keys() - going))
         stays = self._replicas[partition]
         others = [node for node in self._cluster.node_ids if node not in stays]
         to = [*self._random.sample(stays, 1), *self._random.sample(others, 1)]
         self._replicas[partition] = to
-        move = ChurnedMove(partition, self._topics[partition.topic].throttled, time.monotonic())
-        self.moves.append(move)
-        self._move(partition, to)
-        return move
+        reassignment = ChurnedReassignment(
+            partition, self._topics[partition.topic].throttled, time.monotonic()
+        )
+        self.reassignments.append(reassignment)
+        self._reassign(partition, to)
+        return reassignment
 
-    def _observe(self, going: dict[TopicPartition, ChurnedMove]) -> None:
+    def _observe(self, going: dict[TopicPartition, ChurnedReassignment]) -> None:
         page, now = self._page(), time.monotonic()
         rows = {TopicPartition(r["topic"], r["partition"]): r for r in page["reassignments"]}
         ended: dict[TopicPartition, int] = {}
         for row in page["recent_reassignments"]:
             partition = TopicPartition(row["topic"], row["partition"])
             ended[partition] = max(row["at_ms"], ended.get(partition, 0))
-        for partition, move in list(going.items()):
+        for partition, reassignment in list(going.items()):
             row = rows.get(partition)
             if row is not None:
-                move.seen = True
+                reassignment.seen = True
                 if row["verdict"] in ALARMS:
-                    move.alarms.add(row["verdict"])
+                    reassignment.alarms.add(row["verdict"])
                 if "eta_seconds" in row:
-                    move.etas.append(ToldEta(now, row["eta_seconds"], len(going) == 1))
-            elif (ago := time.time() - ended.get(partition, 0) / 1000) < now - move.began:
-                move.ended = now - ago
+                    reassignment.etas.append(ShownEta(now, row["eta_seconds"], len(going) == 1))
+            elif (ago := time.time() - ended.get(partition, 0) / 1000) < now - reassignment.began:
+                reassignment.ended = now - ago
                 del going[partition]
-            elif not move.seen and now - move.began > _UNSEEN_SECONDS:
+            elif not reassignment.seen and now - reassignment.began > _UNSEEN_SECONDS:
                 del going[partition]  # it was over between two observations

@@ -1,9 +1,9 @@
-"""Reassignments of every kind, healthy and not, done to a real cluster of six nodes."""
+"""What is done to a real cluster in every act: topics, throttles, load, and reassignments."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any, Final
@@ -14,198 +14,53 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
-from caughtup.demo.reassignments.staged import ORPHANED, MoveWatch, StagedMove
+from caughtup.demo.reassignments.staged import StagedReassignment, VerdictWatch
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
-#: Starts moving a partition to these brokers; None takes it back.
-Move = Callable[[TopicPartition, list[int] | None], None]
+#: Reassigns a partition to these brokers; None cancels that.
+Reassign = Callable[[TopicPartition, list[int] | None], None]
 
-NODES, CONTROLLERS = 6, 3
-#: What can be played, and the method that does.
-ACTS: Final[Mapping[str, str]] = {
-    "healthy": "healthy_moves",
-    "taken back": "moves_taken_back",
-    "starved": "a_starved_move",
-    "target lost": "a_target_is_lost",
-    "leader lost": "a_leader_is_lost",
-    "controller lost": "the_controller_is_lost",
-    "throttle left": "a_throttle_is_left",
-}
-#: Those that a test has time for; the others take minutes, or a machine with nothing else to do.
-SHORT_ACTS: Final = ("taken back", "starved")
 _RECORD_BYTES: Final = 10_000
-_RATE: Final = 1_500_000
-_STARVING_RATE: Final = 200_000
 _WRITES_PER_SECOND: Final = 90.0
-_MID_COPY_SECONDS: Final = 8.0
 _NAMED_SECONDS: Final = 150.0
 _END_SECONDS: Final = 240.0
-_OUT_OF_SIGHT_SECONDS: Final = 6.0
-_LEFT_SECONDS: Final = 780.0
 
 
-class StagedMoves:
-    """The acts. Each gives its moves once they are over; acts may follow each other in any order.
+class ReassignmentStage:
+    """A cluster whose partitions are reassigned, and the service that watches it.
 
-    ``move`` starts or takes back a reassignment, ``quorum_leader`` names the active controller,
-    ``page`` gives what the service shows. Raises CaughtupError ``stage_failed`` where the cluster
-    doesn't do what was staged.
+    ``reassign`` starts or cancels a reassignment, ``page`` gives what the service shows, and
+    ``say`` prints what is done.
     """
 
     def __init__(
         self,
         cluster: EmbeddedCluster,
-        move: Move,
-        quorum_leader: Callable[[], int],
+        reassign: Reassign,
         page: Callable[[], Mapping[str, Any]],
         say: Callable[[str], None],
     ) -> None:
-        self._cluster = cluster
-        self._move = move
-        self._quorum_leader = quorum_leader
+        self.cluster = cluster
+        self.reassign = reassign
         self._page = page
         self._say = say
         self._admin = AdminClient(cluster.client_config())
 
-    def play(self, act: str) -> list[StagedMove]:
-        """Play one of ACTS, and return its moves. Raises CaughtupError for one that there isn't."""
-        if act not in ACTS:
-            raise CaughtupError("unknown_act", f"no act {act!r}: there are {', '.join(ACTS)}")
-        moves: list[StagedMove] = getattr(self, ACTS[act])()
-        return moves
+    def watch(self) -> VerdictWatch:
+        """Return a watch for what the service says."""
+        return VerdictWatch(self._page)
 
-    def healthy_moves(self) -> list[StagedMove]:
-        """Unthrottled, throttled in plateaus, and a new order of the same replicas."""
-        with MoveWatch(self._page) as watch:
-            full = self._topic("full-speed", [1, 2], megabytes=300)
-            throttled = self._topic("plateaus", [1, 2], megabytes=60)
-            order = self._topic("reordered", [4, 5], megabytes=5)
-            with self._throttled(throttled, _RATE):
-                moves = [
-                    self._start(watch, "healthy, at full speed", full, [3, 4], "completed"),
-                    self._start(watch, "healthy, throttled", throttled, [5, 6], "completed"),
-                ]
-                reordered = StagedMove("a new order only", order, listed=False)
-                self._move(watch.add(reordered).partition, [5, 4])
-                self._await_ends(moves)
-        return [*moves, reordered]
-
-    def moves_taken_back(self) -> list[StagedMove]:
-        """Cancelled; sent elsewhere and then cancelled; and the topic deleted, all mid-copy."""
-        with MoveWatch(self._page) as watch:
-            cancelled, reverted, deleted = (
-                self._topic(name, [1], megabytes=40)
-                for name in ("cancelled", "sent-elsewhere", "deleted")
-            )
-            with self._throttled(cancelled, _RATE), self._throttled(reverted, _RATE):
-                set_throttle(self._cluster, deleted.topic, _RATE)
-                moves = [
-                    self._start(watch, "cancelled", cancelled, [4], "cancelled"),
-                    self._start(
-                        watch, "sent elsewhere, cancelled", reverted, [4, 5], "reverted-partial"
-                    ),
-                    self._start(watch, "topic deleted", deleted, [5], "vanished"),
-                ]
-                time.sleep(_MID_COPY_SECONDS)
-                self._move(cancelled, None)
-                self._move(reverted, [4, 6])
-                time.sleep(_OUT_OF_SIGHT_SECONDS)
-                self._move(reverted, None)
-                self._admin.delete_topics([deleted.topic])[deleted.topic].result(30)
-                self._await_ends(moves)
-        return moves
-
-    def a_starved_move(self) -> list[StagedMove]:
-        """More is written than the throttle lets through; then the throttle goes."""
-        with MoveWatch(self._page) as watch:
-            starved = self._topic("starved", [4, 5], megabytes=20)
-            with self._throttled(starved, _STARVING_RATE), self._writing(starved.topic):
-                move = self._start(
-                    watch, "throttle starved by writes", starved, [4, 6], "completed"
-                )
-                move.due, move.cause = "throttled out", "throttle-starved"
-                move.also = "diverging"  # while a little still gets through
-                self._await_named([move])
-            self._await_ends([move])
-        return [move]
-
-    def a_target_is_lost(self) -> list[StagedMove]:
-        """A destination dies mid-copy and comes back; others want to go there meanwhile."""
-        with MoveWatch(self._page) as watch:
-            lost = self._topic("target-lost", [1, 2], megabytes=60)
-            fenced = self._topic("target-fenced", [2, 3], megabytes=5)
-            blocked = self._topic("retained-lost", [1, 2, 3, 6], megabytes=5)
-            with self._throttled(lost, _RATE):
-                dies = self._start(watch, "target killed mid-copy", lost, [1, 6], "completed")
-                time.sleep(_MID_COPY_SECONDS)
-                self._cluster.kill_node(6)
-                dies.due, dies.trouble_at = "dead target", time.monotonic()
-                self._cluster.wait_ready()
-                never = self._start(
-                    watch, "target fenced from the start", fenced, [2, 6], "completed"
-                )
-                never.due = "dead target"
-                # One replica less than before: the controller waits for all of them.
-                waits = self._start(watch, "retained replica down", blocked, [2, 6, 4], "completed")
-                waits.due, waits.cause = "blocked", "retained-replica-down"
-                moves = [dies, never, waits]
-                self._await_named(moves)
-                self._cluster.start_node(6)
-                self._await_ends(moves)
-        return moves
-
-    def a_leader_is_lost(self) -> list[StagedMove]:
-        """The leader dies mid-copy; another replica takes over, and the move goes on."""
-        with MoveWatch(self._page) as watch:
-            partition = self._topic("leader-lost", [5, 4], megabytes=60)
-            with self._throttled(partition, _RATE):
-                move = self._start(watch, "leader killed mid-copy", partition, [2, 3], "completed")
-                time.sleep(_MID_COPY_SECONDS)
-                self._cluster.kill_node(5)
-                self._cluster.wait_ready()
-                self._await_ends([move])
-            self._cluster.start_node(5)
-            clear_throttle(self._cluster, partition.topic)
-        return [move]
-
-    def the_controller_is_lost(self) -> list[StagedMove]:
-        """The active controller dies mid-copy: nothing of the move changes."""
-        with MoveWatch(self._page) as watch:
-            partition = self._topic("controller-lost", [4, 5], megabytes=60)
-            with self._throttled(partition, _RATE):
-                move = self._start(
-                    watch, "active controller killed", partition, [4, 6], "completed"
-                )
-                time.sleep(_MID_COPY_SECONDS)
-                controller = self._quorum_leader()
-                self._cluster.kill_node(controller)
-                self._await_ends([move])
-            self._cluster.start_node(controller)
-            clear_throttle(self._cluster, partition.topic)
-        return [move]
-
-    def a_throttle_is_left(self) -> list[StagedMove]:
-        """A move ends, and nobody takes its throttle off."""
-        with MoveWatch(self._page) as watch:
-            partition = self._topic("throttle-left", [1, 2], megabytes=10)
-            set_throttle(self._cluster, partition.topic, _RATE)
-            move = self._start(watch, "throttle left behind", partition, [1, 3], "completed")
-            self._await_ends([move])
-            move.due, move.trouble_at = ORPHANED, time.monotonic()
-            self._await_named([move], _LEFT_SECONDS)
-            clear_throttle(self._cluster, partition.topic)
-        return [move]
-
-    def _start(
-        self, watch: MoveWatch, name: str, partition: TopicPartition, to: list[int], outcome: str
-    ) -> StagedMove:
+    def start(
+        self, watch: VerdictWatch, name: str, partition: TopicPartition, to: list[int], outcome: str
+    ) -> StagedReassignment:
+        """Reassign a partition to these brokers, and note what is said of it."""
         self._say(f"{name}: {partition} to {to}")
-        staged = watch.add(StagedMove(name, partition, outcome=outcome))
-        self._move(partition, to)
+        staged = watch.add(StagedReassignment(name, partition, outcome=outcome))
+        self.reassign(partition, to)
         return staged
 
-    def _topic(self, name: str, replicas: list[int], megabytes: int) -> TopicPartition:
+    def topic(self, name: str, replicas: list[int], megabytes: int) -> TopicPartition:
         """Create a topic of one partition on these brokers, and fill it."""
         topic = NewTopic(name, 1, replica_assignment=[replicas])
         try:
@@ -213,22 +68,35 @@ class StagedMoves:
         except KafkaException as problem:
             raise CaughtupError("stage_failed", f"topic {name}: {problem}") from problem
         count = megabytes * 1_000_000 // _RECORD_BYTES
-        produce(self._cluster, name, count, value_bytes=_RECORD_BYTES)
+        produce(self.cluster, name, count, value_bytes=_RECORD_BYTES)
         return TopicPartition(name, 0)
 
-    @contextmanager
-    def _throttled(self, partition: TopicPartition, rate: int):
-        set_throttle(self._cluster, partition.topic, rate)
-        yield
-        clear_throttle(self._cluster, partition.topic)
+    def delete(self, partition: TopicPartition) -> None:
+        """Delete a partition's topic."""
+        self._admin.delete_topics([partition.topic])[partition.topic].result(30)
+
+    def throttle(self, partition: TopicPartition, rate: int) -> None:
+        """Throttle the copying of a partition, in bytes/s, until ``clear_throttle``."""
+        set_throttle(self.cluster, partition.topic, rate)
+
+    def clear_throttle(self, partition: TopicPartition) -> None:
+        """Take a partition's throttle off."""
+        clear_throttle(self.cluster, partition.topic)
 
     @contextmanager
-    def _writing(self, topic: str):
-        """Write 0.9 MB/s meanwhile."""
+    def throttled(self, partition: TopicPartition, rate: int) -> Iterator[None]:
+        """Throttle the copying of a partition meanwhile, in bytes/s."""
+        self.throttle(partition, rate)
+        yield
+        self.clear_throttle(partition)
+
+    @contextmanager
+    def writing(self, partition: TopicPartition) -> Iterator[None]:
+        """Write 0.9 MB/s to a partition meanwhile."""
         stop = Event()
         writer = Thread(
             target=produce,
-            args=(self._cluster, topic, 1_000_000),
+            args=(self.cluster, partition.topic, 1_000_000),
             kwargs={
                 "value_bytes": _RECORD_BYTES,
                 "records_per_second": _WRITES_PER_SECOND,
@@ -242,14 +110,16 @@ class StagedMoves:
             stop.set()
             writer.join()
 
-    def _await_named(self, moves: Sequence[StagedMove], seconds: float = _NAMED_SECONDS) -> None:
+    def await_named(
+        self, reassignments: Sequence[StagedReassignment], seconds: float = _NAMED_SECONDS
+    ) -> None:
         """Wait for the verdicts that are due; one that never comes shows in the result."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and any(move.named_after is None for move in moves):
+        while time.monotonic() < deadline and any(one.named_after is None for one in reassignments):
             time.sleep(0.2)
 
-    def _await_ends(self, moves: Sequence[StagedMove]) -> None:
-        """Wait for the moves' ends; one that never comes shows in the result."""
+    def await_ends(self, reassignments: Sequence[StagedReassignment]) -> None:
+        """Wait for the reassignments' ends; one that never comes shows in the result."""
         deadline = time.monotonic() + _END_SECONDS
-        while time.monotonic() < deadline and any(move.ended is None for move in moves):
+        while time.monotonic() < deadline and any(one.ended is None for one in reassignments):
             time.sleep(0.2)

@@ -20,12 +20,13 @@ ORPHANED = "orphaned throttle"
 
 
 @dataclass(slots=True)
-class StagedMove:
-    """A move of one partition. ``due``: the verdict it has to get, None if there is to be none.
+class StagedReassignment:
+    """The reassignment of one partition.
 
-    ``also``: another that is true of it, too, and may come before or after. ``cause``: the cause
-    of the one that is due. ``outcome``: how it has to end. ``trouble_at``: when it went wrong,
-    from which the time until the verdict counts, in seconds of the monotonic clock.
+    ``due``: the verdict it has to get, None if there is to be none. ``also``: another that is true
+    of it, too, and may come before or after. ``cause``: the cause of the one that is due.
+    ``outcome``: how it has to end. ``trouble_at``: when it went wrong, from which the time until
+    the verdict counts, in seconds of the monotonic clock.
     """
 
     name: str
@@ -73,17 +74,17 @@ class StagedMove:
         )
 
 
-class MoveWatch:
-    """Notes what the service says of moves, in a thread, until it is left.
+class VerdictWatch:
+    """Notes what the service says of reassignments, in a thread, until it is left.
 
     ``page`` gives the page's state; one that fails once is asked again.
     """
 
     def __init__(self, page: Callable[[], Mapping[str, Any]]) -> None:
         self._page = page
-        self._moves: dict[TopicPartition, StagedMove] = {}
+        self._staged: dict[TopicPartition, StagedReassignment] = {}
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="move-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="verdict-watch", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -93,10 +94,10 @@ class MoveWatch:
         self._stop.set()
         self._thread.join()
 
-    def add(self, move: StagedMove) -> StagedMove:
-        """Note what is said of this move from now on."""
-        self._moves[move.partition] = move
-        return move
+    def add(self, reassignment: StagedReassignment) -> StagedReassignment:
+        """Note what is said of this reassignment from now on."""
+        self._staged[reassignment.partition] = reassignment
+        return reassignment
 
     def _run(self) -> None:
         while not self._stop.wait(_POLL_SECONDS):
@@ -108,15 +109,15 @@ class MoveWatch:
 
     def _note(self, page: Mapping[str, Any], now: float) -> None:
         for row in page["reassignments"]:
-            move = self._moves.get(TopicPartition(row["topic"], row["partition"]))
-            if move is not None and move.ended is None:
-                move.seen = True
-                move.said.setdefault((row["verdict"], row.get("cause")), now)
+            staged = self._staged.get(TopicPartition(row["topic"], row["partition"]))
+            if staged is not None and staged.ended is None:
+                staged.seen = True
+                staged.said.setdefault((row["verdict"], row.get("cause")), now)
         left = {row["name"] for row in page["throttles"] if row["kind"] == "topic"}
-        for move in self._moves.values():
-            if move.partition.topic in left:
-                move.said.setdefault((ORPHANED, None), now)
+        for staged in self._staged.values():
+            if staged.partition.topic in left:
+                staged.said.setdefault((ORPHANED, None), now)
         for row in page["recent_reassignments"]:
-            move = self._moves.get(TopicPartition(row["topic"], row["partition"]))
-            if move is not None:
-                move.ended = row["outcome"]
+            staged = self._staged.get(TopicPartition(row["topic"], row["partition"]))
+            if staged is not None:
+                staged.ended = row["outcome"]

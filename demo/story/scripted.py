@@ -16,8 +16,8 @@ from caughtup.demo.story.stage import APPLICATION, PARTITIONS, Stage
 from caughtup.demo.story.truth import active_tasks, application_lags
 from caughtup.models.ids import TopicPartition
 
-#: Starts moving a partition to these brokers.
-Move = Callable[[TopicPartition, list[int]], None]
+#: Reassigns a partition to these brokers.
+Reassign = Callable[[TopicPartition, list[int]], None]
 View = Mapping[str, Any]
 
 ORDERS = 20_000
@@ -29,16 +29,18 @@ _PARCEL_BYTES = 4_000
 THROTTLE_BYTES = 2_000_000
 _SETTLE_SECONDS = 60.0
 _PROBING_SECONDS = 90.0
-_MOVE_SECONDS = 90.0
+_REASSIGNMENT_SECONDS = 90.0
 
 
 class Story:
     """The acts, each of which ends when caughtup has seen what was done."""
 
-    def __init__(self, stage: Stage, facts: Facts, move: Move, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, stage: Stage, facts: Facts, reassign: Reassign, say: Callable[[str], None]
+    ) -> None:
         self._stage = stage
         self._facts = facts
-        self._move = move
+        self._reassign = reassign
         self._say = say
 
     def two_instances(self) -> None:
@@ -77,7 +79,7 @@ class Story:
         self._compare_lags("lag table after the join", view, before)
         return view
 
-    def a_partition_moves(self) -> None:
+    def a_partition_is_reassigned(self) -> None:
         """A partition is reassigned under a throttle, and finishes."""
         cluster = self._stage.cluster
         create_topics(cluster, {PARCELS.topic: 1}, replicas=1)
@@ -86,7 +88,7 @@ class Story:
         set_throttle(cluster, PARCELS.topic, THROTTLE_BYTES)
         target = 3 - self._leader_of_parcels()
         self._say(f"moving {PARCELS} to broker {target} at {THROTTLE_BYTES // 1_000_000} MB/s")
-        self._move(PARCELS, [target])
+        self._reassign(PARCELS, [target])
         remaining: list[int] = []
 
         def ended() -> View | None:
@@ -100,7 +102,7 @@ class Story:
                 (r for r in page["recent_reassignments"] if r["topic"] == PARCELS.topic), None
             )
 
-        outcome = self._stage.wait("the end of the move", ended, _MOVE_SECONDS)
+        outcome = self._stage.wait("the end of the reassignment", ended, _REASSIGNMENT_SECONDS)
         clear_throttle(cluster, PARCELS.topic)
         steps = len(set(remaining))
         falling = remaining == sorted(remaining, reverse=True)

@@ -10,26 +10,26 @@ from rich.console import Console
 
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.story.facts import Fact, Facts
-from caughtup.demo.story.scripted import Move, Story
+from caughtup.demo.story.scripted import Reassign, Story
 from caughtup.demo.story.stage import Stage
 from caughtup.demo.story.verdict import check_generations, check_history
 
 _ORDERS_PER_SECOND = 200.0
 _MINUTE_OF_ORDERS = int(60 * _ORDERS_PER_SECOND)
 _ALIVE_SECONDS = 2.0
-#: How long nothing moves before the demo moves something.
+#: How long the demo waits before it reassigns a partition.
 _CALM_SECONDS = 45.0
 Say = Callable[[str], None]
 
 
-def play(stage: Stage, facts: Facts, move: Move, console: Console) -> None:
+def play(stage: Stage, facts: Facts, reassign: Reassign, console: Console) -> None:
     """Play the story once; what caughtup saw of it is in ``facts``. Raises CaughtupError."""
     say = _narrator(console)
     set_up(stage, say)
-    story = Story(stage, facts, move, say)
+    story = Story(stage, facts, reassign, say)
     story.two_instances()
     joined = story.a_third_joins()
-    story.a_partition_moves()
+    story.a_partition_is_reassigned()
     story.warm_ups_are_promoted(joined)
     story.one_is_killed()
     say("comparing with the log and with the history on disk")
@@ -37,15 +37,15 @@ def play(stage: Stage, facts: Facts, move: Move, console: Console) -> None:
     check_history(stage, facts)
 
 
-def run(stage: Stage, move: Move, console: Console) -> None:
+def run(stage: Stage, reassign: Reassign, console: Console) -> None:
     """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
     say = _narrator(console)
     set_up(stage, say)
     console.print(f"\n  The page: [bold]{stage.url}[/]\n  Ctrl-C ends everything.\n")
-    story = Story(stage, Facts(_ignore), move, say)
+    story = Story(stage, Facts(_ignore), reassign, say)
     story.two_instances()
     joined = story.a_third_joins()
-    story.a_partition_moves()
+    story.a_partition_is_reassigned()
     stop = threading.Event()
     threading.Thread(target=_load, args=(stage, stop), daemon=True).start()
     try:

@@ -178,7 +178,7 @@ class ChangelogTables:
         self._positions[one] = record.offset + 1
 
     def _move(self, one: TopicPartition, position: int) -> None:
-        """Take over the reader's position: one further back means another log, read anew."""
+        """Keep the reader's position: one further back means another log, read anew."""
         if position < self._positions[one]:
             self._tables[one].clear()
         self._positions[one] = position

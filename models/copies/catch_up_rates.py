@@ -87,7 +87,7 @@ class CatchUpRates:
         self.newest_ms: int | None = None
         self._trigger_ms = 0
 
-    def heard(self, at_ms: int, trigger_ms: int, now_ms: int) -> None:
+    def record_written(self, at_ms: int, trigger_ms: int, now_ms: int) -> None:
         """Record that the stream, triggered every ``trigger_ms``, wrote at a moment (ms).
 
         That counts if it is the newest, unless that is yet to come by now: the broker's clock has

@@ -52,8 +52,8 @@ class Application:
     decided: DecidedGeneration | None = None
     #: What the oldest pending generation waits for, as far as it was found to wait.
     waiting: WaitingGeneration | None = None
-    #: Whether what the decision means for movements hasn't been told yet.
-    untold: bool = False
+    #: Whether the decision has events of movements that nobody has asked for yet.
+    movements_due: bool = False
     #: Copies that the newest decision was made knowing to be caught up.
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     history: deque[PastGeneration] = field(default_factory=lambda: deque(maxlen=GENERATIONS_KEPT))
@@ -67,12 +67,12 @@ class Application:
         self.newest = generation
         self.pending.append(Pending(generation, seen_ms))
 
-    def leave_the_past(self) -> None:
+    def keep_newest_pending(self) -> None:
         """Drop the pending generations but the newest: others took their place long ago."""
         while len(self.pending) > 1:
             self.pending.popleft()
 
-    def take_up(self, published: Recommendation) -> None:
+    def restore(self, published: Recommendation) -> None:
         """Spare the newest generation if it was decided before a restart, and those before it.
 
         ``published`` is the last that was then. Made for any other generation it says
@@ -84,7 +84,7 @@ class Application:
             self.pending.clear()
             self.pending.append(newest._replace(recommendation=published))
 
-    def has_news(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
+    def has_newly_caught_up(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
         """Return whether copies have caught up that weren't when the newest decision was made.
 
         ``positions`` are what the application's processes reported.
@@ -106,7 +106,7 @@ class Application:
     ) -> UndecidedGeneration | None:
         """Return the newest decision to be made again, where copies have caught up since."""
         decided = self.decided
-        if decided is None or not self.has_news(positions):
+        if decided is None or not self.has_newly_caught_up(positions):
             return None
         return UndecidedGeneration(
             decided.generation,
@@ -126,13 +126,13 @@ class Application:
         if decided.revises is not None:
             if self.decided is None or decided.generation is not self.decided.generation:
                 return False
-            before, self.decided, self.untold = self.decided, decided, True
+            before, self.decided, self.movements_due = self.decided, decided, True
             self.caught_up = self.caught_up.with_others(decided.caught_up)
             return decided.recommendation is not before.recommendation
         if not self.pending or self.pending[0].generation is not decided.generation:
             return False
         self.pending.popleft()
-        self.decided, self.untold, self.caught_up = decided, True, decided.caught_up
+        self.decided, self.movements_due, self.caught_up = decided, True, decided.caught_up
         self.rebalances += 1
         self.exact_counts[decided.exact.result] += 1
         self.movement_counts.update(movement.kind for movement in decided.movements)
@@ -156,7 +156,7 @@ class Application:
             self.pending.popleft()
             self.rebalances += 1
             self.exact_counts["undetermined"] += 1
-        self.decided, self.untold = None, False
+        self.decided, self.movements_due = None, False
 
     def _holds(self, published: Recommendation) -> bool:
         """Return whether a recommendation was made for the newest generation.

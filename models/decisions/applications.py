@@ -9,7 +9,7 @@ from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.last_by_group import LastByGroup
-from caughtup.models.decisions.movements import Event, MovementLog
+from caughtup.models.decisions.movements import MovementLog, TaskMovementEvent
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import (
     UndecidedGeneration,
@@ -63,11 +63,11 @@ class Applications(Mapping[str, Application]):
         """Return the newest recommendation of each group, by group, sorted."""
         return list(self._published.each_newest())
 
-    def take_up_published(self) -> None:
+    def restore_published(self) -> None:
         """Spare every generation that the recommendations taken so far were made for."""
         for group, known in self._known.items():
             if known.pending and (published := self._published.newest(group)):
-                known.take_up(published)
+                known.restore(published)
 
     def apply_state(self, group: str, state: ApplicationState) -> bool:
         """Keep what an application's leader told of a rebalance.
@@ -113,7 +113,7 @@ class Applications(Mapping[str, Application]):
             return  # known: the log is read again from its start after a lost connection
         known.advance(generation, seen_ms)
         if published := self._published.newest(group):
-            known.take_up(published)
+            known.restore(published)
 
     def forget(self, group: str) -> None:
         """Forget an application, but for what it told and what was published of it."""
@@ -221,32 +221,32 @@ class Applications(Mapping[str, Application]):
         if (application := self._known.get(group)) is not None:
             application.published += 1
 
-    def movement_events(self, now_ms: int) -> Iterator[Event]:
+    def movement_events(self, now_ms: int) -> Iterator[TaskMovementEvent]:
         """Yield what the newest decisions mean for movements, each time only what is new.
 
         Others may have their turn between two events. What isn't asked for comes the next time.
         """
         yield from self.movements.close(self._known, now_ms)
-        for group in sorted(group for group, known in self._known.items() if known.untold):
+        for group in sorted(group for group, known in self._known.items() if known.movements_due):
             with self._faults.isolated("movements", group, now_ms):
                 yield from self._movement_events(group, now_ms)
 
-    def _movement_events(self, group: str, now_ms: int) -> Iterator[Event]:
+    def _movement_events(self, group: str, now_ms: int) -> Iterator[TaskMovementEvent]:
         application = self._known.get(group)
         if application is None or (decided := application.decided) is None:
             return
         try:
             yield from self.movements.advance(decided, now_ms)
         except Exception:
-            application.untold = False  # it would fail again
+            application.movements_due = False  # it would fail again
             raise
         if application.decided is decided:
-            application.untold = False
+            application.movements_due = False
 
-    def leave_the_past(self) -> None:
-        """Treat what was read so far as history: only the newest generations are still decided."""
+    def log_read_to_end(self) -> None:
+        """Note that the log of groups was read to its end: only newest generations are decided."""
         for application in self._known.values():
-            application.leave_the_past()
+            application.keep_newest_pending()
 
     def awaited(self) -> list[str]:
         """Name the applications with a generation that isn't decided yet, sorted."""

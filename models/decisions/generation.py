@@ -26,22 +26,22 @@ from caughtup.models.groups.generation import StreamsGeneration
 class DueGeneration:
     """A generation whose decision is due, with all that it is to be decided from.
 
-    ``told`` is what its leader told of the rebalance, if it tells, and ``published`` what was
-    recommended before, in that order: a follower may have followed it. ``revises`` is the
+    ``leader_state`` is what its leader published of the rebalance, if anything, and ``published``
+    what was recommended before, in that order: a follower may have followed it. ``revises`` is the
     decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
     a probing rebalance is worth it, as far as the copies' pace tells, and ``rates`` where that is
-    from (``CopyWatch.rates``). ``untold``: the leader may
-    yet tell of the rebalance, and then of rules that aren't Kafka's.
+    from (``CopyWatch.rates``). ``leader_may_publish``: its leader's state of the rebalance may yet
+    come, and with it rules that aren't Kafka's.
     """
 
     generation: StreamsGeneration
     inputs: GenerationInputs
-    told: ApplicationState | None = None
+    leader_state: ApplicationState | None = None
     published: tuple[Recommendation, ...] = ()
     revises: DecidedGeneration | None = None
     worthwhile_at_ms: int | None = None
     rates: str | None = None
-    untold: bool = False
+    leader_may_publish: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     generation, inputs = due.generation, due.inputs
     if due.revises is not None:
         exact = due.revises.exact
-    elif due.told is not None:
-        wanted = due.told.recommendations()
+    elif due.leader_state is not None:
+        wanted = due.leader_state.recommendations()
         published = [
             read_published(recommendation_fields(one), generation.group)
             for one in due.published
             if one.decision_id in wanted
         ]
-        exact = recompute_follower(generation, inputs, due.told, published)
+        exact = recompute_follower(generation, inputs, due.leader_state, published)
     else:
         exact = recompute(generation, inputs)
     recommended = recommendation(
@@ -100,7 +100,7 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
             revises=replace(due.revises, revises=None),
             read_back=False,
         )
-    premature = due.untold and (exact.result == "mismatch" or generation.follows)
+    premature = due.leader_may_publish and (exact.result == "mismatch" or generation.follows)
     return replace(_decided(generation, inputs, exact, recommended), premature=premature)
 
 

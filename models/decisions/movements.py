@@ -8,21 +8,41 @@ from where they were published.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
-from caughtup.models.decisions.recommendation_fields import movement_fields
-from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import ProcessId, TaskId
 
-SCHEMA = 1
-LEADER, RECOMMENDED = "leader", "recommended"
-_OPEN, _CLOSED = ("planned", "warming"), ("promoted", "dropped")
+Plan = Literal["leader", "recommended"]
+Step = Literal["planned", "warming", "promoted", "dropped"]
 
-Event = dict[str, Any]
+LEADER: Plan = "leader"
+RECOMMENDED: Plan = "recommended"
+_OPEN = ("planned", "warming")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMovementEvent:
+    """A step of a movement that was planned for a generation: ``models/records/movements.py``.
+
+    ``plan`` says whose, ``decision_id`` of which decision. ``why``: it was dropped, for this reason.
+    """
+
+    step: Step
+    plan: Plan
+    group: str
+    generation: int
+    decision_id: str
+    at_ms: int
+    movement: PlannedMovement
+    why: str | None = None
+
+    @property
+    def key(self) -> MovementKey:
+        """What it has in common with the other events of its movement."""
+        return MovementKey(self.movement.task, self.movement.to)
 
 
 class MovementKey(NamedTuple):
@@ -37,48 +57,36 @@ class _Plan:
     """Where the movements of one plan are: those on their way, and this decision's that ended."""
 
     decision_id: str = ""
-    open: dict[MovementKey, Event] = field(default_factory=dict)
+    open: dict[MovementKey, TaskMovementEvent] = field(default_factory=dict)
     closed: set[MovementKey] = field(default_factory=set)
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: TaskMovementEvent) -> None:
         """Apply an event as it was published."""
-        if event["decision_id"] != self.decision_id:
-            self.decision_id = event["decision_id"]
-            self.closed.clear()
-        key = MovementKey(event["task"], event["to"])
-        if event["event"] in _OPEN:
-            self.open[key] = event
+        self.follow(event.decision_id)
+        if event.step in _OPEN:
+            self.open[event.key] = event
         else:
-            self.open.pop(key, None)
-            self.closed.add(key)
+            self.open.pop(event.key, None)
+            self.closed.add(event.key)
+
+    def follow(self, decision_id: str) -> None:
+        """Go on with a decision: of another one, no movement has ended yet."""
+        if decision_id != self.decision_id:
+            self.decision_id = decision_id
+            self.closed.clear()
 
 
 class MovementLog:
     """The movements of every application, by group and plan."""
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[str, str], _Plan] = {}
+        self._plans: dict[tuple[str, Plan], _Plan] = {}
 
-    def restore(self, event: Mapping[str, Any]) -> None:
-        """Apply an event that was published before this process started, in their order.
+    def restore(self, event: TaskMovementEvent) -> None:
+        """Apply an event that was published before this process started, in their order."""
+        self._plan(event.group, event.plan).apply(event)
 
-        Raises CaughtupError when it isn't one of ours.
-        """
-        texts = ("event", "group", "decision_id", "task", "to", "kind", "reason")
-        plan = event.get("plan", RECOMMENDED)
-        if (
-            not all(isinstance(event.get(name), str) for name in texts)
-            or event["event"] not in (*_OPEN, *_CLOSED)
-            or plan not in (LEADER, RECOMMENDED)
-        ):
-            raise CaughtupError("bad_movement", "not an event of a movement")
-        ids = {
-            "task": str(TaskId.parse(event["task"])),
-            "to": str(ProcessId.parse(event["to"])),
-        }
-        self._plan(event["group"], plan).take({**event, **ids})
-
-    def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[Event]:
+    def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[TaskMovementEvent]:
         """Return what a decided generation means for the movements of its application.
 
         ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
@@ -87,89 +95,85 @@ class MovementLog:
         recommended = decided.recommendation
         if recommended is None:
             return
-        held = _Held(decided)
+        assigned = _AssignedTasks(decided)
         if decided.leader_movements is not None:
-            yield from self._advance(LEADER, held, recommended, decided.leader_movements, at_ms)
-        yield from self._advance(RECOMMENDED, held, recommended, recommended.movements, at_ms)
+            yield from self._advance(LEADER, assigned, recommended, decided.leader_movements, at_ms)
+        yield from self._advance(RECOMMENDED, assigned, recommended, recommended.movements, at_ms)
 
-    def close(self, applications: Container[str], at_ms: int) -> Iterator[Event]:
+    def close(self, applications: Container[str], at_ms: int) -> Iterator[TaskMovementEvent]:
         """Drop what is on its way for applications that are gone, and forget them.
 
         Not while the log of the groups is still read: applications go and come back in it.
         """
-        why = {"event": "dropped", "at_ms": at_ms, "why": "the application is gone"}
+        why = "the application is gone"
         for group, plan in sorted(self._plans):
             if group not in applications:
                 known = self._plans[group, plan]
                 for key in sorted(known.open):
-                    yield {**known.open.pop(key), **why}
+                    yield replace(known.open.pop(key), step="dropped", at_ms=at_ms, why=why)
                 del self._plans[group, plan]
 
-    def on_their_way(self, group: str, plan: str) -> list[Mapping[str, Any]]:
+    def on_their_way(self, group: str, plan: Plan) -> list[TaskMovementEvent]:
         """Return the last event of each movement that is neither promoted nor dropped, sorted."""
         known = self._plans.get((group, plan))
         return [] if known is None else [known.open[key] for key in sorted(known.open)]
 
-    def _plan(self, group: str, plan: str) -> _Plan:
+    def _plan(self, group: str, plan: Plan) -> _Plan:
         return self._plans.setdefault((group, plan), _Plan())
 
     def _advance(
         self,
-        name: str,
-        held: _Held,
+        name: Plan,
+        assigned: _AssignedTasks,
         recommended: Recommendation,
         movements: Iterable[PlannedMovement],
         at_ms: int,
-    ) -> Iterator[Event]:
+    ) -> Iterator[TaskMovementEvent]:
         plan = self._plan(recommended.group, name)
-        if plan.decision_id != recommended.decision_id:
-            plan.decision_id = recommended.decision_id
-            plan.closed.clear()
+        plan.follow(recommended.decision_id)
         now = {MovementKey(m.task, m.to): m for m in movements}
 
-        def event(what: str, movement: Mapping[str, Any], **more: str) -> Event:
-            told = {
-                "schema": SCHEMA,
-                "event": what,
-                "plan": name,
-                "group": recommended.group,
-                "generation": recommended.generation,
-                "decision_id": recommended.decision_id,
-                "at_ms": at_ms,
-                **{key: movement[key] for key in _MOVEMENT_FIELDS if key in movement},
-                **more,
-            }
-            plan.take(told)
-            return told
+        def event(
+            step: Step, movement: PlannedMovement, why: str | None = None
+        ) -> TaskMovementEvent:
+            new = TaskMovementEvent(
+                step,
+                name,
+                recommended.group,
+                recommended.generation,
+                recommended.decision_id,
+                at_ms,
+                movement,
+                why,
+            )
+            plan.apply(new)
+            return new
 
         for key in sorted(plan.open):
-            if key in now and not held.has_arrived(key, now[key].kind):
+            if key in now and not assigned.has_arrived(key, now[key].kind):
                 continue
-            was = plan.open[key]
-            if held.has_arrived(key, was["kind"]) or held.holds(key):
+            was = plan.open[key].movement
+            if assigned.has_arrived(key, was.kind) or assigned.holds(key):
                 yield event("promoted", was)
             else:
-                yield event("dropped", was, why=held.why_not(key))
+                yield event("dropped", was, assigned.why_not(key))
         for key in sorted(now):
             movement = now[key]
             if key not in plan.open and key not in plan.closed:
-                yield event("planned", movement_fields(movement))
-                if held.has_arrived(key, movement.kind):
-                    yield event("promoted", movement_fields(movement))
+                yield event("planned", movement)
+                if assigned.has_arrived(key, movement.kind):
+                    yield event("promoted", movement)
             known = plan.open.get(key)
             if (
                 known is not None
-                and known["event"] == "planned"
+                and known.step == "planned"
                 and movement.kind == "warmup"
-                and held.holds(key)
+                and assigned.holds(key)
             ):
-                yield event("warming", movement_fields(movement))
+                yield event("warming", movement)
 
 
-_MOVEMENT_FIELDS = ("task", "from", "to", "kind", "reason", "lag")
-
-
-class _Held:
+class _AssignedTasks:
     """Who was given what by a generation's leader."""
 
     def __init__(self, decided: DecidedGeneration) -> None:

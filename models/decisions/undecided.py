@@ -36,20 +36,20 @@ from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 
 #: How long a decision waits for end offsets listed after the rebalance, in ms.
-PATIENCE_MS = 15_000
-#: How long a decision waits for what the leader tells of the rebalance, in ms.
-TELLING_MS = 5_000
+END_OFFSETS_WAIT_MS = 15_000
+#: How long a decision waits for what the leader publishes of the rebalance, in ms.
+LEADER_STATE_WAIT_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class UndecidedGeneration:
     """A generation, read at ``seen_ms``, or one whose decision may be made again.
 
-    ``ends`` and ``commits`` are those that may matter to it, as they are now. ``told``: what the
-    application's leaders told of rebalances, and ``published`` what was recommended, both in
-    their order. ``recommendation`` was published of it before a restart. ``revises`` is its decision if
-    there is one, made knowing the copies in ``caught_up``; ``positions`` are what processes
-    reported. The others are as for ``DueGeneration``.
+    ``ends`` and ``commits`` are those that may matter to it, as they are now. ``leader_states``:
+    what the application's leaders published of rebalances, and ``published`` what was recommended,
+    both in their order. ``recommendation`` was published of it before a restart. ``revises`` is its
+    decision if there is one, made knowing the copies in ``caught_up``; ``positions`` are what
+    processes reported. The others are as for ``DueGeneration``.
     """
 
     generation: StreamsGeneration
@@ -57,7 +57,7 @@ class UndecidedGeneration:
     parameters: ApplicationParameters
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
-    told: tuple[ApplicationState, ...] = ()
+    leader_states: tuple[ApplicationState, ...] = ()
     published: tuple[Recommendation, ...] = ()
     recommendation: Recommendation | None = None
     revises: DecidedGeneration | None = None
@@ -71,23 +71,26 @@ class UndecidedGeneration:
 class WaitingGeneration:
     """A generation that isn't due before a moment (ms), unless what it waits for comes.
 
-    That is what its leader tells, be it the first since ``told``; and a look at the ends of all of
-    ``ends`` since ``seen_ms``, if any are named. ``is_open``: nobody knows which ends.
+    That is what its leader publishes, be it the first since ``leader_state``; and end offsets of
+    all of ``ends``, listed since ``seen_ms``, if any are named. ``is_open``: nobody knows which
+    ends.
     """
 
     generation: StreamsGeneration
     seen_ms: int
     until_ms: int
-    told: ApplicationState | None
+    leader_state: ApplicationState | None
     ends: tuple[TopicPartition, ...] = ()
     is_open: bool = False
 
-    def is_over(self, ends: EndOffsetTable, told: Sequence[ApplicationState], now_ms: int) -> bool:
+    def is_over(
+        self, ends: EndOffsetTable, states: Sequence[ApplicationState], now_ms: int
+    ) -> bool:
         """Return whether it is worth it to ask again whether the generation is due."""
         return (
             self.is_open
             or not self.seen_ms <= now_ms < self.until_ms  # the clock may have been set back
-            or (bool(told) and told[-1] is not self.told)
+            or (bool(states) and states[-1] is not self.leader_state)
             or (bool(self.ends) and all(map(self._was_seen, map(ends.history, self.ends))))
         )
 
@@ -110,29 +113,29 @@ def decide_if_due(
         return due
     due = replace(due, worthwhile_at_ms=undecided.worthwhile_at_ms, rates=undecided.rates)
     decided = decide_generation(cluster, due, now_ms)
-    return _waiting(undecided, TELLING_MS) if decided.premature else decided
+    return _waiting(undecided, LEADER_STATE_WAIT_MS) if decided.premature else decided
 
 
 def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | WaitingGeneration:
     """Return a generation once all that it was decided from is there.
 
-    What an application that tells doesn't tell within ``TELLING_MS``, and end offsets that don't
-    come within ``PATIENCE_MS``, are gone without. One that never told anything is waited for only
-    if its leader didn't decide as Kafka's assignor does.
+    What an application's leaders publish, but not within ``LEADER_STATE_WAIT_MS``, and end offsets
+    that don't come within ``END_OFFSETS_WAIT_MS``, are gone without. One that never published
+    anything is waited for only if its leader didn't decide as Kafka's assignor does.
     """
     generation, waited_ms = undecided.generation, now_ms - undecided.seen_ms
     if waited_ms < 0:  # the clock was set back, by which nobody can tell: it's enough
-        waited_ms = PATIENCE_MS
-    state = find_state(generation, undecided.told)
-    if state is None and undecided.told and waited_ms < TELLING_MS:
-        return _waiting(undecided, TELLING_MS)
+        waited_ms = END_OFFSETS_WAIT_MS
+    state = find_state(generation, undecided.leader_states)
+    if state is None and undecided.leader_states and waited_ms < LEADER_STATE_WAIT_MS:
+        return _waiting(undecided, LEADER_STATE_WAIT_MS)
     inputs = gather_inputs(
         generation, undecided.parameters, undecided.ends, undecided.commits, undecided.seen_ms
     )
     if state is not None:
         inputs = leader_inputs(generation, state, inputs)
         return DueGeneration(generation, inputs, state, undecided.published)
-    if _awaits_end_offsets(generation, inputs) and waited_ms < PATIENCE_MS:
+    if _awaits_end_offsets(generation, inputs) and waited_ms < END_OFFSETS_WAIT_MS:
         unseen = tuple(
             partition
             for task, bound in inputs.ends.items()
@@ -141,14 +144,14 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
             if partition.topic not in generation.source_topics
         )
         is_open = inputs.tentative or not unseen
-        return replace(_waiting(undecided, PATIENCE_MS), ends=unseen, is_open=is_open)
-    return DueGeneration(generation, inputs, untold=waited_ms < TELLING_MS)
+        return replace(_waiting(undecided, END_OFFSETS_WAIT_MS), ends=unseen, is_open=is_open)
+    return DueGeneration(generation, inputs, leader_may_publish=waited_ms < LEADER_STATE_WAIT_MS)
 
 
 def _waiting(undecided: UndecidedGeneration, wait_ms: int) -> WaitingGeneration:
-    told = undecided.told[-1] if undecided.told else None
+    newest = undecided.leader_states[-1] if undecided.leader_states else None
     until_ms = undecided.seen_ms + wait_ms
-    return WaitingGeneration(undecided.generation, undecided.seen_ms, until_ms, told)
+    return WaitingGeneration(undecided.generation, undecided.seen_ms, until_ms, newest)
 
 
 def _revision(undecided: UndecidedGeneration) -> DueGeneration | None:

@@ -12,7 +12,7 @@ from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 
 class GroupTable:
-    """Takes the records of groups, and tells who is in each.
+    """Who is in each group, by the records of groups.
 
     ``topic_names``: topic id → name, and ``partition_counts``: topic → number of partitions, as
     they are whenever a membership is asked for; after a change of either, ``forget_owners``.

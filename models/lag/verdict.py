@@ -124,8 +124,8 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
             f"{_catch_up(figures)}"
         )
     if age.seconds <= figures.allowed_seconds:
-        return _in_rhythm(figures)
-    behind = f"{lag.lag:,} to read, the oldest for {_age(figures)}, {_rhythm(figures)}"
+        return _within_interval(figures)
+    behind = f"{lag.lag:,} to read, the oldest for {_age(figures)}, {_usual_interval(figures)}"
     if _diverges(figures):
         return "diverging", f"{behind}; {_catch_up(figures)}"
     return "slow", f"{behind}; {_catch_up(figures)}"
@@ -140,7 +140,7 @@ def _without_commit(figures: LagFigures) -> tuple[str, str]:
         )
     return "stopped", (
         f"never committed, though records came {duration(arrived.seconds)} ago; "
-        f"{lag.lag:,} to read, {_rhythm(figures)}"
+        f"{lag.lag:,} to read, {_usual_interval(figures)}"
     )
 
 
@@ -155,21 +155,21 @@ def _without_step(figures: LagFigures) -> tuple[str, str]:
     if silent > figures.allowed_seconds:
         return (
             "stopped",
-            f"{lag:,} to read and no commit for {duration(silent)}, {_rhythm(figures)}",
+            f"{lag:,} to read and no commit for {duration(silent)}, {_usual_interval(figures)}",
         )
     return "stalled", (
         f"{lag:,} to read, and for {duration(figures.unmoved_seconds)} it has committed "
-        f"{figures.committed} again, {_rhythm(figures)}"
+        f"{figures.committed} again, {_usual_interval(figures)}"
     )
 
 
-def _in_rhythm(figures: LagFigures) -> tuple[str, str]:
+def _within_interval(figures: LagFigures) -> tuple[str, str]:
     lag = figures.lag.lag
     if figures.interval_seconds is None:
         return "unknown", f"{lag:,} to read; one commit is known, which tells no rhythm"
     if figures.age is None or figures.age.method == "at_least":
         return "unknown", f"{lag:,} to read, for {_age(figures)}"
-    return "ok", f"{lag:,} to read, the oldest for {_age(figures)}, {_rhythm(figures)}"
+    return "ok", f"{lag:,} to read, the oldest for {_age(figures)}, {_usual_interval(figures)}"
 
 
 def _diverges(figures: LagFigures) -> bool:
@@ -194,7 +194,7 @@ def _catch_up(figures: LagFigures) -> str:
     return f"{pace}: caught up in {duration(eta)}"
 
 
-def _rhythm(figures: LagFigures) -> str:
+def _usual_interval(figures: LagFigures) -> str:
     if figures.interval_seconds is None:
         return "and its rhythm is not known"
     return f"where {duration(figures.interval_seconds)} from commit to commit are usual"

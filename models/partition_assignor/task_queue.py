@@ -19,7 +19,7 @@ class TaskQueue:
     __slots__ = ("_heap", "_tasks")
 
     def __init__(self, tasks: Sequence[TaskId]) -> None:
-        """Take the tasks in the order in which the collection that they come from walks them."""
+        """Queue the tasks in the order in which the collection that they come from walks them."""
         self._heap = list(tasks)
         self._tasks = set(tasks)
         for place in reversed(range(len(tasks) // 2)):

@@ -20,7 +20,7 @@ class ThreadAssignment:
     """
 
     def __init__(self, client: Client, lags: Mapping[TaskId, int]) -> None:
-        """Take the client, and its lag of each task with state, in offsets."""
+        """Prepare a client's threads; ``lags`` are its own of each task with state, in offsets."""
         self._consumers = client.consumers
         self._previous = {
             consumer: sorted(
@@ -96,7 +96,7 @@ class ThreadAssignment:
         skipped: Mapping[TaskId, str],
         share: int,
     ) -> None:
-        """Give threads that have just their share one more: first to those that had the task.
+        """Assign one more to threads that have just their share: first to those that had the task.
 
         What is then left goes out in the order in which Java's queue has it in its array.
         """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import reverted
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 
 #: How a reassignment is taken back.
 CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"

@@ -25,7 +25,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 
 #: What a verdict may hold as evidence; all of it can be written as JSON.
 Evidence = dict[str, "int | float | str | bool | list[int] | list[str]"]

@@ -8,44 +8,48 @@ that nothing is published again as long as the topic keeps them.
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping
-from typing import Any
+from collections.abc import KeysView
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from caughtup.models.decisions.movements import SCHEMA, Event
-from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking import controllers
 from caughtup.models.reassignments.tracking.ends import EndedReassignment
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 
-KIND = "partition"
-_PLANNED, _PROMOTED, _DROPPED = "planned", "promoted", "dropped"
+Step = Literal["planned", "promoted", "dropped"]
+
 _COMPLETED, _SUPERSEDED = "completed", "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentEvent:
+    """A step of a reassignment from the ``original`` replicas to the ``target``.
+
+    ``at_ms``: when it was observed. ``why``: how it ended, where it was dropped.
+    """
+
+    step: Step
+    partition: TopicPartition
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    at_ms: int
+    why: str | None = None
 
 
 class ReassignmentEvents:
     """The reassignments that were published as planned, and of which no end was."""
 
     def __init__(self) -> None:
-        self._open: dict[TopicPartition, Event] = {}
+        self._open: dict[TopicPartition, ReassignmentEvent] = {}
 
-    def restore(self, event: Mapping[str, Any]) -> None:
-        """Apply an event that was published before this process started, in their order.
+    def restore(self, event: ReassignmentEvent) -> None:
+        """Apply an event that was published before this process started, in their order."""
+        self._apply(event)
 
-        Raises CaughtupError when it isn't one of ours.
-        """
-        if (
-            event.get("kind") != KIND
-            or event.get("event") not in (_PLANNED, _PROMOTED, _DROPPED)
-            or not isinstance(event.get("topic"), str)
-            or type(event.get("partition")) is not int
-            or not _are_brokers(event.get("from"))
-            or not _are_brokers(event.get("to"))
-        ):
-            raise CaughtupError("bad_movement", "not an event of a partition's movement")
-        self._apply(dict(event))
-
-    def new_events(self, tracker: ReassignmentTracker, partition: TopicPartition) -> list[Event]:
+    def new_events(
+        self, tracker: ReassignmentTracker, partition: TopicPartition
+    ) -> list[ReassignmentEvent]:
         """Return what has become of a partition's reassignment, at the time of its last observation.
 
         To be asked after each observation of the partition, and after its end.
@@ -58,23 +62,23 @@ class ReassignmentEvents:
             target, at_ms = controllers.target(tracked.latest), tracked.latest.as_of_ms
             if known is None:
                 return [self._plan(partition, tracked.original, target, at_ms)]
-            if tuple(known["to"]) == target:
+            if known.target == target:
                 return []
-            dropped = self._end(known, _DROPPED, at_ms, _SUPERSEDED)
+            dropped = self._end(known, "dropped", at_ms, _SUPERSEDED)
             return [dropped, self._plan(partition, tracked.original, target, at_ms)]
         ended = _end_of(tracker, partition)
         if known is None or ended is None:
             return []
         at_ms = ended.at_ms
-        if ended.outcome == _COMPLETED and tuple(known["to"]) == ended.target:
-            return [self._end(known, _PROMOTED, at_ms)]
+        if ended.outcome == _COMPLETED and known.target == ended.target:
+            return [self._end(known, "promoted", at_ms)]
         if ended.outcome == _COMPLETED:  # its target was changed between two
-            dropped = self._end(known, _DROPPED, at_ms, _SUPERSEDED)
+            dropped = self._end(known, "dropped", at_ms, _SUPERSEDED)
             planned = self._plan(partition, ended.original, ended.target, at_ms)
-            return [dropped, planned, self._end(planned, _PROMOTED, at_ms)]
-        return [self._end(known, _DROPPED, at_ms, ended.outcome)]
+            return [dropped, planned, self._end(planned, "promoted", at_ms)]
+        return [self._end(known, "dropped", at_ms, ended.outcome)]
 
-    def on_their_way(self) -> list[Event]:
+    def on_their_way(self) -> list[ReassignmentEvent]:
         """Return the event by which each reassignment without an end was planned, sorted."""
         return [self._open[partition] for partition in sorted(self._open)]
 
@@ -89,40 +93,25 @@ class ReassignmentEvents:
     def _plan(
         self,
         partition: TopicPartition,
-        before: tuple[int, ...],
+        original: tuple[int, ...],
         target: tuple[int, ...],
         at_ms: int,
-    ) -> Event:
-        return self._apply(
-            {
-                "schema": SCHEMA,
-                "event": _PLANNED,
-                "kind": KIND,
-                "topic": partition.topic,
-                "partition": partition.partition,
-                "from": list(before),
-                "to": list(target),
-                "at_ms": at_ms,
-            }
-        )
+    ) -> ReassignmentEvent:
+        return self._apply(ReassignmentEvent("planned", partition, original, target, at_ms))
 
-    def _end(self, planned: Event, event: str, at_ms: int, why: str | None = None) -> Event:
-        because = {} if why is None else {"why": why}
-        return self._apply({**planned, "event": event, "at_ms": at_ms, **because})
+    def _end(
+        self, planned: ReassignmentEvent, step: Step, at_ms: int, why: str | None = None
+    ) -> ReassignmentEvent:
+        return self._apply(replace(planned, step=step, at_ms=at_ms, why=why))
 
-    def _apply(self, event: Event) -> Event:
-        partition = TopicPartition(event["topic"], event["partition"])
-        if event["event"] == _PLANNED:
-            self._open[partition] = event
+    def _apply(self, event: ReassignmentEvent) -> ReassignmentEvent:
+        if event.step == "planned":
+            self._open[event.partition] = event
         else:
-            self._open.pop(partition, None)
+            self._open.pop(event.partition, None)
         return event
 
 
 def _end_of(tracker: ReassignmentTracker, partition: TopicPartition) -> EndedReassignment | None:
     """Return the last end of a partition's reassignment."""
     return next((e for e in reversed(tracker.ended) if e.partition == partition), None)
-
-
-def _are_brokers(value: object) -> bool:
-    return isinstance(value, list) and all(type(broker) is int for broker in value)

@@ -21,7 +21,7 @@ from caughtup.models.reassignments.throttles.rates import (
     Throttle,
     ThrottleShares,
 )
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 
 #: A pace of fewer points says nothing of the time to go.
 FEWEST_STEPS = 2

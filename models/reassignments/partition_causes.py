@@ -23,7 +23,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
     lasting_since,
 )
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 
 
 class Judgement(NamedTuple):

@@ -66,7 +66,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 
 #: Every verdict that there is, the best first.
 VERDICTS = (

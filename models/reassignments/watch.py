@@ -15,7 +15,8 @@ from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle, ThrottleWatch
 from caughtup.models.reassignments.throttles.rates import ThrottleShares
 from caughtup.models.reassignments.throttles.shares import throttle_shares
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 
 

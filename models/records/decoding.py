@@ -118,7 +118,7 @@ def require_bounded(text: bytes, most_bytes: int) -> None:
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Tell whether JSON is nested deeper than ``MOST_DEEP``, without parsing it."""
+    """Return whether JSON is nested deeper than ``MOST_DEEP``, without parsing it."""
     if text.count(b"[") + text.count(b"{") <= MOST_DEEP:
         return False
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _OTHERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec  # noqa: TID251 - allowed here
 
@@ -17,6 +17,8 @@ MOST_APPLICATION_CHARACTERS = 1_000
 #: A consumer's id is made of its application's, the process's and its thread's.
 MOST_NAME_CHARACTERS = 1_000
 MOST_PROCESS_CHARACTERS = 255
+
+T = TypeVar("T")
 
 _LONG_MAX = 2**63 - 1
 _INT_MAX = 2**31 - 1
@@ -118,6 +120,16 @@ def renamed_absent(name: str) -> Any:
 def no_entries() -> Any:
     """Return a field that is an object, empty where it is absent."""
     return msgspec.field(default_factory=dict)
+
+
+def or_absent(value: T | None) -> T | Absent:
+    """Return a value as a field that may be absent has it; None is absent."""
+    return ABSENT if value is None else value
+
+
+def or_none(field: T | Absent) -> T | None:
+    """Return the value of a field that may be absent, None where it is."""
+    return None if isinstance(field, Absent) else field
 
 
 def builtins_of(record: Record) -> dict[str, Any]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from caughtup.models.ids import TopicPartition
+from caughtup.models.decisions.movements import RECOMMENDED, Plan, Step, TaskMovementEvent
+from caughtup.models.decisions.recommendation import PlannedMovement
+from caughtup.models.ids import ProcessId, TopicPartition
+from caughtup.models.reassignments import events as reassignments
+from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.decoding import BAD_KEY, RecordFormat, RefusedError, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
@@ -20,6 +24,8 @@ from caughtup.models.records.fields import (
     Task,
     TimeMs,
     Topic,
+    or_absent,
+    or_none,
     renamed,
     renamed_absent,
 )
@@ -57,7 +63,7 @@ class TaskMovementRecord(MovementRecord):
     why: why it was dropped.
     """
 
-    event: Literal["planned", "warming", "promoted", "dropped"]
+    event: Step
     group: Group
     generation: Generation
     decision_id: Name
@@ -66,9 +72,51 @@ class TaskMovementRecord(MovementRecord):
     to: ProcessUuid
     reason: str
     from_: ProcessUuid | Absent = renamed_absent("from")
-    plan: Literal["leader", "recommended"] = "recommended"
+    plan: Plan = RECOMMENDED
     lag: Offsets | Absent = ABSENT
     why: str | Absent = ABSENT
+
+    @classmethod
+    def from_event(cls, event: TaskMovementEvent) -> TaskMovementRecord:
+        """Return the record of an event."""
+        movement = event.movement
+        return cls(
+            TASKS.schema,
+            movement.kind,
+            event.step,
+            event.group,
+            event.generation,
+            event.decision_id,
+            event.at_ms,
+            movement.task,
+            movement.to,
+            movement.reason,
+            or_absent(movement.source),
+            event.plan,
+            or_absent(movement.lag),
+            or_absent(event.why),
+        )
+
+    def to_event(self) -> TaskMovementEvent:
+        """Return the event."""
+        movement = PlannedMovement(
+            self.task,
+            or_none(self.from_),
+            str(ProcessId.parse(self.to)),  # in lower case
+            self.kind,
+            self.reason,
+            or_none(self.lag),
+        )
+        return TaskMovementEvent(
+            self.event,
+            self.plan,
+            self.group,
+            self.generation,
+            self.decision_id,
+            self.at_ms,
+            movement,
+            or_none(self.why),
+        )
 
 
 class PartitionMovementRecord(Record):
@@ -84,7 +132,7 @@ class PartitionMovementRecord(Record):
     why: how it ended, where it was dropped.
     """
 
-    event: Literal["planned", "promoted", "dropped"]
+    event: reassignments.Step
     kind: Literal["partition"]
     topic: Topic
     partition: Partition
@@ -97,6 +145,31 @@ class PartitionMovementRecord(Record):
     def topic_partition(self) -> TopicPartition:
         """The partition that it is about."""
         return TopicPartition(self.topic, self.partition)
+
+    @classmethod
+    def from_event(cls, event: ReassignmentEvent) -> PartitionMovementRecord:
+        """Return the record of an event."""
+        return cls(
+            PARTITIONS.schema,
+            event.step,
+            "partition",
+            *event.partition,
+            event.at_ms,
+            event.target,
+            event.original,
+            or_absent(event.why),
+        )
+
+    def to_event(self) -> ReassignmentEvent:
+        """Return the event."""
+        return ReassignmentEvent(
+            self.event,
+            self.topic_partition,
+            self.from_,
+            self.to,
+            self.at_ms,
+            or_none(self.why),
+        )
 
 
 _KIND = RecordFormat(MovementRecord, _SCHEMAS, _MOST_BYTES)

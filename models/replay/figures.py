@@ -129,7 +129,7 @@ def _with_given(client: Client, before: RecordedGeneration) -> Client:
 
 
 def _as_assigned(scenario: Scenario, one: RecordedGeneration) -> Decision:
-    """Take what the members were given for a decision."""
+    """Return what the members were assigned, as a decision."""
     stateful, clients = frozenset(scenario.stateful), {}
     for client in scenario.clients:
         given = one.assigned["clients"].get(str(client.process_id), {"active": (), "standby": ()})

@@ -86,7 +86,7 @@ def play(
 
 
 def end_offsets(scenario: Scenario) -> dict[TaskId, int]:
-    """Take for each task's end offset sum the most that any client lags."""
+    """Return each task's end offset sum: the most that any client lags."""
     return {
         task: max(0, *(client.lags[task] for client in scenario.clients))
         for task in scenario.stateful

@@ -1,4 +1,4 @@
-"""Generations of Kafka Streams groups as rows of a table, from the records of the wire and back."""
+"""Generations of Kafka Streams groups as rows of a table, from the records of the wire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import decode_batch
-from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.pipelines.events import EndOffsetEvent
 from caughtup.pipelines.schema import bucket
 
@@ -114,45 +113,8 @@ def end_offset_table(events: Iterable[EndOffsetEvent]) -> EndOffsetTable:
     return table
 
 
-def read_row(row: Mapping[str, Any]) -> RecordedGeneration:
-    """Read a row back. Raises CaughtupError with what it says of a record that couldn't be read.
-
-    ``row`` has the table's columns, maps as pairs, and ``as_of_ms``.
-    """
-    if row["error"] is not None or row["scenario"] is None:
-        raise CaughtupError("unread", row["error"] or "no scenario was recorded")
-    try:
-        scenario = msgspec.json.decode(row["scenario"], type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise CaughtupError("bad_json", f"scenario: {error}") from None
-    clients: dict[str, dict[str, list[str]]] = {}
-    sums: dict[str, dict[str, int]] = {}
-    for member in row["members"]:
-        process = member["process_id"]
-        given = clients.setdefault(process, {"active": [], "standby": [], "warmup": []})
-        for kind in ("active", "standby"):
-            given[kind] = sorted({*given[kind], *member[kind]}, key=_task_order)
-        sums.setdefault(process, {}).update(dict(member["offset_sums"]))
-    return RecordedGeneration(
-        group=row["group"],
-        generation=row["generation"],
-        as_of_ms=row["as_of_ms"],
-        scenario=scenario,
-        assigned={
-            "probing_rebalance_needed": row["next_rebalance_ms"] is not None,
-            "clients": clients,
-        },
-        offset_sums=sums,
-        doubts=tuple(row["doubts"]),
-    )
-
-
 def _group(key: bytes) -> str:
     return key[4:].decode(errors="replace")
-
-
-def _task_order(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split("_")))
 
 
 def _read(

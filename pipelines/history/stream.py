@@ -51,7 +51,7 @@ class HistoryOptions:
     checkpoint: str
     trigger_seconds: float | None
     kafka: Mapping[str, str] = field(default_factory=dict)
-    topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.OWN_TOPICS))
+    topics: Mapping[str, str] = field(default_factory=lambda: dict(schema.SERVICE_TOPICS))
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
     records_per_batch: int = schema.RECORDS_PER_BATCH
     progress_topic: str = with_prefix(PIPELINE_PROGRESS)

@@ -1,4 +1,4 @@
-"""Tells of running streams on caughtup-pipeline-progress: each trigger, and how they ended."""
+"""Publishes the progress of running streams: each trigger, and how they ended."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Reporter(StreamingQueryListener):
             self._noted |= {name: count for name, count in noted.items() if count is not None}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark's names)
-        """Tell that a stream is there: its first batch may take long."""
+        """Publish that a stream is there: its first batch may take long."""
         with self._lock:
             name = event.name or str(event.id)
             self._names[str(event.id)] = name
@@ -62,7 +62,7 @@ class Reporter(StreamingQueryListener):
             self._tell(name)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Tell of a batch. A record that can't be made or sent is logged, and the stream goes on."""
+        """Publish a batch. A record that can't be made or sent is logged, and the stream goes on."""
         try:
             progress = json.loads(event.progress.json)
             with self._lock:
@@ -71,7 +71,7 @@ class Reporter(StreamingQueryListener):
             _log.exception("a stream's progress can't be told")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Tell that a trigger found nothing to do."""
+        """Publish that a trigger found nothing to do."""
         with self._lock:
             name = self._names.get(str(event.id))
             if name is not None:
@@ -84,7 +84,7 @@ class Reporter(StreamingQueryListener):
         """Nothing: whoever runs the stream knows better why it ended, and says so to ``end``."""
 
     def end(self, state: str, why: str | None = None) -> None:
-        """Tell how all streams ended, and take no notice of what Spark says afterwards."""
+        """Publish how all streams ended, and ignore what Spark says afterwards."""
         with self._lock:
             for name, told in sorted(self._told.items()):
                 told["why"] = why
@@ -110,7 +110,7 @@ def report_progress(
     topic: str,
     trigger_seconds: float | None = None,
 ) -> Iterator[Reporter]:
-    """Tell of every stream that is started within the context, until the context is left.
+    """Publish the progress of streams started within the context, until it is left.
 
     ``source_options`` are kafka_options.source_options'. ``trigger_seconds`` is the time from one
     trigger to the next; None for streams that take what there is and end. A stream that ends with

@@ -70,7 +70,7 @@ class ProgressTopic:
             self._failed(one_line(error))
 
     def _open(self) -> Any:
-        """Give the producer; None while there is no topic, which a producer would have made."""
+        """Return the producer; None while there is no topic, which a producer would create."""
         if self._producer is None and not missing_topics(self._spark, [self._topic], self._options):
             jvm = self._jvm()
             properties = jvm.java.util.Properties()

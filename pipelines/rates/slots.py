@@ -106,9 +106,9 @@ class Slot:
             yield Output(key, None)
         yield from self.forget(max(before_ms, self._newest_ms - FORGOTTEN_MS))
         for partition in sorted(sampled & self._partitions.keys()):
-            yield from self._partition_news(partition)
+            yield from self._due_partition_rates(partition)
         for key in sorted(reported & self._copies.keys()):
-            yield from self._copy_news(key)
+            yield from self._due_copy_rates(key)
 
     def forget(self, before_ms: int) -> Iterator[Output]:
         """Forget what has no news since a moment (ms); what was published of it is withdrawn."""
@@ -148,7 +148,7 @@ class Slot:
         samples.add(EndSample(event.at_ms, event.end))
         return partition
 
-    def _partition_news(self, partition: TopicPartition) -> Iterator[Output]:
+    def _due_partition_rates(self, partition: TopicPartition) -> Iterator[Output]:
         samples = self._partitions[partition]
         samples.prune()
         rates = samples.rates()
@@ -157,7 +157,7 @@ class Slot:
             names = {"topic": partition.topic, "partition": partition.partition}
             yield Output(partition_key(partition), rates_value(names, rates, self._trigger_seconds))
 
-    def _copy_news(self, key: bytes) -> Iterator[Output]:
+    def _due_copy_rates(self, key: bytes) -> Iterator[Output]:
         copy = self._copies[key]
         copy.prune()
         rates = copy.rates(self._partitions)

@@ -13,7 +13,7 @@ from caughtup.models.replay.figures import Figures
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.replay.settings import Setting
-from caughtup.pipelines.generations.rows import read_row
+from caughtup.pipelines.generations.recorded import read_recorded
 
 _FIGURES = tuple(field.name for field in fields(Figures))
 
@@ -34,7 +34,7 @@ def replay_rows(
             continue
         seen.add(identity)
         try:
-            readable.append(read_row(row))
+            readable.append(read_recorded(row))
         except CaughtupError as error:
             for setting in settings:
                 name = RECORDED if setting is None else str(setting)

@@ -40,23 +40,23 @@ def probe() -> EndOffsetsProbe:
 def test_what_changed_is_news_and_what_did_not_is_each_minute(
     probe: EndOffsetsProbe, end: int, after_ms: int, news: bool
 ) -> None:
-    assert probe._is_news(PARTITION, seen(end, START_MS + after_ms)) == news
+    assert probe._is_due(PARTITION, seen(end, START_MS + after_ms)) == news
 
 
 def test_what_readers_lack_is_news_soon(probe: EndOffsetsProbe) -> None:
     probe._state.apply_ends(PARTITION, None)
-    assert not probe._is_news(PARTITION, seen(10, START_MS + 4_999))
-    assert probe._is_news(PARTITION, seen(10, START_MS + 5_000))
+    assert not probe._is_due(PARTITION, seen(10, START_MS + 4_999))
+    assert probe._is_due(PARTITION, seen(10, START_MS + 5_000))
 
 
 def test_what_somebody_else_wrote_is_put_right_soon(probe: EndOffsetsProbe) -> None:
     probe._state.apply_ends(PARTITION, seen(999, START_MS + 200))
-    assert not probe._is_news(PARTITION, seen(10, START_MS + 4_999))
-    assert probe._is_news(PARTITION, seen(10, START_MS + 5_000))
+    assert not probe._is_due(PARTITION, seen(10, START_MS + 4_999))
+    assert probe._is_due(PARTITION, seen(10, START_MS + 5_000))
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_from_being_said(probe: EndOffsetsProbe) -> None:
-    assert probe._is_news(PARTITION, seen(10, START_MS - 3_600_000))
+    assert probe._is_due(PARTITION, seen(10, START_MS - 3_600_000))
 
 
 def test_the_probe_is_as_old_as_what_a_silent_leader_last_said(probe: EndOffsetsProbe) -> None:

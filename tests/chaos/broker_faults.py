@@ -11,7 +11,7 @@ from random import Random
 
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
@@ -94,33 +94,33 @@ def unclean_election(scene: Scene, fault: Fault) -> Iterator[None]:
 def offsets_log_moved(scene: Scene, fault: Fault) -> Iterator[None]:
     """Move partitions of ``__consumer_offsets`` to other brokers while they are read."""
     random, nodes = Random(fault.seed), scene.cluster.node_ids
-    move = mover(scene.cluster.bootstrap_servers)
+    reassign = reassigner(scene.cluster.bootstrap_servers)
     for partition in range(OFFSETS_PARTITIONS):
         replicas = random.sample(nodes, random.randint(1, len(nodes)))
         with suppress(CaughtupError, OSError, TimeoutError):
-            move(TopicPartition(CONSUMER_OFFSETS, partition), replicas)
+            reassign(TopicPartition(CONSUMER_OFFSETS, partition), replicas)
     try:
         yield
     finally:
         for partition in range(OFFSETS_PARTITIONS):
             replicas = random.sample(nodes, len(nodes))
             with suppress(CaughtupError, OSError, TimeoutError):
-                move(TopicPartition(CONSUMER_OFFSETS, partition), replicas)
+                reassign(TopicPartition(CONSUMER_OFFSETS, partition), replicas)
 
 
 @contextmanager
 def throttled_reassignment(scene: Scene, fault: Fault) -> Iterator[None]:
     """Move a large partition under a throttle, and take the throttle away."""
-    random, move = Random(fault.seed), mover(scene.cluster.bootstrap_servers)
+    random, reassign = Random(fault.seed), reassigner(scene.cluster.bootstrap_servers)
     nodes = list(scene.cluster.node_ids)
     alone = [random.choice(nodes)]
     with suppress(CaughtupError):
-        move(TopicPartition(HEAVY, 0), alone)
+        reassign(TopicPartition(HEAVY, 0), alone)
     time.sleep(_STEP_SECONDS)
     set_throttle(scene.cluster, HEAVY, _THROTTLE)
     try:
         with suppress(CaughtupError):
-            move(TopicPartition(HEAVY, 0), [*alone, *(n for n in nodes if n not in alone)])
+            reassign(TopicPartition(HEAVY, 0), [*alone, *(n for n in nodes if n not in alone)])
         yield
     finally:
         clear_throttle(scene.cluster, HEAVY)

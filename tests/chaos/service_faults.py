@@ -26,7 +26,7 @@ from tests.chaos.cluster import coordinator
 from tests.chaos.groups import WORDS
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import Fault
-from tests.fuzz.own_topics import OwnTopics
+from tests.fuzz.service_topics import ServiceTopics
 from tests.fuzz.values import Values
 from tests.support import wire
 from tests.support.service import wait_for
@@ -101,7 +101,7 @@ def poison(scene: Scene, fault: Fault) -> Iterator[None]:
     """Write hostile records to the service's own topics."""
     values = Values(Random(fault.seed))
     values.now_ms = time.time_ns() // 1_000_000
-    hostile = OwnTopics(values)
+    hostile = ServiceTopics(values)
     producer = Producer({**scene.cluster.client_config(), "message.timeout.ms": 10_000})
     service = scene.active.service
     for _ in range(_POISON_RECORDS):

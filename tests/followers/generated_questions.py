@@ -175,7 +175,7 @@ def _odd_field(rng: random.Random, scenario: dict[str, Any], record: Record) -> 
 
 
 def _heaped(rng: random.Random, scenario: dict[str, Any], record: Record) -> None:
-    """Give one process all that it can run."""
+    """Assign one process all that it can run."""
     process = rng.choice(record["process_ids"])
     lags = scenario["clients"][process]["lags"]
     acceptable = scenario["config"]["acceptable.recovery.lag"]
@@ -185,7 +185,7 @@ def _heaped(rng: random.Random, scenario: dict[str, Any], record: Record) -> Non
 
 
 def make_active(record: Record, process: str, task: str) -> None:
-    """Give a process a task, of which who had it keeps a standby if the process had one."""
+    """Assign a process a task, of which who had it keeps a standby if the process had one."""
     assignment = record["assignment"]
     (owner,) = (one for one, given in assignment.items() if task in given["active"])
     if owner == process:

@@ -212,9 +212,11 @@ def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, FollowerInputs(NONE)))
     inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
-    waiting = DueGeneration(seen, inputs, untold=True)
+    waiting = DueGeneration(seen, inputs, leader_may_publish=True)
     assert decide_generation("cluster", waiting, NOW_MS).premature
-    assert not decide_generation("cluster", replace(waiting, untold=False), NOW_MS).premature
+    assert not decide_generation(
+        "cluster", replace(waiting, leader_may_publish=False), NOW_MS
+    ).premature
 
 
 def test_a_new_member_gets_nothing_until_it_is_recommended_or_waited_for() -> None:

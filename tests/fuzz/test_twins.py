@@ -17,7 +17,7 @@ from caughtup.models.histories import offset_sums
 from caughtup.models.wire import subscription_info
 from tests.fuzz.applications import Applications
 from tests.fuzz.offset_records import OffsetRecords
-from tests.fuzz.own_topics import OwnTopics
+from tests.fuzz.service_topics import ServiceTopics
 from tests.fuzz.twins import FaultsError, Twins
 from tests.fuzz.values import Values
 
@@ -34,7 +34,7 @@ def fuzz(seed: int, enough: int) -> str:
     made, began, refused, longest = 0, time.monotonic(), 0, 0.0
     while made < enough:
         values = Values(Random(seed))
-        poll, told, liars = OffsetRecords(values), OwnTopics(values), Applications(values)
+        poll, told, liars = OffsetRecords(values), ServiceTopics(values), Applications(values)
         twins = Twins()
         try:
             while made < enough and twins.turns < TURNS:

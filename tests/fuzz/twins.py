@@ -21,11 +21,17 @@ from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Record, decode_batch
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import (
+    PARTITIONS,
+    PartitionMovementRecord,
+    TaskMovementRecord,
+)
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
 from tests.fuzz import applications
 from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records
-from tests.fuzz.own_topics import Told
+from tests.fuzz.service_topics import Told
 from tests.support.streams import GROUP, START_MS, TOLD
 
 _TURN_MS = 5_000
@@ -73,10 +79,10 @@ class Cluster:
         for recommended in state.decide(now_ms):
             self._publish(recommended.group, recommendation_fields(recommended))
         for event in state.applications.movement_events(now_ms):
-            self._publish(event["group"], event)
+            self._publish(event.group, builtins_of(TaskMovementRecord.from_event(event)))
         for partition in list(state.reassignments.ongoing):
             for event in state.reassignment_events.new_events(state.reassignments, partition):
-                msgspec.json.encode(event)
+                PARTITIONS.encode(PartitionMovementRecord.from_event(event))
         groups = state.group_names()
         for group in groups:
             for _ in state.assess(group, now_ms):

@@ -65,7 +65,7 @@ def make_topic(cluster: EmbeddedCluster) -> MakeTopic:
 
 
 def _has_leaders(admin: AdminClient, topic: str, partitions: int) -> bool:
-    """Tell whether the brokers already answer for a topic that was just created."""
+    """Return whether the brokers already answer for a topic that was just created."""
     asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
     try:
         for found in admin.list_offsets(asked, request_timeout=10).values():

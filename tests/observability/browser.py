@@ -74,7 +74,7 @@ class Page:
         await self.send("Page.navigate", url=url)
 
     async def resize(self, width: int, height: int) -> None:
-        """Give the window another size, in CSS pixels."""
+        """Resize the window, in CSS pixels."""
         await self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -121,7 +121,7 @@ class Page:
         await self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     async def screenshot(self) -> bytes:
-        """Give a PNG of the window."""
+        """Return a PNG of the window."""
         answer = await self.send("Page.captureScreenshot", format="png")
         return base64.b64decode(answer["data"])
 

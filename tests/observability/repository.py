@@ -26,7 +26,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def exposed_metrics() -> dict[str, tuple[str, ...]]:
-    """Give the labels of every metric of /metrics, by the name that a query uses."""
+    """Return the labels of every metric of /metrics, by the name that a query uses."""
     return {family.name: family.labels for family in FAMILIES}
 
 

@@ -1,4 +1,4 @@
-"""Simulated brokers, their throttles, and partitions that move between them."""
+"""Simulated brokers, their throttles, and partitions that are reassigned between them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Broker:
 
 
 @dataclass
-class Move:
+class Reassignment:
     """A reassigned partition. Log ends in bytes, from the log's start on."""
 
     partition: TopicPartition

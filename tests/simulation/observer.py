@@ -1,4 +1,4 @@
-"""Somebody who observes the simulated replication now and then, and judges every move."""
+"""Somebody who observes the simulated replication now and then, and judges every reassignment."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.throttles.shares import throttle_shares
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
-from tests.simulation.brokers import TICK_MS, Move
+from tests.simulation.brokers import TICK_MS, Reassignment
 from tests.simulation.replication import Cluster
 
 
 class Judged(NamedTuple):
-    """What an observer said of a move at a moment."""
+    """What an observer said of a reassignment at a moment."""
 
     now_ms: int
-    move: Move
+    reassignment: Reassignment
     verdict: ReassignmentVerdict
     figures: ReassignmentFigures
 
@@ -33,9 +33,9 @@ class Observer:
         self._next_ms = 0
 
     def run(self, until_ms: int) -> Iterator[Judged]:
-        """Let time pass, and yield what is judged at each observation. Ends when all moves have ended."""
+        """Let time pass, and yield what is judged at each observation. Ends when all have ended."""
         cluster = self.cluster
-        while cluster.now_ms < until_ms and cluster.moving:
+        while cluster.now_ms < until_ms and cluster.ongoing:
             cluster.step()
             if cluster.now_ms < self._next_ms:
                 continue
@@ -49,15 +49,20 @@ class Observer:
         tracker.apply_cluster(cluster.cluster_observation())
         observations = cluster.observations(self._gaps)
         listed = {observation.partition for observation in observations}
-        for move in cluster.moves:
-            if move.ended_ms is not None and move.partition in tracker.ongoing:
-                tracker.end(move.partition, move.new, tuple(sorted(move.isr)), cluster.now_ms)
+        for reassignment in cluster.reassignments:
+            if reassignment.ended_ms is not None and reassignment.partition in tracker.ongoing:
+                tracker.end(
+                    reassignment.partition,
+                    reassignment.new,
+                    tuple(sorted(reassignment.isr)),
+                    cluster.now_ms,
+                )
         for observation in observations:
             tracker.apply(observation)
         shares = throttle_shares(tracker.ongoing.values(), tracker.cluster)
-        for move in cluster.moving:
-            if move.partition in listed:
-                tracked = tracker.ongoing[move.partition]
+        for reassignment in cluster.ongoing:
+            if reassignment.partition in listed:
+                tracked = tracker.ongoing[reassignment.partition]
                 judged = assess(
                     tracked,
                     tracker.cluster,
@@ -66,4 +71,4 @@ class Observer:
                     None,
                     shares,
                 )
-                yield Judged(cluster.now_ms, move, *judged)
+                yield Judged(cluster.now_ms, reassignment, *judged)

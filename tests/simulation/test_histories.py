@@ -103,7 +103,7 @@ def whole(group: dict[str, Any], clients: dict[ProcessId, Client]) -> Scenario:
 
 
 def restarted(client: Client) -> Client:
-    """Give a client that stopped and comes back with what was on its disk."""
+    """Return a client that stopped and comes back with what was on its disk."""
     had = client.previous_active | client.previous_standby
     return replace(
         client,

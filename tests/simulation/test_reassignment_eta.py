@@ -1,4 +1,4 @@
-"""Simulated moves: times to go from half-way on, against when they really ended."""
+"""Simulated reassignments: times to go from half-way on, against when they really ended."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from tests.simulation.healthy_moves import lone_move
+from tests.simulation.healthy_reassignments import lone_reassignment
 from tests.simulation.observer import Observer
 from tests.support.sizes import daily
 
-MOVES = daily(3, 12)
+REASSIGNMENTS = daily(3, 12)
 #: What comes on top of a copy: the ISR is joined within two seconds, and observed once a poll.
 JOIN_SECONDS = 2.0
 
@@ -22,21 +22,21 @@ def test_from_half_way_on_times_to_go_are_within_a_quarter_of_the_truth(
     """In 19 of 20 observations: what chance deals out behind a throttle in the rest nobody can know."""
     good = told = observations = 0
     worst = (0.0, "")
-    for seed in range(MOVES):
+    for seed in range(REASSIGNMENTS):
         chance = random.Random(f"{seed} {throttle}")
-        cluster, move = lone_move(chance, throttle)
+        cluster, reassignment = lone_reassignment(chance, throttle)
         observer = Observer(cluster, chance)
         seen = list(observer.run(4 * 3_600_000))
-        assert move.ended_ms is not None
+        assert reassignment.ended_ms is not None
         for judged in seen:
-            if judged.now_ms < move.ended_ms / 2:
+            if judged.now_ms < reassignment.ended_ms / 2:
                 continue
             observations += 1
             eta = judged.figures.eta
             if eta is None:
                 continue
             told += 1
-            truth = (move.ended_ms - judged.now_ms) / 1000
+            truth = (reassignment.ended_ms - judged.now_ms) / 1000
             error = abs(eta.seconds - truth)
             allowed = 0.25 * truth + JOIN_SECONDS + observer.interval_ms / 1000
             good += error <= allowed

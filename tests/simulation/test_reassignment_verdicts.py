@@ -1,4 +1,4 @@
-"""Simulated moves: nothing healthy is called stuck, and everything stuck is named in time."""
+"""Simulated reassignments: nothing healthy is called stuck, and everything stuck is named in time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 
 from caughtup.models.reassignments.verdict import ENDLESS
-from tests.simulation.brokers import Move
-from tests.simulation.healthy_moves import churn
+from tests.simulation.brokers import Reassignment
+from tests.simulation.healthy_reassignments import churn
 from tests.simulation.observer import Observer
 from tests.simulation.replication import Cluster
-from tests.simulation.stuck_moves import STUCK, a_move
+from tests.simulation.stuck_reassignments import STUCK, stuck_reassignment
 from tests.support.sizes import daily
 
 MINUTES = 30
@@ -38,7 +38,7 @@ THROTTLED = sorted(STUCK.keys() - {"writes use the throttle up", "more is writte
     [(kind, None) for kind in sorted(STUCK)] + [(kind, 5_000_000) for kind in THROTTLED],
 )
 @pytest.mark.parametrize("seed", range(daily(2, 6)))
-def test_a_stuck_move_is_named_within_two_minutes(
+def test_a_stuck_reassignment_is_named_within_two_minutes(
     kind: str, throttle: int | None, seed: int
 ) -> None:
     """Two minutes count from when nothing but the trouble is left, three if it diverges."""
@@ -50,12 +50,14 @@ def test_a_stuck_move_is_named_within_two_minutes(
         cluster.throttle(throttle)
     size = chance.uniform(1e8, 3e8) if stuck.at_the_end else chance.uniform(2e10, 4e10)
     writes = chance.choice((0.0, chance.uniform(1e3, 3e5)))
-    move = a_move(cluster, chance, size=size, writes=writes, throttled=throttle is not None)
+    reassignment = stuck_reassignment(
+        cluster, chance, size=size, writes=writes, throttled=throttle is not None
+    )
     observer = Observer(cluster, chance)
     healthy_ms = 0 if stuck.at_the_end else chance.choice((0, chance.randint(0, 120_000)))
     for judged in observer.run(healthy_ms):
         assert judged.verdict.verdict not in ENDLESS, judged
-    stuck.happens(cluster, move)
+    stuck.happens(cluster, reassignment)
     since_ms = cluster.now_ms
     for judged in observer.run(healthy_ms + 3_600_000):
         if judged.verdict.verdict in ENDLESS:
@@ -64,12 +66,12 @@ def test_a_stuck_move_is_named_within_two_minutes(
             assert judged.verdict.advice
             assert judged.now_ms - since_ms <= stuck.minutes * 60_000, judged
             return
-        if stuck.at_the_end and not copied(move):
+        if stuck.at_the_end and not copied(reassignment):
             since_ms = cluster.now_ms
     pytest.fail("never named")
 
 
-def copied(move: Move) -> bool:
+def copied(reassignment: Reassignment) -> bool:
     """Say whether all new replicas have what the leader has."""
-    head = move.ends[move.leader or move.old[0]]
-    return all(move.ends[replica] >= head - 1 for replica in move.adding)
+    head = reassignment.ends[reassignment.leader or reassignment.old[0]]
+    return all(reassignment.ends[replica] >= head - 1 for replica in reassignment.adding)

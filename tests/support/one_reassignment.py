@@ -13,7 +13,8 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
     TopicThrottle,
 )
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 
 PARTITION = TopicPartition("events", 0)

@@ -95,12 +95,12 @@ class Watched:
         admin.delete_consumer_groups([self.group])[self.group].result(30)
 
     def run(self) -> list[Row]:
-        """Take what there is, and give the table's rows of the group in the order they happened."""
+        """Read what there is, and return the table's rows of the group in the order they happened."""
         history(self.spark, self.options, lambda: False)
         return [row for row in self.rows(LAG, "as_of", "partition") if row["group"] == self.group]
 
     def rows(self, table: Table, *order: str) -> list[Row]:
-        """Give a table's rows, each of its timestamps in ms, too."""
+        """Return a table's rows, each of its timestamps in ms, too."""
         path = Path(self.options.output, table.name)
         if not path.exists():
             return []
@@ -110,7 +110,7 @@ class Watched:
         return [row.asDict() for row in rows.orderBy(*order).collect()]
 
     def quarantined(self) -> list[Row]:
-        """Give what no other table has, in the order of the log."""
+        """Return what no other table has, in the order of the log."""
         return self.rows(QUARANTINE, "topic", "log_partition", "log_offset")
 
     def commits(self, isolation: str) -> list[tuple[OffsetKey, OffsetCommit | None]]:

@@ -12,7 +12,7 @@ from caughtup.agents.web.metrics.group_labels import escaped
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.tracking.ends import OUTCOMES
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.reassignments.verdict import VERDICTS, ReassignmentVerdict
 from caughtup.models.reassignments.watch import AssessedReassignment
 

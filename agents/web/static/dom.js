@@ -93,7 +93,7 @@ function set(element, name, value) {
 
 const memos = new Map();
 
-/** Give the same description again while `inputs` (a string) are the same, so that it isn't compared. */
+/** Return the same description while `inputs` (a string) are the same, so that it isn't compared. */
 export function memo(key, inputs, describe) {
   const known = memos.get(key);
   if (known?.inputs === inputs) return known.description;

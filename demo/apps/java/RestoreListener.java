@@ -57,7 +57,7 @@ public final class RestoreListener implements StateRestoreListener, StandbyUpdat
     /** The last copy of each store partition. */
     private final Map<String, Copy> newest = new HashMap<>();
 
-    /** Gives a line for each copy so far, in the order in which they started, tabs between. */
+    /** Returns a line for each copy so far, in the order in which they started, tabs between. */
     public synchronized String lines() {
         final StringBuilder lines = new StringBuilder();
         copies.forEach(copy -> lines.append(copy.line()).append('\n'));

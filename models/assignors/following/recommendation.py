@@ -57,6 +57,10 @@ def read_followed(record: object, group: str) -> FollowedRecommendation:
     Raises CaughtupError ``malformed`` for whatever a follower refuses to read. Source:
     ``caughtup.Recommendation``.
     """
+    # Not by the struct of models/records, by which the service reads its own topic: that one wants
+    # every field, those that no follower reads, too, refuses a time that followers go without, and
+    # knows tasks only as the service writes them. Followers in Java and in Python have to refuse
+    # the same records for the same reasons.
     root = _take(record, dict, "the record")
     if type(root.get("schema")) is not int or root["schema"] != 1:
         raise _malformed("schema is not 1")

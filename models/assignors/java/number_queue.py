@@ -14,8 +14,8 @@ from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 N = TypeVar("N", int, tuple[float, int])
 
 
-class _Itself:
-    """Gives each element as its own key."""
+class _IdentityKeys:
+    """Has each element as its own key."""
 
     def __getitem__(self, element: Any, /) -> Any:
         return element
@@ -32,7 +32,7 @@ class JavaNumberQueue(JavaPriorityQueue[N]):
     __slots__ = ("_harmed",)
 
     def __init__(self) -> None:
-        super().__init__(_Itself())
+        super().__init__(_IdentityKeys())
         self._harmed = False
 
     def offer(self, element: N) -> None:

@@ -43,7 +43,7 @@ class Stage:
         return not self.replacements and not self.swaps
 
 
-class _Wish(NamedTuple):
+class _QueuedReplacement(NamedTuple):
     """A replacement that waits for a warm-up; the least of them comes first.
 
     One that is being built goes on, and then it is the one with the least to restore. One that is
@@ -68,17 +68,17 @@ def stage(copies: Copies, plan: Plan, capacities: Sequence[int], budget: int) ->
     """
     servers = choose_servers(copies, plan, capacities)
     result = Stage(servers, [own[1:] for own in plan.clients])
-    wishes: list[_Wish] = []
+    queued: list[_QueuedReplacement] = []
     for task in _unsettled(copies, plan, servers):
-        wishes += _stage_task(copies, plan, task, result)
-    for turn, wish in enumerate(sorted(wishes), 1):
+        queued += _stage_task(copies, plan, task, result)
+    for turn, replacement in enumerate(sorted(queued), 1):
         granted = turn <= budget
         if not granted:
-            result.standbys[wish.task].remove(wish.client)
-        active = plan.clients[wish.task][0] == wish.client
+            result.standbys[replacement.task].remove(replacement.client)
+        active = plan.clients[replacement.task][0] == replacement.client
         number = turn if granted else None
         result.replacements.append(
-            Replacement(wish.task, wish.stand_in, wish.client, active, number)
+            Replacement(replacement.task, replacement.stand_in, replacement.client, active, number)
         )
     return result
 
@@ -99,8 +99,8 @@ def _unsettled(copies: Copies, plan: Plan, servers: Sequence[int]) -> list[int]:
     return tasks
 
 
-def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_Wish]:
-    """Assign one task and give the wishes for warm-ups that it leaves, granted so far."""
+def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_QueuedReplacement]:
+    """Assign one task, and return the replacements that wait for a warm-up, granted so far."""
     belongs = plan.clients[task]
     active, server = belongs[0], result.actives[task]
     building = [one for one in belongs if one != server and not copies.caught_up(task, one)]
@@ -116,7 +116,7 @@ def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_W
     if server != active and active not in waiting:
         result.swaps.append(task)
     return [
-        _Wish(
+        _QueuedReplacement(
             copies.caught_up(task, client),
             task not in copies.roles[client],
             copies.distance(task, client),

@@ -60,7 +60,7 @@ def read_published(record: Mapping[str, Any], group: str) -> PublishedRecommenda
 def recompute_follower(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
-    told: ApplicationState,
+    state: ApplicationState,
     published: Sequence[PublishedRecommendation],
 ) -> ExactResult:
     """Decide a generation again as the follower in its leader does, and compare.
@@ -69,18 +69,18 @@ def recompute_follower(
     that is among the ``published``; then what every member was given is compared with what it
     decided. The result's decision is the follower's, its movements are the recommendation's.
     """
-    outcome = told.outcome
-    found = _compare(generation, inputs, told, published)
+    outcome = state.outcome
+    found = _compare(generation, inputs, state, published)
     return replace(found, told=f"{outcome.reason}: {outcome.message}"[:_MOST_TOLD])
 
 
 def _compare(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
-    told: ApplicationState,
+    state: ApplicationState,
     published: Sequence[PublishedRecommendation],
 ) -> ExactResult:
-    outcome = told.outcome
+    outcome = state.outcome
     warm_ups: Mapping[str, frozenset[str]] = {}
     if outcome.followed is not None:
         followed = _find(published, outcome.followed)
@@ -89,8 +89,8 @@ def _compare(
             return _result("undetermined", why, _decision(outcome, {}))
         warm_ups = followed.warm_ups
     decision = _decision(outcome, warm_ups)
-    scenario = told.scenario.expanded()
-    differs = _differs_from_rules(told, scenario, _newest(told, published))
+    scenario = state.scenario.expanded()
+    differs = _differs_from_rules(state, scenario, _newest(state, published))
     if differs:
         return _result("mismatch", differs, decision)
     try:
@@ -122,26 +122,26 @@ def _find(
 
 
 def _newest(
-    told: ApplicationState, published: Sequence[PublishedRecommendation]
+    state: ApplicationState, published: Sequence[PublishedRecommendation]
 ) -> FollowedRecommendation | Objection:
     """Return what the follower had read, as far as it is known here; else why it says it had none."""
-    name = told.outcome.followed
-    if told.basis is not None and told.outcome.reason not in _UNREAD:
-        name = told.basis.newest
+    name = state.outcome.followed
+    if state.basis is not None and state.outcome.reason not in _UNREAD:
+        name = state.basis.newest
     newest = None if name is None else _find(published, name)
     if newest is not None and newest.followed is not None:
         return newest.followed
-    return Objection(told.outcome.reason, told.outcome.message)
+    return Objection(state.outcome.reason, state.outcome.message)
 
 
 def _differs_from_rules(
-    told: ApplicationState, scenario: Scenario, newest: FollowedRecommendation | Objection
+    state: ApplicationState, scenario: Scenario, newest: FollowedRecommendation | Objection
 ) -> str:
     """Say where the follower's decision isn't what its rules give, "" where it is.
 
     One that doesn't tell how long it had waited is taken at its word that it had waited enough.
     """
-    outcome, basis = told.outcome, told.basis
+    outcome, basis = state.outcome, state.basis
     if basis is None:
         waited = Patience().follow_ups if outcome.reason == GIVEN_UP else 0
         ruled = follow(scenario, newest, waited=waited)

@@ -87,15 +87,15 @@ class ApplicationState:
 
 
 def find_state(
-    generation: StreamsGeneration, told: Sequence[ApplicationState]
+    generation: StreamsGeneration, states: Sequence[ApplicationState]
 ) -> ApplicationState | None:
     """Find what the leader told of the rebalance that completed with a generation.
 
     Of several that fit, the first since the members had joined: follow-ups in which nothing
-    changed look alike. ``told`` is in the order in which it was told.
+    changed look alike. ``states`` are in the order in which they were published.
     """
     since_ms = generation.as_of_ms - CLOCK_ALLOWANCE_MS
-    return next((one for one in told if one.at_ms >= since_ms and one.is_of(generation)), None)
+    return next((one for one in states if one.at_ms >= since_ms and one.is_of(generation)), None)
 
 
 def read_application_state(record: Mapping[str, Any], at_ms: int) -> ApplicationState:

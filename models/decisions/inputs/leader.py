@@ -15,7 +15,7 @@ APPLICATION = "application"
 
 
 def leader_inputs(
-    generation: StreamsGeneration, told: ApplicationState, gathered: GenerationInputs
+    generation: StreamsGeneration, state: ApplicationState, gathered: GenerationInputs
 ) -> GenerationInputs:
     """Put what the leader told in the place of what was gathered from outside.
 
@@ -25,33 +25,33 @@ def leader_inputs(
     name = f"{generation.group}/{generation.generation}"
     skipped = [doubt for doubt in gathered.unknown if doubt.startswith("member left out")]
     ends = {
-        task: _end_offset_sum(generation, told, task) or gathered.ends.get(task)
-        for task, one in told.scenario.tasks.items()
+        task: _end_offset_sum(generation, state, task) or gathered.ends.get(task)
+        for task, one in state.scenario.tasks.items()
         if one.stateful
     }
     return replace(
         gathered,
-        scenario=replace(told.scenario, name=name),
+        scenario=replace(state.scenario, name=name),
         ends=ends,
-        unknown=(*skipped, *told.left_out),
+        unknown=(*skipped, *state.left_out),
         inferred=(),
         assumed=(),
         changelogs_from=APPLICATION,
         tentative=False,
-        contradicted=tuple(_contradicted(told, gathered)),
+        contradicted=tuple(_contradicted(state, gathered)),
     )
 
 
-def _contradicted(told: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:
+def _contradicted(state: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:
     """Name the configs that the settings give, and the application runs otherwise."""
-    runs = told.scenario.config
+    runs = state.scenario.config
     for name, value in sorted(gathered.scenario.config.items()):
         if name not in gathered.assumed and name in runs and runs[name] != value:
             yield f"{name}: {value} in the settings, {runs[name]} in the application"
 
 
 def _end_offset_sum(
-    generation: StreamsGeneration, told: ApplicationState, task: TaskId
+    generation: StreamsGeneration, state: ApplicationState, task: TaskId
 ) -> EndOffsetSum | None:
     """Work out a task's end offset sum from a client's lag and what it has; None if none tells.
 
@@ -59,8 +59,8 @@ def _end_offset_sum(
     that lies beyond the end.
     """
     found: int | None = None
-    for process in told.scenario.clients:
-        lag = told.scenario.lag_of(process, task)
+    for process in state.scenario.clients:
+        lag = state.scenario.lag_of(process, task)
         offset_sum = generation.clients[process].offset_sums.get(task, 0)
         if lag is None or lag < 0 or offset_sum < 0:
             continue

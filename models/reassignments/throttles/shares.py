@@ -26,7 +26,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 
 #: Of the copies that share a limit so many are taken in their order of arrival, the rest at once.
 MOST_ROUNDS = 100

@@ -26,7 +26,7 @@ DECISION = {
 
 
 def answers(text: str | bytes, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
-    """Give the exit status and the lines printed for this input."""
+    """Return the exit status and the lines printed for this input."""
     result = CliRunner().invoke(assign, arguments, input=text)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, [json.loads(line) for line in result.output.splitlines()]

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def instead(old: str, new: str) -> bytes:
-    """Give the good line with one thing changed."""
+    """Return the good line with one thing changed."""
     assert GOOD.count(old) == 1
     return GOOD.replace(old, new).encode("utf-8", "surrogateescape")
 
@@ -253,7 +253,7 @@ def test_the_length_of_a_line_is_limited_to_the_byte(monkeypatch: pytest.MonkeyP
 
 
 def served(*pieces: bytes) -> tuple[int, list[dict[str, Any]], int]:
-    """Give a process its input: its exit status, what it printed, and its peak memory in bytes."""
+    """Run a process; return its exit status, what it printed, and its peak memory in bytes."""
     with subprocess.Popen(
         [sys.executable, "-c", CAUGHTUP],
         stdin=subprocess.PIPE,

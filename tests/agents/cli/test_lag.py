@@ -34,7 +34,7 @@ def state() -> ClusterState:
 
 
 def lines(state: ClusterState, group: str, kind: str | None = None) -> list[dict[str, Any]]:
-    """Give the lines of a group as a reader of the output has them."""
+    """Return the lines of a group as a reader of the output has them."""
     written = [msgspec.json.encode(line) for line in lag_lines(state, group)]
     assert all(b"\n" not in line for line in written)
     found = [json.loads(line) for line in written]

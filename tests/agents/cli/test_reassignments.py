@@ -77,7 +77,7 @@ def text(view: ReassignmentView, most: int = 99) -> str:
 
 def test_with_a_services_observations_there_is_a_verdict_at_once_and_since_when() -> None:
     view = ReassignmentView("c")
-    view.take_up(recorded())
+    view.apply_records(recorded())
     dead, fine = lines(seen(view, round_at(SEEN_MS)))
     assert (dead["verdict"], dead["cause"]) == ("dead target", "destination-broker-down")
     assert (fine["verdict"], fine["kind"], fine["at_ms"]) == ("moving", "partition", SEEN_MS)
@@ -94,7 +94,7 @@ def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -
 
 def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
     view = ReassignmentView("c")
-    view.take_up(recorded(until=3))
+    view.apply_records(recorded(until=3))
     (_, fine) = lines(seen(view, round_at(SEEN_MS)))
     assert "age_seconds" not in fine
     assert fine["verdict"] == "measuring"
@@ -102,7 +102,7 @@ def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
 
 def test_what_is_no_longer_listed_is_over() -> None:
     view = ReassignmentView("c")
-    view.take_up(recorded())
+    view.apply_records(recorded())
     (fine,) = lines(seen(view, round_at(SEEN_MS, dead=False)))
     assert fine["topic"] == "fine"
     assert lines(seen(view, round_at(SEEN_MS + 1, dead=False, fine=False))) == []
@@ -110,7 +110,7 @@ def test_what_is_no_longer_listed_is_over() -> None:
 
 def test_malformed_records_of_a_service_are_passed_over() -> None:
     view = ReassignmentView("c")
-    view.take_up([(b"x", b"{"), (b"x", None), (CLUSTER_KEY, b"[]"), *recorded()])
+    view.apply_records([(b"x", b"{"), (b"x", None), (CLUSTER_KEY, b"[]"), *recorded()])
     assert len(lines(seen(view, round_at(SEEN_MS)))) == 2
 
 
@@ -124,7 +124,7 @@ def test_throttles_that_nothing_needs_have_what_takes_them_off() -> None:
 
 def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:
     view = ReassignmentView("c")
-    view.take_up(recorded())
+    view.apply_records(recorded())
     drawn = text(seen(view, round_at(SEEN_MS)))
     assert drawn.index("dead-0") < drawn.index("fine-0")
     for said in (

@@ -18,7 +18,7 @@ class Connections:
         self.answers = BrokerAnswers(TOPIC, lambda: self.now_ms)
 
     def told(self, *idle_ms: int, **changes: Any) -> int | None:
-        """Take statistics: a time since the last answer of each broker, and changes."""
+        """Apply statistics: a time since the last answer of each broker, and changes."""
         partitions = {
             str(number): {"broker": 1 + number, "fetch_state": "active", "hi_offset": 5}
             | changes.get(f"partition_{number}", {})

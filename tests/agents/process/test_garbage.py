@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caughtup.agents.process.garbage import Settling, collect_seldom
+from caughtup.agents.process.garbage import FreezeOnGrowth, collect_seldom
 
 
 @pytest.fixture(autouse=True)
@@ -18,19 +18,19 @@ def thawed() -> Iterator[None]:
 
 
 def test_growth_is_frozen_and_nothing_else() -> None:
-    settling = Settling()
-    settling.reached(999)
+    freeze = FreezeOnGrowth()
+    freeze.reached(999)
     assert gc.get_freeze_count() == 0
-    settling.reached(1_000)
+    freeze.reached(1_000)
     assert gc.get_freeze_count() > 0
     gc.unfreeze()
     for count in (1_999, 500, 1_000, 1_999):
-        settling.reached(count)
+        freeze.reached(count)
         assert gc.get_freeze_count() == 0
-    settling.reached(2_500)
+    freeze.reached(2_500)
     assert gc.get_freeze_count() > 0
     gc.unfreeze()
-    settling.reached(3_499)
+    freeze.reached(3_499)
     assert gc.get_freeze_count() == 0
 
 

@@ -183,7 +183,7 @@ def test_a_malformed_observation_at_the_cluster_is_refused(reason: str, value: b
 
 
 def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassignment_records, "MOST_MOVING", 1)
+    monkeypatch.setattr(reassignment_records, "MOST_ONGOING", 1)
     state = cluster_state()
     apply_record(state, KEY, encoded())
     assert apply_record(state, b"orders-1", encoded(partition=1)) is None

@@ -24,7 +24,7 @@ from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
-from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     ENDS,
@@ -45,7 +45,7 @@ def recommended(*members: Member) -> Recommendation:
     state = cluster_state()
     known_ends(state)
     read(state, generation(7, *members))
-    (one,) = state.decide(START_MS + TELLING_MS)
+    (one,) = state.decide(START_MS + LEADER_STATE_WAIT_MS)
     return one
 
 
@@ -72,7 +72,7 @@ class _App(faust.App):
 
 
 class Topic:
-    """Takes records as a topic does."""
+    """Keeps records as a topic does."""
 
     name = "recommendations"
 

@@ -43,7 +43,7 @@ TRIGGER_SECONDS = 10
 
 
 def written(per_second: float = 1_000.0, at_ms: int = START_MS, **names: Any) -> bytes:
-    """Give a value as the job writes it: the last minute has a rate, longer windows have none."""
+    """Return a value as the job writes it: the last minute has a rate, longer windows have none."""
     minute = RateWindow(WINDOWS_SECONDS[0], WindowRate(per_second, 20.0, 6), UNKNOWN)
     longer = [RateWindow(seconds, UNKNOWN, UNKNOWN) for seconds in WINDOWS_SECONDS[1:]]
     return rates_value(names or NAMES, Rates(at_ms, (minute, *longer)), TRIGGER_SECONDS)

@@ -45,6 +45,7 @@ from caughtup.models.wire.streams_group_records import (
 from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support import wire
+from tests.support.application_states import state_record
 from tests.support.streams import (
     HANDING_OVER,
     START_MS,
@@ -55,7 +56,6 @@ from tests.support.streams import (
     generation,
     read,
 )
-from tests.support.told import told_record
 
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.
@@ -126,7 +126,7 @@ class Cluster:
         self._look(number, EndOffsets(0, 90, 100, self.now_ms))
         read(self.state, *self._records(number), seen_ms=self.now_ms)
         if number % 4 == 1:
-            told = told_record(*WARMING, given={1: (["0_0"], []), 2: ([], ["0_1"])})
+            told = state_record(*WARMING, given={1: (["0_0"], []), 2: ([], ["0_1"])})
             self.state.applications.apply_state(
                 f"streams-{number}", read_application_state(told, START_MS)
             )

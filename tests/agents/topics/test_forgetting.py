@@ -13,12 +13,12 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.state.forgetting import GRACE_MS
-from tests.support.own_records import recommended
+from tests.support.service_topic_records import recommended
 from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, read
 
 
 class Topic:
-    """Takes records as a topic does, but for those moments when it fails."""
+    """Keeps records as a topic does, but for those moments when it fails."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

@@ -24,7 +24,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Topic:
-    """Takes records as a topic does, but for those moments when it fails."""
+    """Keeps records as a topic does, but for those moments when it fails."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ def told(**changes: Any) -> bytes:
 
 
 def samples(progress: StreamProgressTable, now_ms: int) -> dict[tuple[str, ...], float]:
-    """Give every sample by its name, its stream and its status if it has one."""
+    """Return every sample by its name, its stream and its status if it has one."""
     state = cluster_state()
     state.pipeline = progress
     return {

@@ -11,7 +11,9 @@ from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.decisions import last_by_group
-from tests.support.own_records import recommended
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.events import ReassignmentEvent
+from tests.support.service_topic_records import recommended
 from tests.support.streams import (
     GROUP,
     START_MS,
@@ -101,7 +103,9 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
     bad = (json.dumps(event | {"to": 2}).encode(), b"[]", None, future)
     for value in (json.dumps(event).encode(), *bad):
         movements.apply_record(state, b"t-3", value)
-    assert state.reassignment_events.on_their_way() == [event]
+    assert state.reassignment_events.on_their_way() == [
+        ReassignmentEvent("planned", TopicPartition("t", 3), (1,), (2,), 5)
+    ]
     assert state.refused.of("movements") == len(bad)
 
 

@@ -66,7 +66,7 @@ def state() -> ClusterState:
 
 
 def line(state: ClusterState, partition: TopicPartition, page: bool = False) -> dict[str, Any]:
-    """Give a line as a reader of the JSON has it."""
+    """Return a line as a reader of the JSON has it."""
     tracker = state.reassignments
     tracked = tracker.ongoing[partition]
     assessed = state.reassignment_watch.find(partition, tracked)

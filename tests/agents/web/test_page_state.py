@@ -11,7 +11,7 @@ import pytest
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page_state import (
-    MOVEMENTS_SHOWN,
+    REASSIGNMENTS_SHOWN,
     group_summary,
     page_steps,
     reassignment_view,
@@ -38,17 +38,11 @@ from tests.support.states import (
 from tests.support.streams import (
     GROUP,
     START_MS,
-    WARMING,
-    Member,
     cluster_state,
     commit,
-    generation,
     list_ends,
-    process,
     read,
 )
-
-A, B = str(process(1)), str(process(2))
 
 
 def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, Any]:
@@ -63,7 +57,7 @@ def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, A
 
 
 def shown(state: ClusterState, health: Health | None = None) -> dict[str, Any]:
-    """Give the state as the page parses it."""
+    """Return the state as the page parses it."""
     value = whole_state(state, health or Health(), NOW_MS)
     found = json.loads(msgspec.json.encode(value))
     assert isinstance(found, dict)
@@ -140,81 +134,6 @@ def test_a_partition_of_a_topic_that_is_gone_hides_no_lag_in_seconds() -> None:
     assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
 
 
-def test_an_application_has_its_clients_tasks_and_next_probe(page: dict[str, Any]) -> None:
-    (application,) = page["applications"]
-    assert (application["group"], application["generation"]) == (GROUP, 7)
-    assert (application["as_of_ms"], application["acceptable_recovery_lag"]) == (START_MS, 10_000)
-    assert application["clients"][0] == {
-        "process": A,
-        "name": "a",
-        "client_ids": ["a-StreamThread-1-consumer"],
-        "host": "/127.0.0.1",
-        "capacity": 1,
-        "leader": True,
-    }
-    assert [client["leader"] for client in application["clients"]] == [True, False]
-    assert application["probing"] == {"scheduled": True, "due_ms": START_MS, "carried_by": "a"}
-    moving = {"as_of_ms": START_MS, "provenance": "reported", "lag": 50_000}
-    running = {"process": A, "role": "active", "provenance": "running", "as_of_ms": START_MS}
-    assert application["tasks"] == [
-        {"task": "0_0", "stateful": True, "copies": [running]},
-        {
-            "task": "0_1",
-            "stateful": True,
-            "copies": [running, {"process": B, "role": "warmup", **moving}],
-        },
-    ]
-
-
-def test_an_application_has_its_verdict_and_the_reason_for_every_movement(
-    page: dict[str, Any],
-) -> None:
-    (application,) = page["applications"]
-    assert application["exact"] == {
-        "assignor": "HighAvailabilityTaskAssignor",
-        "result": "match",
-        "why": "",
-    }
-    recommendation = application["recommendation"]
-    assert [m["kind"] for m in recommendation["movements"]] == ["warmup"]
-    assert recommendation["movements"][0]["reason"]
-    assert [(m["task"], m["to"], m["kind"]) for m in application["leader_movements"]] == [
-        ("0_1", B, "warmup")
-    ]
-    assert "scenario" not in recommendation["inputs"]
-    assert recommendation["inputs"]["changelogs"] == "settings"
-    assert application["history"] == [
-        {"generation": 7, "at_ms": START_MS, "result": "match", "movements": 1}
-    ]
-
-
-def test_an_application_that_is_not_decided_yet_has_no_verdict() -> None:
-    state = cluster_state()
-    read(state, generation(1, WARMING[1]))
-    (application,) = shown(state)["applications"]
-    assert application["probing"] == {"scheduled": False}
-    assert application["tasks"] == []
-    assert application.keys().isdisjoint({"exact", "recommendation"})
-    assert [client["name"] for client in application["clients"]] == ["b"]
-
-
-def test_an_application_of_which_nothing_can_be_read_has_no_recommendation() -> None:
-    state = cluster_state()
-    read(state, generation(1, Member("a", 1, user_data=b"?")))
-    assert list(state.decide(START_MS)) == []
-    (application,) = shown(state)["applications"]
-    assert application["exact"]["result"] == "undetermined"
-    assert (application["clients"], application["tasks"]) == ([], [])
-    assert application.get("recommendation") is None
-
-
-def test_clients_stand_in_the_order_of_their_names() -> None:
-    state = cluster_state()
-    read(state, generation(1, Member("z", 1), Member("a", 2), Member("m", 3)))
-    (application,) = shown(state)["applications"]
-    assert [client["name"] for client in application["clients"]] == ["a", "m", "z"]
-
-
 def test_partitions_in_movement_are_there_with_how_they_fare_and_how_others_ended() -> None:
     told = whole_state(reassigning(), Health(), SEEN_MS)
     rows = [(row["topic"], row["verdict"]) for row in told["reassignments"]]
@@ -236,7 +155,7 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
         partition = TopicPartition("many", number)
         state.reassignments.apply(ongoing_observation(partition, 2, SEEN_MS, number))
     told = reassignment_view(state, SEEN_MS)
-    assert len(told["reassignments"]) == MOVEMENTS_SHOWN
+    assert len(told["reassignments"]) == REASSIGNMENTS_SHOWN
     assert told["reassignments"][0]["topic"] == "dead"
     assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
     assert len(msgspec.json.encode(told)) < 60_000

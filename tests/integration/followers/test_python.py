@@ -82,7 +82,7 @@ class Application:
         return sorted(len(member.tables.active) for member in self.members)
 
     def holds(self, value: bytes) -> bool:
-        """Tell whether the running tables have this value for every key, each once."""
+        """Return whether the running tables have this value for every key, each once."""
         found = [
             (task.partition, member.table(task.partition))
             for member in self.members

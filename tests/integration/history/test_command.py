@@ -31,7 +31,7 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.pipelines.schema import OWN_TOPICS
+from caughtup.pipelines.schema import SERVICE_TOPICS
 from tests.integration.conftest import MakeCluster
 from tests.support.end_offsets import end_offsets_record
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 COMMAND = [sys.executable, "-m", "caughtup.agents", "pipeline", "history"]
 #: All that the job's user may do.
-TOPICS = tuple(OWN_TOPICS.values())
+TOPICS = tuple(SERVICE_TOPICS.values())
 RIGHTS = (
     *((ResourceType.TOPIC, topic, ResourcePatternType.LITERAL) for topic in TOPICS),
     (ResourceType.TOPIC, "__consumer_offsets", ResourcePatternType.LITERAL),

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from ruamel.yaml import YAML
 
-from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import set_throttle
@@ -55,13 +55,13 @@ def rules_at_once(directory: Path) -> Path:
 def start_moves(cluster: EmbeddedCluster) -> None:
     """Move 75 MB of each partition from broker 1, so slowly that it takes minutes."""
     admin = AdminClient(cluster.client_config())
-    move = mover(cluster.bootstrap_servers)
+    reassign = reassigner(cluster.bootstrap_servers)
     for partition, target in ((FINE, 2), (LOST, TARGET)):
         topic = NewTopic(partition.topic, num_partitions=1, replica_assignment=[[1]])
         admin.create_topics([topic])[partition.topic].result(30)
         produce(cluster, partition.topic, RECORDS, value_bytes=RECORD_BYTES)
         set_throttle(cluster, partition.topic, THROTTLE_BYTES)
-        move(partition, [target])
+        reassign(partition, [target])
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
@@ -38,7 +38,7 @@ def reassignments(cluster: EmbeddedCluster, directory: Path, *arguments: str | P
 
 
 @pytest.fixture
-def moving(own_cluster: EmbeddedCluster) -> Iterator[tuple[int, int]]:
+def reassigning(own_cluster: EmbeddedCluster) -> Iterator[tuple[int, int]]:
     """Move 40 MB from one broker to the other at 0.3 MB/s; give both."""
     cluster = own_cluster
     if PARCELS.topic not in AdminClient(cluster.client_config()).list_topics(timeout=10).topics:
@@ -47,12 +47,12 @@ def moving(own_cluster: EmbeddedCluster) -> Iterator[tuple[int, int]]:
     admin = AdminClient(cluster.client_config())
     source = admin.list_topics(PARCELS.topic).topics[PARCELS.topic].partitions[0].leader
     set_throttle(cluster, PARCELS.topic, THROTTLE_BYTES)
-    move = mover(cluster.bootstrap_servers)
-    move(PARCELS, [3 - source])
+    reassign = reassigner(cluster.bootstrap_servers)
+    reassign(PARCELS, [3 - source])
     try:
         yield source, 3 - source
     finally:
-        move(PARCELS, None)
+        reassign(PARCELS, None)
         clear_throttle(cluster, PARCELS.topic)
 
 
@@ -66,9 +66,9 @@ def test_where_nothing_moves_it_says_so_in_one_line_and_exits_with_3(
 
 
 def test_a_throttled_move_has_its_figures_as_json(
-    own_cluster: EmbeddedCluster, moving: tuple[int, int], tmp_path: Path
+    own_cluster: EmbeddedCluster, reassigning: tuple[int, int], tmp_path: Path
 ) -> None:
-    source, target = moving
+    source, target = reassigning
     ran = reassignments(own_cluster, tmp_path, "--format", "json")
     assert (ran.code, ran.err) == (0, "")
     (line,) = ran.lines
@@ -85,9 +85,9 @@ def test_a_throttled_move_has_its_figures_as_json(
 
 
 def test_the_table_says_from_where_to_where_and_how_far_it_is(
-    own_cluster: EmbeddedCluster, moving: tuple[int, int], tmp_path: Path
+    own_cluster: EmbeddedCluster, reassigning: tuple[int, int], tmp_path: Path
 ) -> None:
-    source, target = moving
+    source, target = reassigning
     ran = reassignments(own_cluster, tmp_path)
     assert (ran.code, ran.err) == (0, "")
     assert f"{source} → {target}" in ran.out
@@ -96,7 +96,7 @@ def test_the_table_says_from_where_to_where_and_how_far_it_is(
 
 
 def test_a_services_observations_count_so_that_it_knows_since_when(
-    own_cluster: EmbeddedCluster, moving: tuple[int, int], tmp_path: Path
+    own_cluster: EmbeddedCluster, reassigning: tuple[int, int], tmp_path: Path
 ) -> None:
     with Service(own_cluster) as service:
         series = {"name": "reassignment_age_seconds", "topic": PARCELS.topic}
@@ -114,9 +114,9 @@ def test_a_services_observations_count_so_that_it_knows_since_when(
 
 
 def test_a_throttle_that_is_left_over_has_a_line_with_what_takes_it_off(
-    own_cluster: EmbeddedCluster, moving: tuple[int, int], tmp_path: Path
+    own_cluster: EmbeddedCluster, reassigning: tuple[int, int], tmp_path: Path
 ) -> None:
-    mover(own_cluster.bootstrap_servers)(PARCELS, None)
+    reassigner(own_cluster.bootstrap_servers)(PARCELS, None)
     try:
         ran = reassignments(own_cluster, tmp_path, "--format", "json")
         assert (ran.code, ran.err) == (0, "")
@@ -131,11 +131,13 @@ def test_a_throttle_that_is_left_over_has_a_line_with_what_takes_it_off(
         assert f"throttle without a movement on the topic {PARCELS.topic}" in table
         assert "--delete-config" in table
     finally:
-        mover(own_cluster.bootstrap_servers)(PARCELS, [moving[1]])  # for the fixture to take back
+        reassigner(own_cluster.bootstrap_servers)(
+            PARCELS, [reassigning[1]]
+        )  # for the fixture to take back
 
 
 def test_watching_goes_on_until_it_is_interrupted(
-    own_cluster: EmbeddedCluster, moving: tuple[int, int], tmp_path: Path
+    own_cluster: EmbeddedCluster, reassigning: tuple[int, int], tmp_path: Path
 ) -> None:
     command = [*caughtup_command(), "reassignments", "--watch", "--format", "json"]
     command += ["--bootstrap-servers", own_cluster.bootstrap_servers]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
@@ -52,16 +52,16 @@ def test_each_reassignment_is_planned_once_and_promoted_or_dropped_once_also_ove
     completed, cancelled, ends_unseen = (
         TopicPartition(f"{name}-{suffix}", 0) for name in ("completed", "cancelled", "unseen")
     )
-    move = mover(cluster.bootstrap_servers)
+    reassign = reassigner(cluster.bootstrap_servers)
     for partition in (completed, cancelled, ends_unseen):
         create_topics(cluster, {partition.topic: 1}, replicas=1)
         produce(cluster, partition.topic, RECORDS, value_bytes=RECORD_BYTES)
         set_throttle(cluster, partition.topic, THROTTLE_BYTES)
     with Service(cluster) as service:
         for partition in (completed, cancelled, ends_unseen):
-            move(partition, [3 - leader(cluster, partition)])
+            reassign(partition, [3 - leader(cluster, partition)])
             wait_for(f"{partition} is seen", lambda p=partition: row(service, p))
-        move(cancelled, None)
+        reassign(cancelled, None)
         wait_for("the cancel is seen", lambda: ended(service, cancelled))
         planned = {completed.topic: [("planned", None)], ends_unseen.topic: [("planned", None)]}
         dropped = {cancelled.topic: [("planned", None), ("dropped", "cancelled")]}
@@ -69,7 +69,7 @@ def test_each_reassignment_is_planned_once_and_promoted_or_dropped_once_also_ove
 
         since = wait_for("it is seen", lambda: row(service, completed))["age_seconds"]
         service.kill()
-        move(ends_unseen, None)
+        reassign(ends_unseen, None)
         service.start()
         again = wait_for("it is seen again", lambda: row(service, completed))
         assert again["age_seconds"] >= since

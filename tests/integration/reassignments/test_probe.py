@@ -58,7 +58,7 @@ def make_topic(cluster: EmbeddedCluster, partitions: int = 1) -> str:
     return name
 
 
-async def move(observer: ReassignmentObserver, *partitions: TopicPartition) -> None:
+async def reassign(observer: ReassignmentObserver, *partitions: TopicPartition) -> None:
     """Let them go from brokers 1 and 2 to 3 and 1."""
     await observer.protocol.alter_reassignments({partition: [3, 1] for partition in partitions})
 
@@ -85,7 +85,7 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
 ) -> None:
     partition = TopicPartition(make_topic(brokers), 0)
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(observer, partition)
+    await reassign(observer, partition)
 
     def is_created(found: Round) -> bool:
         """Brokers learn of topics and throttles one after the other, and a busy one is late."""
@@ -173,7 +173,7 @@ async def test_a_broker_that_hangs_costs_only_what_it_alone_knows(
 ) -> None:
     partition = TopicPartition(make_topic(brokers), 0)
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(observer, partition)
+    await reassign(observer, partition)
     await until(observer, lambda found: look_at(found, partition) is not None)
     pid = brokers._running[3].pid
     os.kill(pid, signal.SIGSTOP)
@@ -198,7 +198,7 @@ async def test_a_broker_that_is_gone_is_told_from_one_without_a_replica(
 ) -> None:
     partition = TopicPartition(make_topic(brokers), 0)
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(observer, partition)
+    await reassign(observer, partition)
     brokers.kill_node(3)
 
     def is_fenced(found: Round) -> bool:
@@ -271,7 +271,7 @@ async def test_brokers_that_offer_less_tell_the_same_in_other_ways(
         del offered.requests[Key.DESCRIBE_LOG_DIRS]
     partition = wanted[0]
     set_throttle(brokers, partition.topic, THROTTLE)
-    await move(observer, partition)
+    await reassign(observer, partition)
     found = await until(observer, lambda found: look_at(found, partition) is not None)
     observation = look_at(found, partition)
     assert observation is not None

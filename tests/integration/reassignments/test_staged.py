@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from caughtup.bench.stalls import stage_moves, staged_figures
-from caughtup.demo.reassignments.stage import CONTROLLERS, NODES, SHORT_ACTS
+from caughtup.bench.stalls import stage_reassignments, staged_figures
+from caughtup.demo.reassignments.acts import CONTROLLERS, NODES, SHORT_ACTS
 from caughtup.demo.story.stage import Stage
 
 pytestmark = pytest.mark.thorough
@@ -28,7 +28,7 @@ def stage() -> Iterator[Stage]:
     [SHORT_ACTS[0], *(pytest.param(act, marks=pytest.mark.thorough) for act in SHORT_ACTS[1:])],
 )
 def test_what_is_staged_is_named_and_nothing_else_alarms(stage: Stage, act: str) -> None:
-    moves = [staged_figures(name, move) for name, move in stage_moves(stage, [act])]
-    assert moves
-    wrong = [move for move in moves if not move["ok"]]
+    reassignments = [staged_figures(name, one) for name, one in stage_reassignments(stage, [act])]
+    assert reassignments
+    wrong = [one for one in reassignments if not one["ok"]]
     assert not wrong, wrong

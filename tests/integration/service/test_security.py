@@ -17,7 +17,14 @@ from confluent_kafka.admin import (
 
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.support.kafka.secured import CREATE, OWN_TOPICS, PASSWORD, run, run_all, secured_cluster
+from tests.support.kafka.secured import (
+    CREATE,
+    PASSWORD,
+    SERVICE_TOPICS,
+    run,
+    run_all,
+    secured_cluster,
+)
 from tests.support.service import Service, commit, wait_for
 
 #: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
@@ -154,9 +161,9 @@ def test_a_topic_that_may_not_be_made_anew_is_named_until_it_may(
     """Somebody takes a right away and then deletes a topic: it says which right, and recovers."""
     admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
     create = AclBinding(
-        OWN_TOPICS.kind,
-        OWN_TOPICS.name,
-        OWN_TOPICS.pattern,
+        SERVICE_TOPICS.kind,
+        SERVICE_TOPICS.name,
+        SERVICE_TOPICS.pattern,
         "User:nothing",
         "*",
         CREATE,

@@ -14,8 +14,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.models.records.keys import encode_copy
 from tests.integration.conftest import MakeTopic
-from tests.support.own_records import OWN_RECORDS, OwnRecord
 from tests.support.service import Service, commit, wait_for
+from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
 
 YEAR_2100_MS = 4_102_444_800_000
 #: A log that says each refusal is megabytes long.
@@ -48,7 +48,7 @@ def write(
     assert failed == []
 
 
-def poison(own: OwnRecord) -> list[tuple[str, bytes, bytes | None]]:
+def poison(own: ServiceRecord) -> list[tuple[str, bytes, bytes | None]]:
     """Return records of one form that nobody can take, nor should."""
     beyond = {name: 2**63 for name, of in own.value.items() if type(of) is int and name != "schema"}
     values = (
@@ -84,7 +84,7 @@ def test_poison_on_every_own_topic_stops_nothing_and_no_later_start(
     commit(cluster, group, words, 400)
     service.wait_value(600, "group_lag_records", group=group)
 
-    poisoned = [one for own in OWN_RECORDS for one in poison(own)]
+    poisoned = [one for own in SERVICE_RECORDS for one in poison(own)]
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         write(cluster, service, poisoned, codec)
     ends = {

@@ -59,19 +59,19 @@ def test_rates_are_there_until_the_stream_is_silent_for_a_minute_and_three_trigg
     rates.apply(GROUP, COPY, RATE)
     assert rates.live(START_MS) is None
     assert rates.of(GROUP, START_MS) == {}
-    rates.heard(START_MS, 10_000, START_MS)
+    rates.record_written(START_MS, 10_000, START_MS)
     last_ms = START_MS + REPEATED_MS + TRIGGERS_MISSED * 10_000
     assert rates.live(last_ms) is True
     assert rates.of(GROUP, last_ms) == {COPY: RATE}
     assert rates.live(last_ms + 1) is False
     assert rates.of(GROUP, last_ms + 1) == {}
-    rates.heard(START_MS - 1, 3_600_000, START_MS)  # an older record says nothing of now
+    rates.record_written(START_MS - 1, 3_600_000, START_MS)  # an older record says nothing of now
     assert rates.live(last_ms + 1) is False
 
 
 def test_a_rate_that_is_withdrawn_is_gone_and_others_stay() -> None:
     rates = CatchUpRates()
-    rates.heard(START_MS, 0, START_MS)
+    rates.record_written(START_MS, 0, START_MS)
     other = CopyKey("q", TaskId(0, 1))
     rates.apply(GROUP, COPY, None)
     for copy in (COPY, other):
@@ -85,14 +85,14 @@ def test_a_rate_that_is_withdrawn_is_gone_and_others_stay() -> None:
 @pytest.mark.parametrize("group", ["nobody", GROUP])
 def test_a_group_of_which_nobody_told_has_no_rates(group: str) -> None:
     rates = CatchUpRates()
-    rates.heard(START_MS, 0, START_MS)
+    rates.record_written(START_MS, 0, START_MS)
     assert rates.of(group, START_MS) == {}
 
 
 def test_a_stream_that_wrote_by_a_clock_that_was_set_back_counts_by_what_it_writes_now() -> None:
     rates = CatchUpRates()
-    rates.heard(START_MS + 3_600_000, 0, START_MS + 3_600_000)
-    rates.heard(START_MS, 0, START_MS)
+    rates.record_written(START_MS + 3_600_000, 0, START_MS + 3_600_000)
+    rates.record_written(START_MS, 0, START_MS)
     assert rates.newest_ms == START_MS
     assert rates.live(START_MS + REPEATED_MS + 1) is False
 

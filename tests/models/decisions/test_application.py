@@ -8,7 +8,7 @@ from typing import Any
 
 from caughtup.models.decisions.application import GENERATIONS_KEPT, Application
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
-from caughtup.models.decisions.undecided import PATIENCE_MS
+from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     ENDS,
@@ -34,7 +34,7 @@ def application(state: ClusterState) -> Application:
 
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
-    """Give what would be published, as a consumer of the topic would read it."""
+    """Return what would be published, as a consumer of the topic would read it."""
     return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
@@ -60,17 +60,17 @@ def test_a_decision_waits_for_end_offsets_listed_after_the_rebalance() -> None:
     state = cluster_state()
     list_ends(state, ENDS, at_ms=START_MS - 1)
     read(state, generation(1, *WARMING))
-    assert publish(state, START_MS + PATIENCE_MS - 1) == []
+    assert publish(state, START_MS + END_OFFSETS_WAIT_MS - 1) == []
     list_ends(state, ENDS, at_ms=START_MS)
-    (record,) = publish(state, START_MS + PATIENCE_MS - 1)
+    (record,) = publish(state, START_MS + END_OFFSETS_WAIT_MS - 1)
     assert record["inputs"]["end_offset_sums"] == {"0_0": [0, 50_000], "0_1": [0, 50_000]}
 
 
 def test_a_decision_without_end_offsets_is_made_when_patience_ends() -> None:
     state = cluster_state()
     read(state, generation(1, *HANDING_OVER))
-    assert publish(state, START_MS + PATIENCE_MS - 1) == []
-    (record,) = publish(state, START_MS + PATIENCE_MS)
+    assert publish(state, START_MS + END_OFFSETS_WAIT_MS - 1) == []
+    (record,) = publish(state, START_MS + END_OFFSETS_WAIT_MS)
     assert record["inputs"]["end_offsets"] == "unknown"
     assert record["inputs"]["unknown"] == [
         f"task {task}: its changelogs' end offsets around the rebalance" for task in ("0_0", "0_1")

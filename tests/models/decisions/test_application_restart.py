@@ -13,7 +13,7 @@ from caughtup.models.decisions.recommendation_fields import (
     read_recommendation,
     recommendation_fields,
 )
-from caughtup.models.decisions.undecided import PATIENCE_MS, TELLING_MS
+from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
@@ -37,16 +37,16 @@ def application(state: ClusterState) -> Application:
 
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
-    """Give what would be published, as a consumer of the topic would read it."""
+    """Return what would be published, as a consumer of the topic would read it."""
     return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
 def published_before(number: int, *members: Member) -> Mapping[str, Any]:
-    """Give the record that an earlier process of the service published for a generation."""
+    """Return the record that an earlier process of the service published for a generation."""
     state = cluster_state()
     known_ends(state)
     read(state, generation(number, *members))
-    (record,) = publish(state, START_MS + TELLING_MS)
+    (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
     return record
 
 
@@ -56,7 +56,7 @@ def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
     state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(5, *WARMING), seen_ms=LATER_MS)
     # No end offsets are listed: what was known then is in the record.
-    assert publish(state, LATER_MS + PATIENCE_MS) == []
+    assert publish(state, LATER_MS + END_OFFSETS_WAIT_MS) == []
     decided = application(state).decided
     assert decided is not None
     assert decided.exact.result == "match"
@@ -94,7 +94,7 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
     state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
-    state.applications.leave_the_past()
+    state.applications.log_read_to_end()
     assert publish(state, LATER_MS) == []
     decided = application(state).decided
     assert decided is not None
@@ -161,7 +161,7 @@ def test_what_was_published_for_a_later_generation_mutes_none(
     if first == "published":
         state.applications.apply_published(GROUP, read_recommendation(forged))
     read(state, generation(5, *WARMING))
-    state.applications.leave_the_past()
+    state.applications.log_read_to_end()
     if first == "read":
         state.applications.apply_published(GROUP, read_recommendation(forged))
     read(state, generation(6, *WARMING, at_ms=START_MS + 10), seen_ms=START_MS + 10)
@@ -178,7 +178,7 @@ def test_a_clock_that_is_set_back_keeps_no_generation_waiting() -> None:
 
 
 def damaged(*path: str | int, value: Any = None) -> Any:
-    """Give a published record with one value replaced."""
+    """Return a published record with one value replaced."""
     record = published_before(5, *WARMING)
     inside: Any = record
     for step in path[:-1]:
@@ -225,7 +225,7 @@ def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided
     known_ends(state)
     for number in (3, 4, 5):
         read(state, generation(number, *WARMING, at_ms=START_MS + number))
-    state.applications.leave_the_past()
+    state.applications.log_read_to_end()
     known_ends(state, since_ms=START_MS + 5)
     assert [record["generation"] for record in publish(state, LATER_MS)] == [5]
     assert [past.generation for past in application(state).history] == [5]
@@ -237,13 +237,13 @@ def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -
     known_ends(state)
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
     state.applications.apply_published(GROUP, read_recommendation(record))
-    state.applications.take_up_published()
-    assert publish(state, START_MS + TELLING_MS) == []
+    state.applications.restore_published()
+    assert publish(state, START_MS + LEADER_STATE_WAIT_MS) == []
     decided = application(state).decided
     assert decided is not None
     assert decided.recommendation == read_recommendation(record)
     assert application(state).rebalances == 1
-    state.applications.take_up_published()
+    state.applications.restore_published()
     assert application(state).rebalances == 1
     assert state.applications.newest_published() == [(GROUP, read_recommendation(record))]
 
@@ -253,5 +253,7 @@ def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None
     known_ends(state)
     state.applications.apply_published(GROUP, read_recommendation(published_before(4, WARMING[0])))
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
-    state.applications.take_up_published()
-    assert [record["generation"] for record in publish(state, START_MS + TELLING_MS)] == [5]
+    state.applications.restore_published()
+    assert [record["generation"] for record in publish(state, START_MS + LEADER_STATE_WAIT_MS)] == [
+        5
+    ]

@@ -17,7 +17,7 @@ from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.generation import read_back
 from caughtup.models.decisions.recommendation import decision_id, digest
 from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from tests.support.streams import (
@@ -105,7 +105,7 @@ def test_what_is_beyond_the_warm_up_budget_waits_and_is_said_to() -> None:
         list_ends(state, dict.fromkeys(range(8), 90_000), at_ms=at_ms)
     alone = Member("a", 1, tasks, dict.fromkeys(tasks, -2), tasks)
     read(state, generation(1, alone, Member("b", 2)))
-    (record,) = publish(state, START_MS + TELLING_MS)
+    (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
     assert [m["kind"] for m in record["movements"]] == ["warmup", "waiting", "waiting", "waiting"]
     assert (record["cost"]["copies"], record["cost"]["rebalances"]) == (4, 4)
     assert record["probing_rebalance"]["reason"] == (

@@ -33,7 +33,7 @@ from tests.support.streams import (
 def decided(
     *members: Member, ends: bool = True, sources: dict[str, int] | None = None
 ) -> ClusterState:
-    """Give a state in which a generation of these members is decided."""
+    """Return a state in which a generation of these members is decided."""
     state = cluster_state()
     if ends:
         known_ends(state)
@@ -43,7 +43,7 @@ def decided(
 
 
 def rows(state: ClusterState) -> dict[tuple[str, int], TaskCopy]:
-    """Give the table by task and process number."""
+    """Return the table by task and process number."""
     return {
         (str(copy.task), ProcessId.parse(copy.process).least): copy
         for copy in state.task_rows(GROUP)

@@ -41,9 +41,9 @@ def test_a_copy_that_stops_is_stalled_after_a_minute() -> None:
     assert math.isfinite((figures.replicas[4].eta or figures.eta).seconds)
 
 
-@pytest.mark.parametrize("untold", ["throttles of topics: missing", "throttles of broker 5: gone"])
-def test_where_throttles_are_not_known_a_copy_may_stand_for_five_minutes(untold: str) -> None:
-    cluster = replace(CLUSTER, missing=(untold,))
+@pytest.mark.parametrize("missing", ["throttles of topics: missing", "throttles of broker 5: gone"])
+def test_where_throttles_are_not_known_a_copy_may_stand_for_five_minutes(missing: str) -> None:
+    cluster = replace(CLUSTER, missing=(missing,))
     seen = observations(
         34, lambda step: an_observation(step, {4: copying(step), 5: copying(min(step, 3))})
     )

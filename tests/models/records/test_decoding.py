@@ -30,7 +30,7 @@ from caughtup.models.records.decoding import (
     require_past,
 )
 from tests.models.wire.strategies import thorough
-from tests.support.own_records import OWN_RECORDS, PROCESS, WRITTEN_MS, OwnRecord
+from tests.support.service_topic_records import PROCESS, SERVICE_RECORDS, WRITTEN_MS, ServiceRecord
 
 FORMATS: dict[str, RecordFormat[Any]] = {
     "end offsets": end_offsets.FORMAT,
@@ -44,10 +44,10 @@ FORMATS: dict[str, RecordFormat[Any]] = {
     "catch-up rates": catch_up_rates.FORMAT,
     "pipeline progress": pipeline_progress.FORMAT,
 }
-every_record = pytest.mark.parametrize("own", OWN_RECORDS, ids=lambda own: own.name)
+every_record = pytest.mark.parametrize("own", SERVICE_RECORDS, ids=lambda own: own.name)
 
 
-def refused(own: OwnRecord, value: bytes, key: bytes | None = None) -> RefusedError:
+def refused(own: ServiceRecord, value: bytes, key: bytes | None = None) -> RefusedError:
     with pytest.raises(RefusedError) as caught:
         own.read(own.key if key is None else key, value)
     assert len(str(caught.value).splitlines()) == 1
@@ -55,13 +55,15 @@ def refused(own: OwnRecord, value: bytes, key: bytes | None = None) -> RefusedEr
 
 
 @every_record
-def test_a_good_one_is_read_and_what_a_later_release_adds_is_passed_over(own: OwnRecord) -> None:
+def test_a_good_one_is_read_and_what_a_later_release_adds_is_passed_over(
+    own: ServiceRecord,
+) -> None:
     assert own.read(own.key, own.encoded)
     assert own.read(own.key, own.changed(later={"deep": [[[]]]})) is not None
 
 
 @every_record
-def test_what_is_read_can_be_written_and_read_again(own: OwnRecord) -> None:
+def test_what_is_read_can_be_written_and_read_again(own: ServiceRecord) -> None:
     form = FORMATS[own.name]
     record = form.decode(own.encoded)
     assert form.decode(form.encode(record)) == record
@@ -71,7 +73,7 @@ def test_what_is_read_can_be_written_and_read_again(own: OwnRecord) -> None:
 
 @every_record
 @pytest.mark.parametrize("schema", [0, -1, 99, 2**63, 10**40])
-def test_another_schema_is_refused_by_name(own: OwnRecord, schema: int) -> None:
+def test_another_schema_is_refused_by_name(own: ServiceRecord, schema: int) -> None:
     error = refused(own, own.changed(schema=schema))
     assert error.code == "other_schema"
     assert "schema " in error.message
@@ -80,7 +82,7 @@ def test_another_schema_is_refused_by_name(own: OwnRecord, schema: int) -> None:
 
 
 @every_record
-def test_a_value_that_is_no_json_or_no_object_is_refused(own: OwnRecord) -> None:
+def test_a_value_that_is_no_json_or_no_object_is_refused(own: ServiceRecord) -> None:
     for value in (b"", b"\xff\xfe", b"{]", own.encoded[:-1], own.encoded + b"x"):
         assert refused(own, value).code == "bad_json"
     for value in (b"[1]", b"7", b"null", b'"a"', b"true", b"{}", b'{"schema":"1"}'):
@@ -88,7 +90,7 @@ def test_a_value_that_is_no_json_or_no_object_is_refused(own: OwnRecord) -> None
 
 
 @every_record
-def test_a_value_larger_than_its_bound_is_refused_before_it_is_parsed(own: OwnRecord) -> None:
+def test_a_value_larger_than_its_bound_is_refused_before_it_is_parsed(own: ServiceRecord) -> None:
     most = FORMATS[own.name].most_bytes
     padded = own.encoded + b" " * (most - len(own.encoded))
     assert own.read(own.key, padded)
@@ -100,7 +102,7 @@ def test_a_value_larger_than_its_bound_is_refused_before_it_is_parsed(own: OwnRe
 @pytest.mark.parametrize(
     "bomb", [b"[" * 10_000, b'{"a":' * 2_000, b"[[]," * 4_000], ids=["arrays", "objects", "ragged"]
 )
-def test_a_nesting_bomb_is_refused_before_it_is_parsed(own: OwnRecord, bomb: bytes) -> None:
+def test_a_nesting_bomb_is_refused_before_it_is_parsed(own: ServiceRecord, bomb: bytes) -> None:
     assert refused(own, bomb).code == "too_deep"
     inside = own.encoded[:-1] + b',"later":' + bomb
     assert refused(own, inside).code == "too_deep"
@@ -108,21 +110,21 @@ def test_a_nesting_bomb_is_refused_before_it_is_parsed(own: OwnRecord, bomb: byt
 
 @every_record
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**300, 1e300, -1.5])
-def test_no_number_beyond_its_bounds_gets_through(own: OwnRecord, number: float) -> None:
+def test_no_number_beyond_its_bounds_gets_through(own: ServiceRecord, number: float) -> None:
     numbers = [name for name, of in own.value.items() if type(of) is int and name != "schema"]
     for name in numbers:
         assert refused(own, own.changed(**{name: number})).code == "bad_type"
 
 
 def test_an_end_offset_of_two_to_the_63_is_refused() -> None:
-    own = OWN_RECORDS[0]
+    own = SERVICE_RECORDS[0]
     for name in ("start_offset", "last_stable_offset", "end_offset", "readable_end_offset"):
         assert own.read(own.key, own.changed(**{name: 2**63 - 1}))
         assert refused(own, own.changed(**{name: 2**63})).code == "bad_type"
 
 
 @every_record
-def test_a_key_that_names_something_else_is_refused(own: OwnRecord) -> None:
+def test_a_key_that_names_something_else_is_refused(own: ServiceRecord) -> None:
     others = {
         "end offsets": b"orders-in-4",
         "partition look": b"events-1",
@@ -151,12 +153,12 @@ JUNK: st.SearchStrategy[Any] = st.recursive(
 
 @thorough
 @given(
-    st.sampled_from(OWN_RECORDS),
+    st.sampled_from(SERVICE_RECORDS),
     st.none() | st.binary(max_size=20),
     st.none() | st.binary() | st.recursive(st.just(b""), lambda inner: inner.map(b"[%b]".__mod__)),
 )
 def test_no_bytes_at_all_get_anything_else_out_than_a_refusal(
-    own: OwnRecord, key: bytes | None, value: bytes | None
+    own: ServiceRecord, key: bytes | None, value: bytes | None
 ) -> None:
     for known in (key, own.key):
         with suppress(RefusedError):
@@ -166,7 +168,7 @@ def test_no_bytes_at_all_get_anything_else_out_than_a_refusal(
 @thorough
 @given(st.data())
 def test_whatever_stands_in_a_field_is_taken_or_refused(data: st.DataObject) -> None:
-    own = data.draw(st.sampled_from(OWN_RECORDS))
+    own = data.draw(st.sampled_from(SERVICE_RECORDS))
     changes = data.draw(st.dictionaries(st.sampled_from(sorted(own.value)), JUNK, max_size=3))
     with suppress(RefusedError):
         own.read(own.key, own.changed(**changes))
@@ -213,20 +215,20 @@ def test_a_time_that_is_yet_to_come_is_refused_by_more_than_clocks_differ() -> N
 
 
 def test_a_recommendation_of_the_future_is_refused() -> None:
-    (own,) = (own for own in OWN_RECORDS if own.name == "recommendation")
+    (own,) = (own for own in SERVICE_RECORDS if own.name == "recommendation")
     for name in ("as_of_ms", "decided_at_ms"):
         assert refused(own, own.changed(**{name: 4_102_444_800_000})).code == "from_the_future"
 
 
 def test_a_value_is_written_by_its_fields_names_in_json_and_by_no_others() -> None:
-    (own,) = (own for own in OWN_RECORDS if own.name == "task movement")
+    (own,) = (own for own in SERVICE_RECORDS if own.name == "task movement")
     assert json.loads(movements.TASKS.encode_fields(own.value)) == own.value
     with pytest.raises(KeyError, match="later"):
         movements.TASKS.encode_fields({**own.value, "later": 1})
 
 
 def test_what_a_follower_said_that_it_did_is_read_back() -> None:
-    (own,) = (own for own in OWN_RECORDS if own.name == "recommendation")
+    (own,) = (own for own in SERVICE_RECORDS if own.name == "recommendation")
     value = own.changed(leader={**own.value["leader"], "told": "followed d1"})
     _, read = recommendations.read_recommendation_record(own.key, value, WRITTEN_MS)
     assert read is not None
@@ -261,7 +263,7 @@ LACKING = object()
 def test_a_recommendation_that_lacks_what_we_write_is_refused(
     path: tuple[str | int, ...], wrong: Any
 ) -> None:
-    (own,) = (own for own in OWN_RECORDS if own.name == "recommendation")
+    (own,) = (own for own in SERVICE_RECORDS if own.name == "recommendation")
     record = json.loads(own.encoded)
     inside: Any = record
     for step in path[:-1]:
@@ -282,7 +284,7 @@ def test_a_recommendation_that_lacks_what_we_write_is_refused(
     ],
 )
 def test_a_scenario_that_contradicts_itself_is_refused(name: str, path: tuple[str, ...]) -> None:
-    (own,) = (own for own in OWN_RECORDS if own.name == name)
+    (own,) = (own for own in SERVICE_RECORDS if own.name == name)
     record = json.loads(own.encoded)
     inside: Any = record
     for step in path[:-1]:

@@ -15,7 +15,7 @@ from caughtup.agents.topics.definitions import SERVICE_TOPICS
 from caughtup.models.records.decoding import RefusedError
 from tests.models.records.test_decoding import FORMATS, JUNK
 from tests.models.wire.strategies import thorough
-from tests.support.own_records import OWN_RECORDS, OwnRecord
+from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
 from tests.support.topics.catalogue import TOPICS, Topic
 from tests.support.topics.page import PAGE, examples, page
 from tests.support.topics.schemas import (
@@ -29,7 +29,7 @@ from tests.support.topics.schemas import (
 from tests.support.topics.validation import Validator, kinds_of, problems
 
 every_topic = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-every_record = pytest.mark.parametrize("own", OWN_RECORDS, ids=lambda own: own.name)
+every_record = pytest.mark.parametrize("own", SERVICE_RECORDS, ids=lambda own: own.name)
 
 #: How the name of a field ends, and its unit.
 UNITS = {"_ms": "ms", "seconds": "s", "per_second": "/s", "_bytes": "bytes", "_offset": "offset"}
@@ -72,7 +72,7 @@ def test_a_field_s_unit_is_what_its_name_says(topic: Topic) -> None:
 
 
 @every_record
-def test_a_good_record_is_valid_and_what_is_wrong_with_another_is_said(own: OwnRecord) -> None:
+def test_a_good_record_is_valid_and_what_is_wrong_with_another_is_said(own: ServiceRecord) -> None:
     assert problems(own.topic, own.key, own.encoded) == []
     (error,) = problems(own.topic, own.key, own.changed(later=1))
     assert "'later' was unexpected" in error
@@ -103,7 +103,7 @@ def test_the_examples_are_valid_and_there_is_one_of_each_kind(topic: Topic) -> N
 @thorough
 @given(st.data())
 def test_a_schema_takes_what_readers_take(data: st.DataObject) -> None:
-    own = data.draw(st.sampled_from(OWN_RECORDS))
+    own = data.draw(st.sampled_from(SERVICE_RECORDS))
     changes: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(sorted(own.value)), JUNK))
     value = own.changed(**changes)
     try:

@@ -9,13 +9,15 @@ import pytest
 
 from caughtup.agents.topics.reports import catch_up_rates, task_positions
 from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.own_records import OWN_RECORDS, recommended
+from tests.support.application_states import state_record, tell
+from tests.support.service_topic_records import SERVICE_RECORDS, recommended
 from tests.support.streams import (
     GROUP,
     START_MS,
@@ -27,11 +29,10 @@ from tests.support.streams import (
     known_ends,
     read,
 )
-from tests.support.told import tell, told_record
 
 COPY = CopyKey("p", TaskId(0, 1))
 LATER_MS = START_MS + 60_000 + GRACE_MS
-(RATES,) = (own.value for own in OWN_RECORDS if own.name == "catch-up rates")
+(RATES,) = (own.value for own in SERVICE_RECORDS if own.name == "catch-up rates")
 
 
 def told_of(group: str = GROUP) -> ClusterState:
@@ -43,7 +44,7 @@ def told_of(group: str = GROUP) -> ClusterState:
     state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
     catch_up_rates.apply_record(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())
-    tell(state, told_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
+    tell(state, state_record(*WARMING, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])}))
     state.set_aside.add("caughtup-movements", group.encode(), "too_large", "", START_MS)
     assert names(state) == {GROUP, group}
     return state
@@ -116,8 +117,8 @@ def test_a_hundred_thousand_positions_of_groups_that_there_are_not_are_forgotten
 
 def test_a_movement_of_a_partition_that_does_not_move_is_forgotten() -> None:
     state = cluster_state()
-    event = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
-    state.reassignment_events.restore(event | {"from": [1], "to": [2], "at_ms": 5})
+    event = ReassignmentEvent("planned", TopicPartition("t", 3), (1,), (2,), 5)
+    state.reassignment_events.restore(event)
     forgetting = Forgetting(state)
     forgetting.forget(START_MS)
     assert len(state.reassignment_events.on_their_way()) == 1

@@ -18,7 +18,7 @@ from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.polls import batch as batch_module
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.reassignments import watch as reassignment_watch
-from caughtup.models.reassignments.tracking.tracker import TrackedReassignment
+from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
@@ -258,7 +258,7 @@ def test_movements_that_cannot_be_told_cost_their_own_group_alone(
         breaks_for_bad(patch, MovementLog, "advance", 1)
         events = list(state.applications.movement_events(NOW_MS))
     assert events
-    assert {event["group"] for event in events} == {GOOD}
+    assert {event.group for event in events} == {GOOD}
     assert faults(state) == {("movements", BAD): "BreaksError"}
     assert list(state.applications.movement_events(NOW_MS)) == []
 

@@ -35,12 +35,8 @@ from caughtup.pipelines.generations.job import (
     group_generations,
     known_generations,
 )
-from caughtup.pipelines.generations.rows import (
-    GenerationRow,
-    MetadataRecord,
-    generation_rows,
-    read_row,
-)
+from caughtup.pipelines.generations.recorded import read_recorded
+from caughtup.pipelines.generations.rows import GenerationRow, MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, bucket
 from tests.support import streams
@@ -82,14 +78,14 @@ def ends() -> EndOffsetTable:
 
 
 def metadata(log: list[Record]) -> Iterator[MetadataRecord]:
-    """Give the group metadata of a log as Spark does: a group's records together, in their order."""
+    """Return a log's group metadata as Spark does: a group's records together, in order."""
     for offset, (key, value) in sorted(enumerate(log), key=lambda one: (one[1][0], one[0])):
         if key is not None and key.startswith(b"\x00\x02"):
             yield MetadataRecord(0, offset, streams.START_MS + offset, key, value)
 
 
 def recorded(rows: list[GenerationRow]) -> list[RecordedGeneration]:
-    return [read_row(row._asdict()) for row in rows]
+    return [read_recorded(row._asdict()) for row in rows]
 
 
 def test_a_row_holds_what_the_service_gathers_of_the_same_record() -> None:
@@ -145,13 +141,13 @@ def test_an_unreadable_record_is_a_row_with_its_error_and_place_and_the_others_a
     assert error is not None
     assert (rows[1].group, rows[1].log_offset, len(error.splitlines())) == (streams.GROUP, 3, 1)
     with pytest.raises(CaughtupError, match="unread"):
-        read_row(rows[1]._asdict())
+        read_recorded(rows[1]._asdict())
 
 
 def test_a_scenario_that_is_no_json_is_said() -> None:
     (row,) = generation_rows(metadata(LOG[:2]), ends(), TOLD)
     with pytest.raises(CaughtupError, match="bad_json: scenario: "):
-        read_row(row._replace(scenario="{")._asdict())
+        read_recorded(row._replace(scenario="{")._asdict())
 
 
 def test_the_rows_have_the_tables_columns() -> None:
@@ -204,7 +200,7 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
         .collect()
     ]
     rows = generation_rows(metadata(LOG[:6]), ends(), TOLD)
-    assert [read_row(row) for row in read][:2] == recorded(list(rows))
+    assert [read_recorded(row) for row in read][:2] == recorded(list(rows))
     assert [row["generation"] for row in read] == [7, 8, 9]
     assert table.where("error IS NOT NULL").count() == 1
     day = Path(output, f"date={read[0]['date']}", f"group_bucket={bucket(streams.GROUP)}")

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows, read_row
+from caughtup.pipelines.generations.recorded import read_recorded
+from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.history.state import HistoryState
@@ -92,8 +93,8 @@ def test_a_generation_waits_for_end_offsets_and_is_decided_once(
     metadata = [
         MetadataRecord(0, offset, at_ms, key, value) for (key, value), offset, at_ms in records
     ]
-    expected = [read_row(row._asdict()) for row in generation_rows(metadata, ends(), TOLD)]
-    assert [read_row(row) for row in history.rows()] == expected
+    expected = [read_recorded(row._asdict()) for row in generation_rows(metadata, ends(), TOLD)]
+    assert [read_recorded(row) for row in history.rows()] == expected
     assert not any(one.doubts for one in expected)
 
 

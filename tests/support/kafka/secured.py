@@ -50,12 +50,12 @@ READ, WRITE, CREATE, DESCRIBE = (
 )
 OFFSETS = Allowed(ResourceType.TOPIC, "__consumer_offsets", (READ,))
 GROUP = Allowed(ResourceType.GROUP, OWN, (READ,), PREFIXED)
-OWN_TOPICS = Allowed(ResourceType.TOPIC, OWN, (CREATE, READ, WRITE), PREFIXED)
+SERVICE_TOPICS = Allowed(ResourceType.TOPIC, OWN, (CREATE, READ, WRITE), PREFIXED)
 #: Without it, the end offsets and so the lag of groups on these topics are unknown.
 TOPICS = Allowed(ResourceType.TOPIC, "*", (DESCRIBE,))
 #: Without it, reassignments are unknown.
 CLUSTER = Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,))
-FEWEST = (OFFSETS, GROUP, OWN_TOPICS, TOPICS, CLUSTER)
+FEWEST = (OFFSETS, GROUP, SERVICE_TOPICS, TOPICS, CLUSTER)
 
 #: Users by what they lack of the fewest.
 LACKING = {
@@ -65,8 +65,8 @@ LACKING = {
     "group": (GROUP,),
     "topics": (TOPICS,),
     "cluster": (CLUSTER,),
-    "write": (OWN_TOPICS,),
-    "create": (OWN_TOPICS,),
+    "write": (SERVICE_TOPICS,),
+    "create": (SERVICE_TOPICS,),
     "scram": (),
 }
 INSTEAD = {

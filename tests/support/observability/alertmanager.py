@@ -24,7 +24,7 @@ CONFIG = ROOT / "prometheus" / "alertmanager.yml"
 
 
 class Webhook:
-    """Takes what Alertmanager posts; ``told`` holds each alert of each message, oldest first.
+    """Keeps what Alertmanager posts; ``told`` holds each alert of each message, oldest first.
 
     An alert is Alertmanager's own object, with ``receiver``: the path that it was posted to.
     """

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import mover
+from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
@@ -203,7 +203,7 @@ class Scene(ClosedOnExit):
         set_throttle(cluster, partition.topic, _THROTTLE_BYTES)
         metadata = AdminClient(cluster.client_config()).list_topics(partition.topic)
         leader = metadata.topics[partition.topic].partitions[partition.partition].leader
-        mover(cluster.bootstrap_servers)(partition, [3 - leader])
+        reassigner(cluster.bootstrap_servers)(partition, [3 - leader])
 
     def _moving(self, partition: TopicPartition) -> dict[str, Any]:
         """Return what the page says of a partition that is being reassigned; empty if it isn't."""

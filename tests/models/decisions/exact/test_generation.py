@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult
-from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.streams import (
     CHANGELOG,
@@ -41,7 +41,7 @@ def verdict(*members: Member, parameters: ApplicationParameters = TOLD) -> Exact
     state = cluster_state(parameters)
     known_ends(state)
     read(state, generation(7, *members))
-    assert len(list(state.decide(START_MS + TELLING_MS))) == 1
+    assert len(list(state.decide(START_MS + LEADER_STATE_WAIT_MS))) == 1
     decided = state.applications[GROUP].decided
     assert decided is not None
     return decided.exact
@@ -149,7 +149,7 @@ def of_two_threads(
     list_ends(state, {0: 50_000, 1: 50_000}, at_ms=START_MS - 60_000)
     list_ends(state, ends, at_ms=START_MS + 1)
     read(state, generation(7, first, second, *others))
-    list(state.decide(START_MS + TELLING_MS))
+    list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     decided = state.applications[GROUP].decided
     assert decided is not None
     return decided.exact
@@ -308,7 +308,7 @@ def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> Non
     list_ends(state, ENDS, at_ms=START_MS - 60_000)
     list_ends(state, {0: 50_000, 1: 56_000}, at_ms=START_MS + 1)
     read(state, generation(7, *HANDING_OVER))
-    list(state.decide(START_MS + TELLING_MS))
+    list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     decided = state.applications[GROUP].decided
     assert decided is not None
     assert decided.exact.result == "undetermined"

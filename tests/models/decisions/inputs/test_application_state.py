@@ -15,12 +15,13 @@ from caughtup.models.decisions.recommendation_fields import (
     read_recommendation,
     recommendation_fields,
 )
-from caughtup.models.decisions.undecided import TELLING_MS
+from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
+from tests.support.application_states import END, state_record, tell
 from tests.support.streams import (
     GROUP,
     RUNNING,
@@ -33,7 +34,6 @@ from tests.support.streams import (
     publish,
     read,
 )
-from tests.support.told import END, tell, told_record
 
 A, B = str(process(1)), str(process(2))
 BOTH = ("0_0", "0_1")
@@ -61,7 +61,7 @@ def service() -> ClusterState:
 
 
 def test_a_client_lags_as_much_as_anybody_where_it_does_not_say() -> None:
-    told = read_application_state(told_record(*JOINING, given=IN_PLACE), 7)
+    told = read_application_state(state_record(*JOINING, given=IN_PLACE), 7)
     lags = {str(c.process_id): dict(c.lags) for c in told.scenario.expanded().clients}
     assert lags[B] == {TaskId(0, 0): END, TaskId(0, 1): END}
     assert lags[A] == {TaskId(0, 0): RUNNING, TaskId(0, 1): RUNNING}
@@ -69,7 +69,7 @@ def test_a_client_lags_as_much_as_anybody_where_it_does_not_say() -> None:
 
 
 def test_racks_that_are_not_told_are_left_out_and_named() -> None:
-    record = told_record(*JOINING, given=IN_PLACE)
+    record = state_record(*JOINING, given=IN_PLACE)
     record["config"]["rack.aware.assignment.strategy"] = "min_traffic"
     told = read_application_state(record, 0)
     assert told.scenario.expanded().configs.rack_aware_assignment_strategy == "none"
@@ -96,7 +96,7 @@ def test_racks_that_are_not_told_are_left_out_and_named() -> None:
     ],
 )
 def test_what_is_malformed_is_refused_by_its_place(spoil: Callable[[Any], Any]) -> None:
-    record = json.loads(json.dumps(told_record(*JOINING, given=IN_PLACE)))
+    record = json.loads(json.dumps(state_record(*JOINING, given=IN_PLACE)))
     spoil(record)
     with pytest.raises(ScenarioError):
         read_application_state(record, 0)
@@ -104,7 +104,7 @@ def test_what_is_malformed_is_refused_by_its_place(spoil: Callable[[Any], Any]) 
 
 def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
     state = service()
-    tell(state, told_record(*JOINING, given=IN_PLACE))
+    tell(state, state_record(*JOINING, given=IN_PLACE))
     known = decided(state, 1, *JOINING, at_ms=START_MS)
     assert known.inputs.changelogs_from == "application"
     assert known.inputs.inferred == known.inputs.assumed == known.inputs.unknown == ()
@@ -125,7 +125,7 @@ def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
 def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_count() -> None:
     settings = {"max.warmup.replicas": 7, "num.standby.replicas": 0}
     state = cluster_state(ApplicationParameters(config=settings))
-    record = told_record(*JOINING, given=IN_PLACE)
+    record = state_record(*JOINING, given=IN_PLACE)
     runs = record["config"]["max.warmup.replicas"]
     assert runs != 7
     tell(state, record)
@@ -141,10 +141,10 @@ def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_c
 
 def test_a_recommendation_that_is_followed_matches_and_tells_its_warm_ups() -> None:
     state = service()
-    tell(state, told_record(*JOINING, given=IN_PLACE))
+    tell(state, state_record(*JOINING, given=IN_PLACE))
     first = decided(state, 1, *JOINING, at_ms=START_MS)
     assert first.recommendation is not None
-    told = told_record(
+    told = state_record(
         *FOLLOWING, given=WARM, reason="followed", followed=first.recommendation.decision_id
     )
     tell(state, told, START_MS + 5_000)
@@ -156,7 +156,7 @@ def test_a_recommendation_that_is_followed_matches_and_tells_its_warm_ups() -> N
 
 def test_a_recommendation_that_is_not_known_here_leaves_it_undetermined() -> None:
     state = service()
-    tell(state, told_record(*FOLLOWING, given=WARM, reason="followed", followed="elsewhere"))
+    tell(state, state_record(*FOLLOWING, given=WARM, reason="followed", followed="elsewhere"))
     exact = decided(state, 1, *FOLLOWING, at_ms=START_MS).exact
     assert exact.result == "undetermined"
     assert "elsewhere" in exact.why
@@ -164,7 +164,7 @@ def test_a_recommendation_that_is_not_known_here_leaves_it_undetermined() -> Non
 
 def test_a_follower_that_breaks_its_rules_is_a_mismatch() -> None:
     state = service()
-    tell(state, told_record(*FOLLOWING, given=WARM))
+    tell(state, state_record(*FOLLOWING, given=WARM))
     exact = decided(state, 1, *FOLLOWING, at_ms=START_MS).exact
     assert exact.result == "mismatch"
     assert f"process {B} should have other tasks as standby: 0_0" in exact.why
@@ -172,7 +172,7 @@ def test_a_follower_that_breaks_its_rules_is_a_mismatch() -> None:
 
 def test_members_that_are_given_something_else_are_a_mismatch() -> None:
     state = service()
-    tell(state, told_record(*JOINING, given=IN_PLACE))
+    tell(state, state_record(*JOINING, given=IN_PLACE))
     exact = decided(state, 1, *FOLLOWING, at_ms=START_MS).exact
     assert exact.result == "mismatch"
     assert "should not have 0_0 as standby" in exact.why
@@ -180,13 +180,13 @@ def test_members_that_are_given_something_else_are_a_mismatch() -> None:
 
 def test_a_decision_waits_for_what_the_leader_has_told_before() -> None:
     state = service()
-    tell(state, told_record(*JOINING, given=IN_PLACE))
+    tell(state, state_record(*JOINING, given=IN_PLACE))
     decided(state, 1, *JOINING, at_ms=START_MS)
     later = START_MS + 5_000
     read(state, generation(2, *FOLLOWING, at_ms=later), seen_ms=later)
-    assert publish(state, later + TELLING_MS - 1) == []
-    tell(state, told_record(*FOLLOWING, given=WARM), later)
-    assert len(publish(state, later + TELLING_MS - 1)) == 1
+    assert publish(state, later + LEADER_STATE_WAIT_MS - 1) == []
+    tell(state, state_record(*FOLLOWING, given=WARM), later)
+    assert len(publish(state, later + LEADER_STATE_WAIT_MS - 1)) == 1
 
 
 def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
@@ -194,9 +194,9 @@ def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *JOINING), seen_ms=START_MS)
-    assert publish(state, START_MS + TELLING_MS - 1) == []
-    tell(state, told_record(*JOINING, given=IN_PLACE))
-    (record,) = publish(state, START_MS + TELLING_MS - 1)
+    assert publish(state, START_MS + LEADER_STATE_WAIT_MS - 1) == []
+    tell(state, state_record(*JOINING, given=IN_PLACE))
+    (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS - 1)
     assert record["leader"]["assignor"] == "FollowingTaskAssignor"
     assert state.applications[GROUP].exact_counts == {"match": 1}
 
@@ -205,7 +205,7 @@ def test_a_leader_that_decided_otherwise_and_does_not_tell_is_a_mismatch() -> No
     state = cluster_state()
     known_ends(state)
     read(state, generation(1, *JOINING), seen_ms=START_MS)
-    (record,) = publish(state, START_MS + TELLING_MS)
+    (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
     assert record["leader"]["assignor"] == "HighAvailabilityTaskAssignor"
     assert state.applications[GROUP].exact_counts == {"mismatch": 1}
 
@@ -214,7 +214,7 @@ def test_of_states_that_look_alike_the_first_since_the_members_joined_counts() -
     state = service()
     for at_ms, lag in ((START_MS, 40_000), (START_MS + 5_000, 30_000)):
         again = replace(FOLLOWING[1], sums={"0_0": END - lag})
-        tell(state, told_record(OWNER, again, given=WARM), at_ms)
+        tell(state, state_record(OWNER, again, given=WARM), at_ms)
     member = replace(FOLLOWING[1], sums={"0_0": END - 30_000})
     known = decided(state, 2, OWNER, member, at_ms=START_MS + 5_000)
     assert known.inputs.scenario.lag_of(process(2), TaskId(0, 0)) == 30_000
@@ -245,7 +245,7 @@ def test_what_a_follower_depends_on_besides_is_held_against_what_it_did(
     told: dict[str, Any], why: str
 ) -> None:
     state = service()
-    tell(state, told_record(*JOINING, given=IN_PLACE) | {"follower": basis(**told)})
+    tell(state, state_record(*JOINING, given=IN_PLACE) | {"follower": basis(**told)})
     exact = decided(state, 1, *JOINING, at_ms=START_MS).exact
     assert exact.result == ("mismatch" if why else "match")
     assert why in exact.why
@@ -253,11 +253,11 @@ def test_what_a_follower_depends_on_besides_is_held_against_what_it_did(
 
 def test_a_recommendation_that_held_and_was_not_followed_is_a_mismatch() -> None:
     state = service()
-    tell(state, told_record(*JOINING, given=IN_PLACE))
+    tell(state, state_record(*JOINING, given=IN_PLACE))
     first = decided(state, 1, *JOINING, at_ms=START_MS)
     assert first.recommendation is not None
     later = START_MS + 5_000
-    told = told_record(*JOINING, given=IN_PLACE, reason="moved_since")
+    told = state_record(*JOINING, given=IN_PLACE, reason="moved_since")
     tell(state, told | {"follower": basis(newest=first.recommendation.decision_id)}, later)
     exact = decided(state, 2, *JOINING, at_ms=later).exact
     assert exact.result == "mismatch"

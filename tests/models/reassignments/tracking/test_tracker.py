@@ -14,13 +14,11 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
     offsets_remaining,
 )
+from caughtup.models.reassignments.tracking.tracked import HISTORY_MS, JOINS, TrackedReassignment
 from caughtup.models.reassignments.tracking.tracker import (
-    HISTORY_MS,
-    JOINS,
     LEAST_OBSERVATIONS,
     OBSERVATIONS,
     ReassignmentTracker,
-    TrackedReassignment,
 )
 
 PARTITION = TopicPartition("orders", 0)

@@ -17,6 +17,8 @@ from caughtup.models.reassignments.tracking.controllers import target
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.end_offsets import EndOffsetsRecord
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import PartitionMovementRecord, TaskMovementRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
@@ -70,7 +72,10 @@ def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     known_ends(state)
     read(state, generation(7, *WARMING))
     (recommended,) = publish(state, START_MS + 20_000)
-    return dict(recommended), list(state.applications.movement_events(START_MS + 20_001))
+    return dict(recommended), [
+        builtins_of(TaskMovementRecord.from_event(event))
+        for event in state.applications.movement_events(START_MS + 20_001)
+    ]
 
 
 def partition_events() -> list[dict[str, Any]]:
@@ -80,7 +85,8 @@ def partition_events() -> list[dict[str, Any]]:
     tracker.apply(LOOK)
     told = movements.new_events(tracker, LOOK.partition)
     tracker.end(LOOK.partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
-    return told + movements.new_events(tracker, LOOK.partition)
+    told += movements.new_events(tracker, LOOK.partition)
+    return [builtins_of(PartitionMovementRecord.from_event(event)) for event in told]
 
 
 def test_end_offsets_are_a_row_timed_by_when_they_were_seen() -> None:

@@ -1,4 +1,4 @@
-"""Moves that will not end unless somebody does something: one way of getting stuck each."""
+"""Reassignments that will not end unless somebody does something: one way of getting stuck each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from tests.simulation.brokers import Move
+from tests.simulation.brokers import Reassignment
 from tests.simulation.replication import Cluster
 
 
@@ -17,7 +17,7 @@ class Stuck(NamedTuple):
     ``at_the_end``: it shows only when everything is copied. ``minutes``: within which it is named.
     """
 
-    happens: Callable[[Cluster, Move], None]
+    happens: Callable[[Cluster, Reassignment], None]
     verdict: str
     cause: str
     software: tuple[int, int] = (4, 3)
@@ -25,11 +25,11 @@ class Stuck(NamedTuple):
     minutes: float = 2.0
 
 
-def a_move(
+def stuck_reassignment(
     cluster: Cluster, chance: random.Random, *, size: float, writes: float, throttled: bool = False
-) -> Move:
-    """Move a partition from brokers 1, 2, 3 to 2, 4, 5, of six."""
-    move = Move(
+) -> Reassignment:
+    """Reassign a partition from brokers 1, 2, 3 to 2, 4, 5, of six."""
+    reassignment = Reassignment(
         TopicPartition("events", 0),
         (1, 2, 3),
         (2, 4, 5),
@@ -39,54 +39,54 @@ def a_move(
         cluster.now_ms,
         chance.randint(0, 10**9),
     )
-    cluster.moves.append(move)
-    return move
+    cluster.reassignments.append(reassignment)
+    return reassignment
 
 
-def _down(cluster: Cluster, move: Move) -> None:
+def _down(cluster: Cluster, reassignment: Reassignment) -> None:
     cluster.stop(5)
 
 
-def _fenced(cluster: Cluster, move: Move) -> None:
+def _fenced(cluster: Cluster, reassignment: Reassignment) -> None:
     cluster.brokers[5].fenced = True
 
 
-def _flapping(cluster: Cluster, move: Move) -> None:
-    move.loses_copy_every_ms[5] = 20_000
+def _flapping(cluster: Cluster, reassignment: Reassignment) -> None:
+    reassignment.loses_copy_every_ms[5] = 20_000
 
 
-def _stopped(cluster: Cluster, move: Move) -> None:
-    move.stopped.add(5)
+def _stopped(cluster: Cluster, reassignment: Reassignment) -> None:
+    reassignment.stopped.add(5)
 
 
-def _full(cluster: Cluster, move: Move) -> None:
+def _full(cluster: Cluster, reassignment: Reassignment) -> None:
     cluster.brokers[5].disk_full = True
 
 
-def _never_joins(cluster: Cluster, move: Move) -> None:
-    move.never_joins.add(5)
+def _never_joins(cluster: Cluster, reassignment: Reassignment) -> None:
+    reassignment.never_joins.add(5)
 
 
-def _retained_down(cluster: Cluster, move: Move) -> None:
+def _retained_down(cluster: Cluster, reassignment: Reassignment) -> None:
     cluster.stop(2)
 
 
-def _never_completes(cluster: Cluster, move: Move) -> None:
-    move.never_completes = True
+def _never_completes(cluster: Cluster, reassignment: Reassignment) -> None:
+    reassignment.never_completes = True
 
 
-def _no_source(cluster: Cluster, move: Move) -> None:
-    for broker in move.old:
+def _no_source(cluster: Cluster, reassignment: Reassignment) -> None:
+    for broker in reassignment.old:
         cluster.stop(broker)
 
 
-def _starved(cluster: Cluster, move: Move) -> None:
-    move.throttled, move.writes = True, 900_000.0
+def _starved(cluster: Cluster, reassignment: Reassignment) -> None:
+    reassignment.throttled, reassignment.writes = True, 900_000.0
     cluster.throttle(200_000)
 
 
-def _outrun(cluster: Cluster, move: Move) -> None:
-    move.writes = 1.3 * cluster.brokers[5].pace
+def _outrun(cluster: Cluster, reassignment: Reassignment) -> None:
+    reassignment.writes = 1.3 * cluster.brokers[5].pace
 
 
 STUCK: dict[str, Stuck] = {

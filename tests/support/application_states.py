@@ -13,7 +13,7 @@ from tests.support.streams import CHANGELOG, GROUP, SOURCE, START_MS, TOLD, Memb
 END = 50_000
 
 
-def told_record(
+def state_record(
     *members: Member,
     given: Mapping[int, tuple[list[str], list[str]]],
     reason: str = "no_recommendation",

@@ -21,7 +21,7 @@ from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
-from tests.support.own_records import OWN_RECORDS, OwnRecord
+from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
 from tests.support.streams import GROUP, SOURCE
 
 _ANYTHING: tuple[Any, ...] = (
@@ -69,16 +69,16 @@ APPLY: Mapping[str, Callable[[ClusterState, bytes | None, bytes | None, int], ob
 _WEIGHTS = {"recommended-assignments": 1, "application-states": 2, "end-offsets": 6}
 
 
-class OwnTopics:
+class ServiceTopics:
     """Makes records: good ones of a group that misbehaves, with a field or some bytes changed."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._weights = [_WEIGHTS.get(record.topic, 4) for record in OWN_RECORDS]
+        self._weights = [_WEIGHTS.get(record.topic, 4) for record in SERVICE_RECORDS]
 
     def record(self) -> Told:
         values = self._values
-        (like,) = values.random.choices(OWN_RECORDS, self._weights)
+        (like,) = values.random.choices(SERVICE_RECORDS, self._weights)
         group, topic = values.group(), values.random.choice(OWN_TOPICS)
         key = _renamed_key(like.key, group, topic)
         value: bytes | None = None
@@ -92,7 +92,7 @@ class OwnTopics:
             key = damaged(values.random, key)
         return Told(like.topic, key, value, APPLY[like.topic])
 
-    def _changed(self, like: OwnRecord, group: str, topic: str) -> Any:
+    def _changed(self, like: ServiceRecord, group: str, topic: str) -> Any:
         value = json.loads(_renamed(json.dumps(like.value), group, topic))
         for _ in range(self._values.random.choice((0, 1, 1, 2))):
             self._change(value)

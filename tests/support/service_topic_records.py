@@ -19,11 +19,12 @@ from caughtup.models.records.cluster_observations import (
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_copy
-from caughtup.models.records.movements import read_movement
+from caughtup.models.records.movements import TaskMovementRecord, read_movement
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
+from tests.support.application_states import state_record
 from tests.support.one_reassignment import CLUSTER, an_observation
 from tests.support.streams import (
     GROUP,
@@ -37,14 +38,13 @@ from tests.support.streams import (
     publish,
     read,
 )
-from tests.support.told import told_record
 
 #: When every one of them was written, and a good while before anybody reads them.
 WRITTEN_MS = START_MS + 60_000
 PROCESS = str(process(2))
 
 
-class OwnRecord(NamedTuple):
+class ServiceRecord(NamedTuple):
     """A record: its topic, its key, its value as JSON's own values, and how it is read."""
 
     name: str
@@ -68,12 +68,13 @@ def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     known_ends(state)
     read(state, generation(number, *WARMING))
     (record,) = publish(state, START_MS + 20_000)
-    return json.loads(json.dumps(record)), list(
-        state.applications.movement_events(START_MS + 20_001)
-    )
+    return json.loads(json.dumps(record)), [
+        builtins_of(TaskMovementRecord.from_event(event))
+        for event in state.applications.movement_events(START_MS + 20_001)
+    ]
 
 
-def own_records() -> list[OwnRecord]:
+def service_records() -> list[ServiceRecord]:
     """Return one of every form that there is."""
     recommendation, events = recommended()
     look = an_observation(3, {4: 60_000, 5: 20_000})
@@ -83,43 +84,43 @@ def own_records() -> list[OwnRecord]:
     copy = encode_copy(GROUP, PROCESS, "0_1")
     named = {"group": GROUP, "process": PROCESS, "task": "0_1"}
     joining = (Member("a", 1, ("0_0",), {"0_0": -2}, ("0_0",)), Member("b", 2))
-    told = told_record(*joining, given={1: (["0_0"], []), 2: ([], [])})
+    told = state_record(*joining, given={1: (["0_0"], []), 2: ([], [])})
     moved = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
     window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
     return [
-        OwnRecord(
+        ServiceRecord(
             "end offsets", topics.END_OFFSETS, b"orders-in-3", builtins_of(ends), read_end_offsets
         ),
-        OwnRecord(
+        ServiceRecord(
             "partition look",
             topics.REASSIGNMENTS,
             b"events-0",
             builtins_of(ReassignmentRecord.from_observation(look, 10_000, (1, 2, 3))),
             read_reassignment,
         ),
-        OwnRecord(
+        ServiceRecord(
             "cluster look",
             topics.REASSIGNMENTS,
             CLUSTER_KEY,
             builtins_of(ClusterRecord.from_observation(CLUSTER)),
             lambda _, value: None if value is None else read_cluster_observation(value),
         ),
-        OwnRecord(
+        ServiceRecord(
             "recommendation",
             topics.RECOMMENDATIONS,
             GROUP.encode(),
             recommendation,
             lambda key, value: read_recommendation_record(key, value, WRITTEN_MS),
         ),
-        OwnRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),
-        OwnRecord(
+        ServiceRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),
+        ServiceRecord(
             "partition movement",
             topics.MOVEMENTS,
             b"t-3",
             {**moved, "from": [1], "to": [2], "at_ms": 5},
             read_movement,
         ),
-        OwnRecord(
+        ServiceRecord(
             "task position",
             topics.TASK_POSITIONS,
             copy,
@@ -135,14 +136,14 @@ def own_records() -> list[OwnRecord]:
             },
             read_position,
         ),
-        OwnRecord(
+        ServiceRecord(
             "application state",
             topics.APPLICATION_STATES,
             GROUP.encode(),
             told,
             lambda key, value: read_state(key, value, WRITTEN_MS),
         ),
-        OwnRecord(
+        ServiceRecord(
             "catch-up rates",
             topics.CATCH_UP_RATES,
             copy,
@@ -155,7 +156,7 @@ def own_records() -> list[OwnRecord]:
             },
             read_rates,
         ),
-        OwnRecord(
+        ServiceRecord(
             "pipeline progress",
             topics.PIPELINE_PROGRESS,
             b"history",
@@ -165,4 +166,4 @@ def own_records() -> list[OwnRecord]:
     ]
 
 
-OWN_RECORDS = own_records()
+SERVICE_RECORDS = service_records()

@@ -1,0 +1,180 @@
+"""The acts: reassignments of every kind, healthy and not, done to a real cluster of six nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from caughtup.demo.reassignments.stage import ReassignmentStage
+from caughtup.demo.reassignments.staged import ORPHANED, StagedReassignment
+from caughtup.models.errors import CaughtupError
+
+NODES, CONTROLLERS = 6, 3
+#: What can be played, and the method that does.
+ACTS: Final[Mapping[str, str]] = {
+    "healthy": "healthy_reassignments",
+    "taken back": "cancelled_reassignments",
+    "starved": "a_starved_reassignment",
+    "target lost": "a_target_is_lost",
+    "leader lost": "a_leader_is_lost",
+    "controller lost": "the_controller_is_lost",
+    "throttle left": "a_throttle_is_left",
+}
+#: Those that a test has time for; the others take minutes, or a machine with nothing else to do.
+SHORT_ACTS: Final = ("taken back", "starved")
+_RATE: Final = 1_500_000
+_STARVING_RATE: Final = 200_000
+_MID_COPY_SECONDS: Final = 8.0
+_OUT_OF_SIGHT_SECONDS: Final = 6.0
+_LEFT_SECONDS: Final = 780.0
+
+
+class StagedReassignments:
+    """The acts, in any order. Each returns what it staged once that is over.
+
+    ``quorum_leader`` names the active controller. Raises CaughtupError ``stage_failed`` where the
+    cluster doesn't do what was staged.
+    """
+
+    def __init__(self, stage: ReassignmentStage, quorum_leader: Callable[[], int]) -> None:
+        self._stage = stage
+        self._quorum_leader = quorum_leader
+
+    def play(self, act: str) -> list[StagedReassignment]:
+        """Play one of ACTS, and return what it staged. Raises CaughtupError for any other."""
+        if act not in ACTS:
+            raise CaughtupError("unknown_act", f"no act {act!r}: there are {', '.join(ACTS)}")
+        reassignments: list[StagedReassignment] = getattr(self, ACTS[act])()
+        return reassignments
+
+    def healthy_reassignments(self) -> list[StagedReassignment]:
+        """Unthrottled, throttled in plateaus, and a new order of the same replicas."""
+        stage = self._stage
+        with stage.watch() as watch:
+            full = stage.topic("full-speed", [1, 2], megabytes=300)
+            throttled = stage.topic("plateaus", [1, 2], megabytes=60)
+            order = stage.topic("reordered", [4, 5], megabytes=5)
+            with stage.throttled(throttled, _RATE):
+                reassignments = [
+                    stage.start(watch, "healthy, at full speed", full, [3, 4], "completed"),
+                    stage.start(watch, "healthy, throttled", throttled, [5, 6], "completed"),
+                ]
+                reordered = StagedReassignment("a new order only", order, listed=False)
+                stage.reassign(watch.add(reordered).partition, [5, 4])
+                stage.await_ends(reassignments)
+        return [*reassignments, reordered]
+
+    def cancelled_reassignments(self) -> list[StagedReassignment]:
+        """Cancelled; sent elsewhere and then cancelled; and the topic deleted, all mid-copy."""
+        stage = self._stage
+        with stage.watch() as watch:
+            cancelled, reverted, deleted = (
+                stage.topic(name, [1], megabytes=40)
+                for name in ("cancelled", "sent-elsewhere", "deleted")
+            )
+            with stage.throttled(cancelled, _RATE), stage.throttled(reverted, _RATE):
+                stage.throttle(deleted, _RATE)
+                reassignments = [
+                    stage.start(watch, "cancelled", cancelled, [4], "cancelled"),
+                    stage.start(
+                        watch, "sent elsewhere, cancelled", reverted, [4, 5], "reverted-partial"
+                    ),
+                    stage.start(watch, "topic deleted", deleted, [5], "vanished"),
+                ]
+                time.sleep(_MID_COPY_SECONDS)
+                stage.reassign(cancelled, None)
+                stage.reassign(reverted, [4, 6])
+                time.sleep(_OUT_OF_SIGHT_SECONDS)
+                stage.reassign(reverted, None)
+                stage.delete(deleted)
+                stage.await_ends(reassignments)
+        return reassignments
+
+    def a_starved_reassignment(self) -> list[StagedReassignment]:
+        """More is written than the throttle lets through; then the throttle goes."""
+        stage = self._stage
+        with stage.watch() as watch:
+            starved = stage.topic("starved", [4, 5], megabytes=20)
+            with stage.throttled(starved, _STARVING_RATE), stage.writing(starved):
+                staged = stage.start(
+                    watch, "throttle starved by writes", starved, [4, 6], "completed"
+                )
+                staged.due, staged.cause = "throttled out", "throttle-starved"
+                staged.also = "diverging"  # while a little still gets through
+                stage.await_named([staged])
+            stage.await_ends([staged])
+        return [staged]
+
+    def a_target_is_lost(self) -> list[StagedReassignment]:
+        """A destination dies mid-copy and comes back; others want to go there meanwhile."""
+        stage = self._stage
+        with stage.watch() as watch:
+            lost = stage.topic("target-lost", [1, 2], megabytes=60)
+            fenced = stage.topic("target-fenced", [2, 3], megabytes=5)
+            blocked = stage.topic("retained-lost", [1, 2, 3, 6], megabytes=5)
+            with stage.throttled(lost, _RATE):
+                dies = stage.start(watch, "target killed mid-copy", lost, [1, 6], "completed")
+                time.sleep(_MID_COPY_SECONDS)
+                stage.cluster.kill_node(6)
+                dies.due, dies.trouble_at = "dead target", time.monotonic()
+                stage.cluster.wait_ready()
+                never = stage.start(
+                    watch, "target fenced from the start", fenced, [2, 6], "completed"
+                )
+                never.due = "dead target"
+                # One replica less than before: the controller waits for all of them.
+                waits = stage.start(watch, "retained replica down", blocked, [2, 6, 4], "completed")
+                waits.due, waits.cause = "blocked", "retained-replica-down"
+                reassignments = [dies, never, waits]
+                stage.await_named(reassignments)
+                stage.cluster.start_node(6)
+                stage.await_ends(reassignments)
+        return reassignments
+
+    def a_leader_is_lost(self) -> list[StagedReassignment]:
+        """The leader dies mid-copy; another replica takes over, and the reassignment goes on."""
+        stage = self._stage
+        with stage.watch() as watch:
+            partition = stage.topic("leader-lost", [5, 4], megabytes=60)
+            with stage.throttled(partition, _RATE):
+                staged = stage.start(
+                    watch, "leader killed mid-copy", partition, [2, 3], "completed"
+                )
+                time.sleep(_MID_COPY_SECONDS)
+                stage.cluster.kill_node(5)
+                stage.cluster.wait_ready()
+                stage.await_ends([staged])
+            stage.cluster.start_node(5)
+            stage.clear_throttle(partition)
+        return [staged]
+
+    def the_controller_is_lost(self) -> list[StagedReassignment]:
+        """The active controller dies mid-copy: nothing of the reassignment changes."""
+        stage = self._stage
+        with stage.watch() as watch:
+            partition = stage.topic("controller-lost", [4, 5], megabytes=60)
+            with stage.throttled(partition, _RATE):
+                staged = stage.start(
+                    watch, "active controller killed", partition, [4, 6], "completed"
+                )
+                time.sleep(_MID_COPY_SECONDS)
+                controller = self._quorum_leader()
+                stage.cluster.kill_node(controller)
+                stage.await_ends([staged])
+            stage.cluster.start_node(controller)
+            stage.clear_throttle(partition)
+        return [staged]
+
+    def a_throttle_is_left(self) -> list[StagedReassignment]:
+        """A reassignment ends, and nobody takes its throttle off."""
+        stage = self._stage
+        with stage.watch() as watch:
+            partition = stage.topic("throttle-left", [1, 2], megabytes=10)
+            stage.throttle(partition, _RATE)
+            staged = stage.start(watch, "throttle left behind", partition, [1, 3], "completed")
+            stage.await_ends([staged])
+            staged.due, staged.trouble_at = ORPHANED, time.monotonic()
+            stage.await_named([staged], _LEFT_SECONDS)
+            stage.clear_throttle(partition)
+        return [staged]

@@ -1,0 +1,109 @@
+"""What people see of a Kafka Streams application: clients, tasks, its verdict, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from caughtup.agents.views.applications import application_view
+from caughtup.models.state.cluster import ClusterState
+from tests.support.states import NOW_MS, everything
+from tests.support.streams import (
+    GROUP,
+    START_MS,
+    WARMING,
+    Member,
+    cluster_state,
+    generation,
+    process,
+    read,
+)
+
+A, B = str(process(1)), str(process(2))
+
+
+def shown(state: ClusterState) -> dict[str, Any]:
+    """Go through all the steps at once, and return the application as the page parses it."""
+    steps = application_view(state, GROUP, state.applications[GROUP], NOW_MS)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found = json.loads(msgspec.json.encode(done.value))
+            assert isinstance(found, dict)
+            return found
+
+
+def test_an_application_has_its_clients_tasks_and_next_probe() -> None:
+    application = shown(everything())
+    assert (application["group"], application["generation"]) == (GROUP, 7)
+    assert (application["as_of_ms"], application["acceptable_recovery_lag"]) == (START_MS, 10_000)
+    assert application["clients"][0] == {
+        "process": A,
+        "name": "a",
+        "client_ids": ["a-StreamThread-1-consumer"],
+        "host": "/127.0.0.1",
+        "capacity": 1,
+        "leader": True,
+    }
+    assert [client["leader"] for client in application["clients"]] == [True, False]
+    assert application["probing"] == {"scheduled": True, "due_ms": START_MS, "carried_by": "a"}
+    moving = {"as_of_ms": START_MS, "provenance": "reported", "lag": 50_000}
+    running = {"process": A, "role": "active", "provenance": "running", "as_of_ms": START_MS}
+    assert application["tasks"] == [
+        {"task": "0_0", "stateful": True, "copies": [running]},
+        {
+            "task": "0_1",
+            "stateful": True,
+            "copies": [running, {"process": B, "role": "warmup", **moving}],
+        },
+    ]
+
+
+def test_an_application_has_its_verdict_and_the_reason_for_every_movement() -> None:
+    application = shown(everything())
+    assert application["exact"] == {
+        "assignor": "HighAvailabilityTaskAssignor",
+        "result": "match",
+        "why": "",
+    }
+    recommendation = application["recommendation"]
+    assert [m["kind"] for m in recommendation["movements"]] == ["warmup"]
+    assert recommendation["movements"][0]["reason"]
+    assert [(m["task"], m["to"], m["kind"]) for m in application["leader_movements"]] == [
+        ("0_1", B, "warmup")
+    ]
+    assert "scenario" not in recommendation["inputs"]
+    assert recommendation["inputs"]["changelogs"] == "settings"
+    assert application["history"] == [
+        {"generation": 7, "at_ms": START_MS, "result": "match", "movements": 1}
+    ]
+
+
+def test_an_application_that_is_not_decided_yet_has_no_verdict() -> None:
+    state = cluster_state()
+    read(state, generation(1, WARMING[1]))
+    application = shown(state)
+    assert application["probing"] == {"scheduled": False}
+    assert application["tasks"] == []
+    assert application.keys().isdisjoint({"exact", "recommendation"})
+    assert [client["name"] for client in application["clients"]] == ["b"]
+
+
+def test_an_application_of_which_nothing_can_be_read_has_no_recommendation() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("a", 1, user_data=b"?")))
+    assert list(state.decide(START_MS)) == []
+    application = shown(state)
+    assert application["exact"]["result"] == "undetermined"
+    assert (application["clients"], application["tasks"]) == ([], [])
+    assert application.get("recommendation") is None
+
+
+def test_clients_stand_in_the_order_of_their_names() -> None:
+    state = cluster_state()
+    read(state, generation(1, Member("z", 1), Member("a", 2), Member("m", 3)))
+    application = shown(state)
+    assert [client["name"] for client in application["clients"]] == ["a", "m", "z"]

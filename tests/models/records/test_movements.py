@@ -1,0 +1,84 @@
+"""Records of caughtup-movements: events written and read back, and what is none of ours refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from caughtup.models.decisions.movements import TaskMovementEvent
+from caughtup.models.decisions.recommendation import PlannedMovement
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.events import ReassignmentEvent
+from caughtup.models.records import movements
+from caughtup.models.records.decoding import RefusedError
+from caughtup.models.records.keys import encode_partition
+from caughtup.models.records.movements import (
+    PartitionMovementRecord,
+    TaskMovementRecord,
+    read_movement,
+)
+from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
+
+A, B = "0000000a-0000-0000-0000-000000000000", "0000000b-0000-0000-0000-000000000000"
+
+
+def own(name: str) -> ServiceRecord:
+    (found,) = (record for record in SERVICE_RECORDS if record.name == name)
+    return found
+
+
+@pytest.mark.parametrize("source", [A, None])
+@pytest.mark.parametrize("lag", [7, None])
+@pytest.mark.parametrize("why", ["the process is gone", None])
+def test_a_tasks_event_is_read_back_as_it_was_written(
+    source: str | None, lag: int | None, why: str | None
+) -> None:
+    movement = PlannedMovement("0_1", source, B, "warmup", "it lags", lag)
+    event = TaskMovementEvent("dropped", "leader", "orders", 7, "d1", 5, movement, why)
+    value = movements.TASKS.encode(TaskMovementRecord.from_event(event))
+    record = read_movement(b"orders", value)
+    assert isinstance(record, TaskMovementRecord)
+    assert record.to_event() == event
+
+
+@pytest.mark.parametrize("why", ["cancelled", None])
+def test_a_partitions_event_is_read_back_as_it_was_written(why: str | None) -> None:
+    partition = TopicPartition("orders", 3)
+    event = ReassignmentEvent("dropped", partition, (1, 2), (3, 4), 5, why)
+    value = movements.PARTITIONS.encode(PartitionMovementRecord.from_event(event))
+    record = read_movement(encode_partition(partition), value)
+    assert isinstance(record, PartitionMovementRecord)
+    assert record.to_event() == event
+
+
+def test_a_process_in_upper_case_is_the_same() -> None:
+    task = own("task movement")
+    record = read_movement(task.key, task.changed(to=B.upper()))
+    assert isinstance(record, TaskMovementRecord)
+    assert record.to_event().movement.to == B
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("task movement", {"event": "lost"}),
+        ("task movement", {"task": "first"}),
+        ("task movement", {"to": "b"}),
+        ("task movement", {"plan": "somebody"}),
+        ("task movement", {"decision_id": 5}),
+        ("task movement", {"group": None}),
+        ("partition movement", {"kind": 1}),
+        ("partition movement", {"event": "warming"}),
+        ("partition movement", {"topic": None}),
+        ("partition movement", {"partition": "3"}),
+        ("partition movement", {"partition": True}),
+        ("partition movement", {"from": 1}),
+        ("partition movement", {"to": ["3"]}),
+    ],
+)
+def test_what_is_no_event_of_ours_is_refused(name: str, change: dict[str, Any]) -> None:
+    event = own(name)
+    with pytest.raises(RefusedError) as refused:
+        read_movement(event.key, event.changed(**change))
+    assert refused.value.code == "bad_type"
