@@ -14,17 +14,20 @@ import numpy as np
 from caughtup.models.histories.commits import STEP_NUMBERS, STEPS_KEPT
 
 #: Steps that each history keeps before its last one, up to so many histories.
-_STEPS_UP_TO = ((200_000, STEPS_KEPT - 1), (600_000, 7))
-_FEWEST_STEPS = 5
-#: Histories a block.
+STEPS_UP_TO = ((200_000, STEPS_KEPT - 1), (600_000, 7))
+FEWEST_STEPS = 5
+#: Histories in a block.
 _BLOCK = 1 << 10
 
 
 class StepBlocks:
     """A slot for each history. ``steps_kept`` is how many steps a slot has room for."""
 
-    def __init__(self, steps_up_to: Sequence[tuple[int, int]] = _STEPS_UP_TO) -> None:
+    def __init__(
+        self, steps_up_to: Sequence[tuple[int, int]] = STEPS_UP_TO, block: int = _BLOCK
+    ) -> None:
         self._steps_up_to = steps_up_to
+        self._block = block
         self._blocks: list[array[int]] = []
         self._lengths = bytearray()
         self._free: list[int] = []
@@ -61,27 +64,29 @@ class StepBlocks:
         self._free.append(slot)
 
     def _place(self, slot: int) -> tuple[array[int], int]:
-        return self._blocks[slot // _BLOCK], slot % _BLOCK * self.steps_kept * STEP_NUMBERS
+        return self._blocks[
+            slot // self._block
+        ], slot % self._block * self.steps_kept * STEP_NUMBERS
 
     def _add(self) -> int:
         slot = len(self._lengths)
         self._lengths.append(0)
-        wanted = next((kept for limit, kept in self._steps_up_to if slot < limit), _FEWEST_STEPS)
+        wanted = next((kept for limit, kept in self._steps_up_to if slot < limit), FEWEST_STEPS)
         if wanted < self.steps_kept:
             self._narrow(wanted)
-        if slot == len(self._blocks) * _BLOCK:
-            self._blocks.append(array("q", bytes(8 * _BLOCK * self.steps_kept * STEP_NUMBERS)))
+        if slot == len(self._blocks) * self._block:
+            self._blocks.append(array("q", bytes(8 * self._block * self.steps_kept * STEP_NUMBERS)))
         return slot
 
     def _narrow(self, steps_kept: int) -> None:
         """Leave out the oldest steps of every history that has more than so many."""
         before, self.steps_kept = self.steps_kept, steps_kept
         lengths = np.frombuffer(
-            bytes(self._lengths).ljust(len(self._blocks) * _BLOCK, b"\0"), np.uint8
+            bytes(self._lengths).ljust(len(self._blocks) * self._block, b"\0"), np.uint8
         )
         for number, block in enumerate(self._blocks):
-            steps = np.frombuffer(block, np.int64).reshape(_BLOCK, before, STEP_NUMBERS)
-            length = lengths[number * _BLOCK : (number + 1) * _BLOCK].astype(np.int64)
+            steps = np.frombuffer(block, np.int64).reshape(self._block, before, STEP_NUMBERS)
+            length = lengths[number * self._block : (number + 1) * self._block].astype(np.int64)
             left_out = np.maximum(length - steps_kept, 0)
             index = np.minimum(left_out[:, None] + np.arange(steps_kept), before - 1)
             kept = np.take_along_axis(steps, index[:, :, None], axis=1)
