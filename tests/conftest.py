@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, settings
 
+from caughtup.demo.java.command_lines import QUICK_START
+
 #: Generated scenarios of a family a day: the seeds of two days don't meet.
 _SCENARIOS_A_DAY = 200
 #: What lasts as long as the session and takes a minute to start, so that one worker has it alone.
@@ -27,6 +29,10 @@ settings.register_profile(
     "unhurried", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+
+# What Spark's JVMs are told: a test's is over before compiling it for speed has paid.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, " ".join(QUICK_START))
 
 #: What a parameter may add to a test's name, which goes to every worker and stands in every report.
 _NAME_CHARACTERS = 200

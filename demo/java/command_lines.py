@@ -22,8 +22,8 @@ appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
 logger.configs.name = org.apache.kafka.common.config.AbstractConfig
 logger.configs.level = warn
 """
-_QUICK_START = (
-    # Peak speed matters less here than being up soon, on few cores.
+#: For a JVM that is to be up soon on few cores, and isn't there for long: half the CPU time.
+QUICK_START = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Xshare:auto",
@@ -42,7 +42,7 @@ def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = ""
     logging.write_text(_LOGGING)
     everything = os.pathsep.join(part for part in (classpath(), extra_classpath) if part)
     arguments = (
-        *_QUICK_START,
+        *QUICK_START,
         f"-Xmx{heap_megabytes}m",
         # Native libraries are unpacked there, and stay when the process is killed.
         f"-Djava.io.tmpdir={directory}",
