@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java prometheus demo follower test thorough unsteady chaos soak proof schemas lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower test thorough unsteady chaos soak proof schemas lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,6 +24,9 @@ $(STAMP): requirements.lock pyproject.toml caughtup/__init__.py
 java:
 	@sh scripts/ensure_java.sh >/dev/null
 
+classes: java install
+	@$(BIN)/python -m caughtup.demo.cluster.class_archive
+
 prometheus:
 	@sh scripts/ensure_tool.sh prometheus prometheus
 	@sh scripts/ensure_tool.sh prometheus-alertmanager prometheus-alertmanager
@@ -35,13 +38,13 @@ demo: java install  ## Embedded Kafka, a Streams application, the service, Spark
 follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka Streams applications
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
-test: java prometheus install  ## The tests, against real Kafka, Spark and Prometheus
+test: java prometheus install classes  ## The tests, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
-thorough: java prometheus install  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
+thorough: java prometheus install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest --numprocesses 2 --dist loadgroup \
-	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers \
+	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/models/reassignments \
 	  tests/integration/service/test_restarts.py tests/integration/service/test_bad_input.py
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml

@@ -1,4 +1,4 @@
-"""How tests are dealt to the workers of ``make test``, and which scenarios a day holds."""
+"""How tests are dealt to the workers of ``make test``, named, and which scenarios a day holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from caughtup.demo.java.command_lines import QUICK_START
 
 #: Generated scenarios of a family a day: the seeds of two days don't meet.
 _SCENARIOS_A_DAY = 200
@@ -20,6 +23,26 @@ _EARLY = ("integration", "pipelines")
 # Before there are workers, since all of them have to find the same tests.
 _today = datetime.now(UTC).toordinal()
 os.environ.setdefault("ORACLE_FIRST_SEED", str(_today * _SCENARIOS_A_DAY))
+
+# What an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile(
+    "unhurried", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
+
+# What Spark's JVMs are told: a test's is over before compiling it for speed has paid.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, " ".join(QUICK_START))
+
+#: What a parameter may add to a test's name, which goes to every worker and stands in every report.
+_NAME_CHARACTERS = 200
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a parameter by its size where it is long: some have megabytes."""
+    if isinstance(val, str | bytes) and len(val) > _NAME_CHARACTERS:
+        return f"{argname} of {len(val)}"
+    return None
 
 
 def pytest_report_header() -> str:

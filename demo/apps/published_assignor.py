@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from caughtup.demo.java.compiling import compiler_command
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.jars import classpath
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 
 _SOURCE = Path(__file__).parent / "java" / "TimedAssignor.java"
-_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 _OPTIONS = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")
 
 
@@ -44,8 +44,7 @@ class PublishedAssignor(ClosedOnExit):
         jars = classpath()
         self._errors = Path(self._directory.name, "errors.log")
         with self._errors.open("wb") as errors:
-            compiling = [java, "-cp", jars, _COMPILER, "-17", "-nowarn", "-cp", jars]
-            compiling += ["-d", self._directory.name, os.fspath(_SOURCE)]
+            compiling = compiler_command([_SOURCE], Path(self._directory.name))
             if subprocess.run(compiling, stdout=errors, stderr=errors, check=False).returncode:
                 raise self._failure()
             everything = os.pathsep.join((jars, self._directory.name))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.demo.java.compiling import compiler_command
 from caughtup.demo.processes.children import Processes
 from caughtup.models.errors import CaughtupError
 
 _SOURCE = Path(__file__).parent / "java" / "RestoreListener.java"
-_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 
 class RestoredCopy(NamedTuple):
@@ -76,9 +73,7 @@ def compile_restore_listener(processes: Processes) -> Path:
     directory = processes.directory / "restore-listener"
     if (directory / "caughtup" / "demo" / "RestoreListener.class").exists():
         return directory
-    jars = classpath()
-    command = [os.fspath(find_java().program), "-XX:-UsePerfData", "-cp", jars, _COMPILER]
-    command += ["-17", "-nowarn", "-cp", jars, "-d", os.fspath(directory), os.fspath(_SOURCE)]
+    command = compiler_command([_SOURCE], directory)
     compiler = processes.start("restore-listener-compiler", command)
     if compiler.wait():
         lines = [line.strip() for line in compiler.output().splitlines()]

@@ -1,4 +1,4 @@
-"""Finding Java, and fetching the published jars.
+"""Finding Java, fetching the published jars, and compiling against them.
 
 Imports nothing of demo; processes of Java import it.
 """

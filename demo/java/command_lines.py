@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.demo.java.jars import classpath, ensure_jars
 
 _LOGGING = """\
 status = error
@@ -22,14 +23,15 @@ appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
 logger.configs.name = org.apache.kafka.common.config.AbstractConfig
 logger.configs.level = warn
 """
-_QUICK_START = (
-    # Peak speed matters less here than being up soon, on few cores.
+#: For a JVM that is to be up soon on few cores, and isn't there for long: half the CPU time.
+QUICK_START = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Xshare:auto",
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
 )
+_SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
 def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = "") -> list[str]:
@@ -41,8 +43,11 @@ def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = ""
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING)
     everything = os.pathsep.join(part for part in (classpath(), extra_classpath) if part)
+    archive = class_archive()
     arguments = (
-        *_QUICK_START,
+        *QUICK_START,
+        # One of another Java or of other jars is passed over, and nothing said about it.
+        *((f"-XX:SharedArchiveFile={archive}", *_SILENT) if archive.exists() else ()),
         f"-Xmx{heap_megabytes}m",
         # Native libraries are unpacked there, and stay when the process is killed.
         f"-Djava.io.tmpdir={directory}",
@@ -54,6 +59,15 @@ def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = ""
     argument_file = directory / f"java-{heap_megabytes}m.arguments"
     argument_file.write_text("".join(f"{_argument(argument)}\n" for argument in arguments))
     return [os.fspath(find_java().program), f"@{argument_file}"]
+
+
+def class_archive() -> Path:
+    """Return where Java keeps the classes of Kafka that it has read before, dumped or not.
+
+    Beside the jars that they are of, by the release of Java. Raises JavaMissing or JarsUnavailable.
+    """
+    release = (find_java().home / "release").read_bytes()
+    return ensure_jars() / f"classes-{hashlib.sha256(release).hexdigest()[:12]}.jsa"
 
 
 def _argument(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.java.command_lines import QUICK_START
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.demo.processes.ports import free_ports
@@ -184,6 +185,6 @@ def _scratch_environment(directory: Path) -> dict[str, str]:
     return {
         "TMPDIR": str(directory),
         "SPARK_LOCAL_DIRS": str(directory),
-        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={directory} -XX:-UsePerfData",
-        "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
+        "SPARK_SUBMIT_OPTS": " ".join((f"-Djava.io.tmpdir={directory}", *QUICK_START)),
+        "SPARK_LAUNCHER_OPTS": " ".join(QUICK_START),
     }

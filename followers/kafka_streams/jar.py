@@ -6,22 +6,19 @@ demo keeps; a project with a build of its own can just as well take the sources 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.demo.java.compiling import compiler_command
 from caughtup.models.errors import CaughtupError
 
 NAME = "caughtup-follower.jar"
 SOURCES = Path(__file__).parent
 #: The oldest Java that Kafka Streams 4 runs on.
 RELEASE = 11
-_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 _MANIFEST = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: caughtup\r\n\r\n"
 #: The oldest that zip can say: the same sources give the same bytes.
 _MOMENT = (1980, 1, 1, 0, 0, 0)
@@ -32,10 +29,7 @@ def compile_follower(directory: Path) -> None:
 
     Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
     """
-    jars = classpath()
-    command = [os.fspath(find_java().program), "-XX:-UsePerfData", "-cp", jars, _COMPILER]
-    command += [f"-{RELEASE}", "-nowarn", "-encoding", "UTF-8", "-cp", jars]
-    command += ["-d", os.fspath(directory), *map(os.fspath, sorted(SOURCES.glob("*.java")))]
+    command = compiler_command(sorted(SOURCES.glob("*.java")), directory, release=RELEASE)
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if ran.returncode:
         lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]

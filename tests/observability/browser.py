@@ -8,14 +8,16 @@ import contextlib
 import itertools
 import json
 import shutil
-import signal
+import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+
+from tests.support.service import wait_for
 
 DEADLINE_SECONDS = 60.0
 #: What can be read on the page, also before there is one.
@@ -126,44 +128,46 @@ class Page:
         return base64.b64decode(answer["data"])
 
 
-@contextlib.asynccontextmanager
-async def chromium() -> AsyncIterator[Page]:
-    """Start a Chromium with a profile of its own; it ends with the context."""
+@contextlib.contextmanager
+def chromium() -> Iterator[str]:
+    """Start a Chromium with a profile of its own; give the address that it is driven at."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         raise BrowserMissingError("no chromium on PATH: apt-get install chromium")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *FLAGS,
-            f"--user-data-dir={profile}",
-            "about:blank",
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
+        command = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            port = await _port(Path(profile) / "DevToolsActivePort")
-            async with aiohttp.ClientSession() as session:
-                async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
-                    targets = await answer.json(content_type=None)
-                url = next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page")
-                async with session.ws_connect(url, max_msg_size=0) as socket:
-                    yield Page(socket)
+            yield wait_for("chromium is there", lambda: _address(Path(profile)), DEADLINE_SECONDS)
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             try:
-                async with asyncio.timeout(10):
-                    await process.wait()
-            except TimeoutError:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
                 process.kill()
-                await process.wait()
+                process.wait()
 
 
-async def _port(written: Path) -> int:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(FileNotFoundError, IndexError, ValueError):
-            text = await asyncio.to_thread(written.read_text)
-            return int(text.splitlines()[0])
-        await asyncio.sleep(0.05)
-    raise TimeoutError(f"chromium never wrote {written}")
+def _address(profile: Path) -> str | None:
+    """Return what Chromium has written about itself so far."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        port, path = (profile / "DevToolsActivePort").read_text().splitlines()
+        return f"http://127.0.0.1:{port}{path}"
+    return None
+
+
+@contextlib.asynccontextmanager
+async def new_page(browser: str) -> AsyncIterator[Page]:
+    """Open a page that shares nothing with others: no cookies, no storage, no password."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(browser, max_msg_size=0) as socket,
+    ):
+        driver = Page(socket)
+        context = await driver.send("Target.createBrowserContext")
+        target = await driver.send("Target.createTarget", url="about:blank", **context)
+        server = browser.partition("/devtools/")[0]
+        address = f"{server}/devtools/page/{target['targetId']}"
+        async with session.ws_connect(address, max_msg_size=0) as of_page:
+            yield Page(of_page)
+        await driver.send("Target.disposeBrowserContext", **context)

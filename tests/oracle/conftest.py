@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from caughtup.demo.java.command_lines import QUICK_START
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.jars import classpath
 from tests.support.oracles import Oracle, compile_java, running_oracle
@@ -88,7 +89,7 @@ def jvm() -> Iterator[Any]:
     port, token, process = launch_gateway(
         classpath=classpath(),
         java_path=str(find_java().program),
-        javaopts=[QUIET],
+        javaopts=[*QUICK_START, QUIET],
         die_on_exit=True,
         return_proc=True,
         enable_auth=True,

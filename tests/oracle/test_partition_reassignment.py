@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from caughtup.demo.java.command_lines import QUICK_START
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
 from caughtup.models.reassignments.tracking.controllers import (
@@ -45,7 +46,7 @@ def answers(release: str, classes: Path, asked: Iterable[Asked]) -> list[str]:
     path = os.pathsep.join((jars(release), str(classes)))
     name = "org.apache.kafka.controller.ControllerOracle"
     done = subprocess.run(
-        [str(find_java().program), QUIET, "-cp", path, name],
+        [str(find_java().program), *QUICK_START, QUIET, "-cp", path, name],
         input="".join(f"{one.line()}\n" for one in asked),
         capture_output=True,
         text=True,

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from caughtup.demo.java.command_lines import QUICK_START
+from caughtup.demo.java.compiling import compiler_command
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.jars import classpath
 
-_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 _QUIET = "-Dorg.apache.logging.log4j.level=OFF"
 
 
@@ -40,16 +41,14 @@ def compile_java(
 ) -> None:
     """Compile sources against other jars and Kafka's (``kafka`` is their class path)."""
     path = os.pathsep.join((kafka or classpath(), *map(str, jars)))
-    compiling = [str(find_java().program), "-cp", classpath(), _COMPILER, "-17", "-nowarn"]
-    compiling += ["-cp", path, "-d", str(classes)]
-    subprocess.run([*compiling, *map(str, sources)], check=True)
+    subprocess.run(compiler_command(sources, classes, against=path), check=True)
 
 
 @contextmanager
 def running_oracle(name: str, *path: Path, kafka: str | None = None) -> Iterator[Oracle]:
     """Run a class with Kafka's jars and others on its class path, until the block is left."""
     whole = os.pathsep.join((kafka or classpath(), *map(str, path)))
-    command = [str(find_java().program), _QUIET, "-cp", whole, name]
+    command = [str(find_java().program), *QUICK_START, _QUIET, "-cp", whole, name]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -189,10 +190,14 @@ def read(state: ClusterState, *records: Record, seen_ms: int = START_MS) -> None
     state.apply_batch(decode_batch(records), seen_ms)
 
 
-def publish(state: ClusterState, now_ms: int) -> list[dict[str, Any]]:
+def publish(state: ClusterState, now_ms: int = START_MS) -> list[dict[str, Any]]:
     """Decide all that is due, and return the records, as a consumer of their topic reads them."""
     fields = map(recommendation_fields, state.decide(now_ms))
     return [json.loads(json.dumps(record)) for record in fields]
+
+
+def application(state: ClusterState, group: str = GROUP) -> Application:
+    return state.applications[group]
 
 
 def list_ends(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from caughtup.demo.cluster.broker_config import properties_text
+from caughtup.demo.java.command_lines import QUICK_START
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.ivy import pyspark_jars
 from caughtup.demo.processes.children import Processes
@@ -23,7 +24,15 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 def java() -> Iterator[Any]:
     (jar,) = pyspark_jars().glob("py4j-*.jar")
     with Processes() as processes:
-        command = [find_java().program, "-cp", jar, "py4j.GatewayServer", "--enable-auth", "0"]
+        command = [
+            find_java().program,
+            *QUICK_START,
+            "-cp",
+            jar,
+            "py4j.GatewayServer",
+            "--enable-auth",
+            "0",
+        ]
         child = processes.start("gateway", command)
         assert eventually(lambda: child.output().count("\n") >= 2)
         port, token = child.output().split()[:2]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.observability.browser import Page, chromium
+from tests.observability.browser import Page, chromium, new_page
 from tests.support.observability.scene import LETTERS, PARCELS, SECONDS, Scene
 
 TEXT = "(document.body?.innerText ?? '')"
@@ -25,11 +25,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def page(scene: Scene) -> AsyncIterator[Page]:
     """The page in a window that stays open from test to test, as on a wall."""
-    async with chromium() as started:
-        await started.open(scene.stage.url, width=1600)
-        await started.until("document.querySelectorAll('td.copy').length > 8")
-        yield started
-        assert started.errors == []
+    with chromium() as browser:
+        async with new_page(browser) as started:
+            await started.open(scene.stage.url, width=1600)
+            await started.until("document.querySelectorAll('td.copy').length > 8")
+            yield started
+            assert started.errors == []
 
 
 async def test_it_shows_every_client_every_task_and_the_role_of_every_copy(

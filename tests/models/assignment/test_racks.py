@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from hypothesis import strategies as st
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import ScenarioError
-from tests.models.assignors.building import client, described, task
+from tests.models.assignors.building import ABSENT, changed, client, described, task
 
-ABSENT = object()
 ONE = "00000000-0000-0000-0000-000000000001"
 
 
@@ -40,19 +38,6 @@ def racked(standbys: int = 1) -> dict[str, Any]:
         "app-store-changelog-1": [1, 0],
         "elsewhere-0": [9],
     }
-    return scenario
-
-
-def changed(scenario: dict[str, Any], path: str, value: object) -> dict[str, Any]:
-    scenario = copy.deepcopy(scenario)
-    *owners, last = path.split("/")
-    owner = scenario
-    for name in owners:
-        owner = owner[name]
-    if value is ABSENT:
-        del owner[last]
-    else:
-        owner[last] = value
     return scenario
 
 

@@ -14,27 +14,12 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import client, described, process
+from tests.models.assignors.building import ABSENT, changed, client, described, process
 
 ONE = "00000000-0000-0000-0000-000000000001"
 VALID = described(
     client(active=("0_0",)), client({"0_0": 7}), stateful=("0_0",), stateless=("1_0",)
 )
-ABSENT = object()
-
-
-def changed(path: str, value: object) -> dict[str, Any]:
-    """Copy the valid scenario but for the field at ``path``."""
-    scenario = copy.deepcopy(VALID)
-    *owners, last = path.split("/")
-    owner = scenario
-    for name in owners:
-        owner = owner[name]
-    if value is ABSENT:
-        del owner[last]
-    else:
-        owner[last] = value
-    return scenario
 
 
 @pytest.mark.parametrize(
@@ -113,13 +98,15 @@ def changed(path: str, value: object) -> dict[str, Any]:
 )
 def test_a_field_that_does_not_fit_is_named(path: str, value: object, code: str, says: str) -> None:
     with pytest.raises(ScenarioError) as raised:
-        parse_scenario(changed(path, value))
+        parse_scenario(changed(VALID, path, value))
     assert raised.value.code == code
     assert says in raised.value.message
 
 
 def test_configs_that_are_left_out_have_kafkas_defaults() -> None:
-    assert parse_scenario(changed("config", ABSENT)).configs == Configs(10_000, 2, 0, 600_000)
+    assert parse_scenario(changed(VALID, "config", ABSENT)).configs == Configs(
+        10_000, 2, 0, 600_000
+    )
 
 
 def test_what_concerns_racks_only_may_be_given_with_racks_off() -> None:
@@ -133,7 +120,7 @@ def test_what_concerns_racks_only_may_be_given_with_racks_off() -> None:
 
 
 def test_tags_may_be_missing_on_a_client() -> None:
-    given = changed("config", {"rack.aware.assignment.tags": ["zone", "cluster"]})
+    given = changed(VALID, "config", {"rack.aware.assignment.tags": ["zone", "cluster"]})
     given["clients"][ONE]["tags"] = {"zone": "a", "hall": ""}
     scenario = parse_scenario(given)
     assert scenario.configs.rack_aware_assignment_tags == ("zone", "cluster")
@@ -141,7 +128,9 @@ def test_tags_may_be_missing_on_a_client() -> None:
 
 
 def test_previous_tasks_may_be_gone_from_the_topology() -> None:
-    first = parse_scenario(changed(f"clients/{ONE}/previous_standby", ["0_0", "7_7"])).clients[0]
+    first = parse_scenario(
+        changed(VALID, f"clients/{ONE}/previous_standby", ["0_0", "7_7"])
+    ).clients[0]
     assert first.previous_standby == {TaskId(0, 0), TaskId(7, 7)}
 
 
@@ -181,7 +170,7 @@ PATHS = st.sampled_from(
 @given(PATHS, JSON)
 def test_any_json_in_any_field_is_read_or_refused(path: str, value: object) -> None:
     with contextlib.suppress(ScenarioError):
-        assert parse_scenario(changed(path, value)).clients
+        assert parse_scenario(changed(VALID, path, value)).clients
 
 
 @settings(print_blob=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,8 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.ids import ProcessId, TaskId
 
 RUNNING = -2
+#: In the place of a value: the field isn't there.
+ABSENT = object()
 
 
 def process(number: int) -> ProcessId:
@@ -62,6 +65,20 @@ def described(
         | {text: {"stateful": False} for text in stateless},
         "clients": {str(UUID(int=number)): one for number, one in enumerate(clients, 1)},
     }
+
+
+def changed(scenario: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """Copy a described scenario but for the field at ``path``; with ABSENT it has none."""
+    scenario = copy.deepcopy(scenario)
+    *owners, last = path.split("/")
+    owner = scenario
+    for name in owners:
+        owner = owner[name]
+    if value is ABSENT:
+        del owner[last]
+    else:
+        owner[last] = value
+    return scenario
 
 
 def scenario(*clients: dict[str, Any], **rest: Any) -> Scenario:

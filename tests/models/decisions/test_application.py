@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
-from caughtup.models.decisions.application import GENERATIONS_KEPT, Application
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
+from caughtup.models.decisions.application import GENERATIONS_KEPT
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
-from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     ENDS,
     GROUP,
@@ -18,24 +12,17 @@ from tests.support.streams import (
     START_MS,
     WARMING,
     Member,
+    application,
     cluster_state,
     generation,
     group_tombstone,
     known_ends,
     list_ends,
+    publish,
     read,
 )
 
 LATER_MS = START_MS + 30_000
-
-
-def application(state: ClusterState) -> Application:
-    return state.applications[GROUP]
-
-
-def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
-    """Return what would be published, as a consumer of the topic would read it."""
-    return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
 def test_generations_that_come_quickly_are_each_decided_in_their_order() -> None:

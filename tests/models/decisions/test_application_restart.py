@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.recommendation_fields import (
     read_recommendation,
-    recommendation_fields,
 )
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
-from caughtup.models.state.cluster import ClusterState
 from tests.support.streams import (
     GROUP,
     HANDED_OVER,
@@ -23,22 +19,15 @@ from tests.support.streams import (
     START_MS,
     WARMING,
     Member,
+    application,
     cluster_state,
     generation,
     known_ends,
+    publish,
     read,
 )
 
 LATER_MS = START_MS + 30_000
-
-
-def application(state: ClusterState) -> Application:
-    return state.applications[GROUP]
-
-
-def publish(state: ClusterState, now_ms: int = START_MS) -> list[Mapping[str, Any]]:
-    """Return what would be published, as a consumer of the topic would read it."""
-    return [json.loads(json.dumps(recommendation_fields(one))) for one in state.decide(now_ms)]
 
 
 def published_before(number: int, *members: Member) -> Mapping[str, Any]:

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-
-import pytest
 
 from caughtup.models.assignment.decision import Kind, Rule
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.scenarios import generate, generate_uneven
 from tests.support.oracles import Oracle
-
-
-@pytest.mark.family("high_availability")
-@seeds_of_a_family()
-def test_generated_scenarios_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate, seeds)))
-
-
-@pytest.mark.family("high_availability, uneven loads")
-@seeds_of_a_family()
-def test_uneven_loads_harm_our_heap_just_as_they_harm_kafkas(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate_uneven, seeds)))
 
 
 def test_large_groups_are_decided_as_the_published_assignor_decides_them(

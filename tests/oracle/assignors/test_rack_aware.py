@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
@@ -13,27 +12,8 @@ from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.racks import COSTS, STRATEGY, generate_large, generate_racked
 from tests.support.oracles import Oracle
-
-
-@pytest.mark.family("high_availability, racks")
-@seeds_of_a_family()
-def test_groups_with_racks_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate_racked, seeds)))
-
-
-@pytest.mark.family("sticky and fallback_prior, racks")
-@seeds_of_a_family()
-def test_racks_mean_to_the_sticky_assignors_what_they_mean_in_kafka(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    assignors = ("sticky", "fallback_prior")
-    scenarios = (generate_racked(seed) | {"assignor": assignors[seed % 2]} for seed in seeds)
-    tally(assert_same_decisions(assignor_oracle, scenarios))
 
 
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])

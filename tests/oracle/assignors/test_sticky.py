@@ -22,17 +22,8 @@ from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.registry import decide
 from tests.oracle.assignors.hash_orders import all_but_as_filled, as_filled
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.sticky import generate_sticky
 from tests.support.oracles import Oracle
-
-
-@pytest.mark.family("sticky and fallback_prior")
-@seeds_of_a_family()
-def test_generated_scenarios_are_decided_as_the_published_assignors_decide_them(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate_sticky, seeds)))
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])

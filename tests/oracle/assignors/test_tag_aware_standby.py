@@ -19,50 +19,13 @@ from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAs
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
-from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.tags import (
     generate_tagged,
     generate_tagged_and_racked,
     generate_tagged_fleet,
 )
-from tests.support.oracles import Oracle
 
 TASK = TaskId(0, 0)
-
-
-@pytest.mark.family("high_availability, tags")
-@seeds_of_a_family()
-def test_tagged_groups_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate_tagged, seeds)))
-
-
-@pytest.mark.family("high_availability, tags that can't be met")
-@seeds_of_a_family()
-def test_what_falls_back_is_decided_as_the_published_assignor_decides_it(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate_tagged_fleet, seeds)))
-
-
-@pytest.mark.family("high_availability, tags and racks")
-@seeds_of_a_family()
-def test_tags_and_racks_together_are_decided_as_the_published_assignor_decides_them(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    tally(assert_same_decisions(assignor_oracle, map(generate_tagged_and_racked, seeds)))
-
-
-@pytest.mark.family("sticky and fallback_prior, tags")
-@seeds_of_a_family()
-def test_tags_mean_as_little_to_the_sticky_assignors_as_they_do_in_kafka(
-    assignor_oracle: Oracle, seeds: range, tally: Callable[[int], None]
-) -> None:
-    assignors = ("sticky", "fallback_prior")
-    scenarios = (generate_tagged(seed) | {"assignor": assignors[seed % 2]} for seed in seeds)
-    tally(assert_same_decisions(assignor_oracle, scenarios))
 
 
 def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,11 +32,6 @@ PARTITION_INFOS = st.builds(
 )
 TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
 ANY = TopicPartition("any", 0)
-
-
-@pytest.fixture(scope="module")
-def messages(jvm: Any) -> Messages:
-    return Messages(jvm)
 
 
 def by_topic(entries: dict[TopicPartition, Any]) -> dict[str, dict[int, Any]]:

@@ -36,11 +36,6 @@ TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
 ANY = TopicPartition("any", 0)
 
 
-@pytest.fixture(scope="module")
-def messages(jvm: Any) -> Messages:
-    return Messages(jvm)
-
-
 @thorough
 @given(
     keys=st.dictionaries(INT16, st.tuples(INT16, INT16), max_size=5),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,11 +26,6 @@ INT16 = st.integers(-(2**15), 2**15 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 TEXTS = st.text(max_size=20)
 BYTES = st.binary(max_size=20).map(lambda raw: base64.b64encode(raw).decode())
-
-
-@pytest.fixture(scope="module")
-def messages(jvm: Any) -> Messages:
-    return Messages(jvm)
 
 
 @thorough

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -66,11 +65,6 @@ CALLS = {
 CODES = st.integers(-(2**15), 2**15 - 1)
 TEXTS = st.text(max_size=20)
 BYTES = st.binary(max_size=20)
-
-
-@pytest.fixture(scope="module")
-def messages(jvm: Any) -> Messages:
-    return Messages(jvm)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -123,11 +123,6 @@ CALLS = {
 }
 
 
-@pytest.fixture(scope="module")
-def messages(jvm: Any) -> Messages:
-    return Messages(jvm)
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_the_jar_reads_a_request_as_it_was_meant(messages: Messages, name: str) -> None:
     call, expected = CALLS[name]

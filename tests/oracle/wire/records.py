@@ -11,12 +11,17 @@ import base64
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
+from caughtup.models.errors import DecodeError
 from caughtup.models.wire.record_keys import NewGroupKey, RecordType
+
+#: Reads the value of a record of a type.
+Decode = Callable[[RecordType, bytes], Any]
 
 # Where our names of fields say more than Kafka's.
 RENAMED = {
@@ -150,3 +155,24 @@ def damage(data: st.DataObject, raw: bytes) -> bytes:
     for _ in range(data.draw(st.integers(0, 2))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     return bytes(damaged[: data.draw(st.integers(len(damaged) - 3, len(damaged)))])
+
+
+def assert_read_as_written(
+    coordinator: Coordinator, record_type: RecordType, value: Any, unset: bool, decode: Decode
+) -> None:
+    """In every version ours reads the value that the coordinator wrote."""
+    # What isn't set is written as null, or left to the generated class's default.
+    json = without_null(as_json(value)) if unset else as_json(value)
+    for version in coordinator.versions(record_type):
+        assert decode(record_type, coordinator.write_value(record_type, json, version)) == value
+
+
+def assert_read_alike(
+    coordinator: Coordinator, record_type: RecordType, key: bytes, raw: bytes, decode: Decode
+) -> None:
+    """What ours reads of any bytes the coordinator reads of them, too."""
+    try:
+        ours = decode(record_type, raw)
+    except DecodeError:
+        return
+    assert without_unset(as_json(ours)) == without_unset(coordinator.read_value(key, raw))

@@ -129,8 +129,9 @@ class PythonMember(ConsumerRebalanceListener):
 
     async def _process(self) -> None:
         while True:
-            epoch = self._epoch
             batches = await self.consumer.getmany(timeout_ms=100)
+            # Not before: waiting through a rebalance it returns what the new assignment brought.
+            epoch = self._epoch
             async with self._lock:
                 if epoch != self._epoch:
                     continue

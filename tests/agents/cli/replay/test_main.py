@@ -13,6 +13,8 @@ from caughtup.agents.main import main
 from caughtup.bench.movement.changes import CHANGES, Variety
 from caughtup.bench.replay.histories import generated_history, write_histories
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 VARIETY = Variety(standbys=0, unequal=False, tags=False, racks=False)
 
 

@@ -14,19 +14,8 @@ from caughtup.models.reassignments.throttles.orphaned import (
 from caughtup.models.reassignments.tracking.observation import (
     BrokerObservation,
     ClusterObservation,
-    TopicThrottle,
 )
-
-EVENTS = TopicPartition("events", 3)
-CLUSTER = ClusterObservation(
-    0,
-    {
-        1: BrokerObservation(leader_rate=1_000),
-        2: BrokerObservation(follower_rate=2_000),
-        3: BrokerObservation(),
-    },
-    throttles={"events": TopicThrottle("3:1,4:2", "3:2,3:3")},
-)
+from tests.models.reassignments.observed import EVENTS, THROTTLED
 
 
 def test_kafkas_default_rate_is_no_throttle() -> None:
@@ -35,14 +24,14 @@ def test_kafkas_default_rate_is_no_throttle() -> None:
 
 
 def test_what_moves_is_behind_the_throttles_of_its_topic_and_brokers() -> None:
-    assert [found[:2] for found in unused_throttles(CLUSTER, {})] == [
+    assert [found[:2] for found in unused_throttles(THROTTLED, {})] == [
         ("broker", "1"),
         ("broker", "2"),
         ("topic", "events"),
     ]
-    assert unused_throttles(CLUSTER, {EVENTS: (1, 2)}) == ()
+    assert unused_throttles(THROTTLED, {EVENTS: (1, 2)}) == ()
     other = {TopicPartition("other", 0): (1, 3)}
-    assert [found[:2] for found in unused_throttles(CLUSTER, other)] == [
+    assert [found[:2] for found in unused_throttles(THROTTLED, other)] == [
         ("broker", "2"),
         ("topic", "events"),
     ]
@@ -50,8 +39,8 @@ def test_what_moves_is_behind_the_throttles_of_its_topic_and_brokers() -> None:
 
 def test_a_throttle_is_orphaned_ten_minutes_after_the_last_reassignment() -> None:
     watch = ThrottleWatch()
-    watch.apply(replace(CLUSTER, as_of_ms=1_000), {EVENTS: (1, 2)})
-    watch.apply(replace(CLUSTER, as_of_ms=2_000), {})
+    watch.apply(replace(THROTTLED, as_of_ms=1_000), {EVENTS: (1, 2)})
+    watch.apply(replace(THROTTLED, as_of_ms=2_000), {})
     assert watch.orphaned(2_000 + ORPHANED_MS - 1) == ()
     orphans = watch.orphaned(2_000 + ORPHANED_MS)
     assert [(one.kind, one.name) for one in orphans] == [
@@ -65,9 +54,9 @@ def test_a_throttle_is_orphaned_ten_minutes_after_the_last_reassignment() -> Non
 
 def test_a_clock_that_is_set_back_hides_no_throttle() -> None:
     watch = ThrottleWatch()
-    watch.apply(replace(CLUSTER, as_of_ms=9 * ORPHANED_BESIDE_MS), {EVENTS: (1, 2)})
-    watch.apply(replace(CLUSTER, as_of_ms=9 * ORPHANED_BESIDE_MS), {})
-    watch.apply(replace(CLUSTER, as_of_ms=2_000), {})
+    watch.apply(replace(THROTTLED, as_of_ms=9 * ORPHANED_BESIDE_MS), {EVENTS: (1, 2)})
+    watch.apply(replace(THROTTLED, as_of_ms=9 * ORPHANED_BESIDE_MS), {})
+    watch.apply(replace(THROTTLED, as_of_ms=2_000), {})
     assert len(watch.orphaned(2_000 + ORPHANED_MS)) == 3
 
 
@@ -75,28 +64,28 @@ def test_beside_other_reassignments_a_throttle_is_given_an_hour() -> None:
     watch = ThrottleWatch()
     other = {TopicPartition("other", 0): (3,)}
     for at_ms in range(0, ORPHANED_BESIDE_MS + 1, 60_000):
-        watch.apply(replace(CLUSTER, as_of_ms=at_ms), other)
+        watch.apply(replace(THROTTLED, as_of_ms=at_ms), other)
         assert bool(watch.orphaned(at_ms)) == (at_ms >= ORPHANED_BESIDE_MS)
 
 
 def test_a_reassignment_that_comes_back_makes_a_throttle_its_own_again() -> None:
     watch = ThrottleWatch()
-    watch.apply(CLUSTER, {})
-    watch.apply(replace(CLUSTER, as_of_ms=ORPHANED_MS), {EVENTS: (1, 2)})
-    watch.apply(replace(CLUSTER, as_of_ms=ORPHANED_MS + 1), {})
+    watch.apply(THROTTLED, {})
+    watch.apply(replace(THROTTLED, as_of_ms=ORPHANED_MS), {EVENTS: (1, 2)})
+    watch.apply(replace(THROTTLED, as_of_ms=ORPHANED_MS + 1), {})
     assert watch.orphaned(ORPHANED_MS + 2) == ()
 
 
 def test_a_round_that_could_not_ask_changes_nothing() -> None:
     watch = ThrottleWatch()
-    watch.apply(CLUSTER, {})
+    watch.apply(THROTTLED, {})
     watch.apply(ClusterObservation(as_of_ms=ORPHANED_MS), {})
     assert len(watch.orphaned(ORPHANED_MS)) == 3
 
 
 def test_what_could_not_be_asked_for_stays_as_it_was_and_the_rest_goes() -> None:
     watch = ThrottleWatch()
-    watch.apply(CLUSTER, {})
+    watch.apply(THROTTLED, {})
     bare = ClusterObservation(ORPHANED_MS, {1: BrokerObservation(), 2: BrokerObservation()})
     watch.apply(replace(bare, missing=("throttles of topics: gone",)), {})
     assert [one.name for one in watch.orphaned(ORPHANED_MS)] == ["events"]

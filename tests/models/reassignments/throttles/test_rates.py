@@ -19,17 +19,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     TopicThrottle,
 )
-
-EVENTS = TopicPartition("events", 3)
-CLUSTER = ClusterObservation(
-    0,
-    {
-        1: BrokerObservation(leader_rate=1_000),
-        2: BrokerObservation(follower_rate=2_000),
-        3: BrokerObservation(),
-    },
-    throttles={"events": TopicThrottle("3:1,4:2", "3:2,3:3")},
-)
+from tests.models.reassignments.observed import EVENTS, THROTTLED
 
 
 def leader_rate(
@@ -74,13 +64,13 @@ def test_a_config_lists_replicas_of_a_partition(config: str, listed: set[int]) -
 
 
 def test_a_rate_holds_for_the_replicas_that_a_topic_lists() -> None:
-    assert leader_rate(CLUSTER, EVENTS, 1) == 1_000
-    assert leader_rate(CLUSTER, EVENTS, 2) is None  # listed for another partition, and no rate
-    assert follower_rate(CLUSTER, EVENTS, 2) == 2_000
-    assert follower_rate(CLUSTER, EVENTS, 3) is None  # listed, without a rate
-    assert leader_rate(CLUSTER, TopicPartition("other", 3), 1) is None
+    assert leader_rate(THROTTLED, EVENTS, 1) == 1_000
+    assert leader_rate(THROTTLED, EVENTS, 2) is None  # listed for another partition, and no rate
+    assert follower_rate(THROTTLED, EVENTS, 2) == 2_000
+    assert follower_rate(THROTTLED, EVENTS, 3) is None  # listed, without a rate
+    assert leader_rate(THROTTLED, TopicPartition("other", 3), 1) is None
     assert leader_rate(None, EVENTS, 1) is None
-    assert leader_rate(replace(CLUSTER, brokers=None), EVENTS, 1) is None
+    assert leader_rate(replace(THROTTLED, brokers=None), EVENTS, 1) is None
 
 
 @settings(print_blob=True, deadline=None)
@@ -91,4 +81,4 @@ def test_no_text_in_a_config_is_too_strange(config: str) -> None:
 
 def test_kafkas_default_rate_limits_nobody() -> None:
     brokers = {1: BrokerObservation(leader_rate=2**63 - 1)}
-    assert leader_rate(replace(CLUSTER, brokers=brokers), EVENTS, 1) is None
+    assert leader_rate(replace(THROTTLED, brokers=brokers), EVENTS, 1) is None

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import (
     ZOOKEEPER_STEPS,
     missing_from_isr,
@@ -21,6 +20,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
+from tests.models.reassignments.observed import MOVING
 
 ZOOKEEPER = ClusterObservation(0, zookeeper=True)
 UNKNOWN = ClusterObservation(0)
@@ -30,16 +30,6 @@ def kraft(major: int, minor: int) -> ClusterObservation:
     return ClusterObservation(0, software=(major, minor))
 
 
-#: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
-MOVING = PartitionObservation(
-    partition=TopicPartition("orders", 0),
-    replicas=(3, 4, 1, 2),
-    adding=(3, 4),
-    removing=(2,),
-    isr=(1, 2),
-    leader=1,
-    as_of_ms=0,
-)
 REMOVING = replace(MOVING, replicas=(1, 3, 2), adding=(), removing=(2,), isr=(2,), leader=2)
 SHRINKING = replace(MOVING, replicas=(3, 1, 2, 5), adding=(3,), removing=(2, 5))
 ALL = (kraft(3, 3), kraft(3, 7), kraft(3, 8), kraft(4, 2), kraft(4, 3), kraft(5, 0), ZOOKEEPER)

@@ -7,26 +7,16 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.ends import OUTCOMES, EndedReassignment
 from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
 from caughtup.models.reassignments.tracking.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
+from tests.models.reassignments import observed
 
-PARTITION = TopicPartition("orders", 0)
-#: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
-MOVING = PartitionObservation(
-    partition=PARTITION,
-    replicas=(3, 4, 1, 2),
-    adding=(3, 4),
-    removing=(2,),
-    isr=(1, 2),
-    leader=1,
-    as_of_ms=1_000,
-    leader_epoch=7,
-)
+PARTITION = observed.MOVING.partition
+MOVING = replace(observed.MOVING, leader_epoch=7)
 KRAFT = ClusterObservation(0, software=(4, 3))
 Brokers = tuple[int, ...]
 

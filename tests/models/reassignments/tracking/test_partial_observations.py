@@ -17,6 +17,7 @@ from caughtup.models.reassignments.tracking.observation import (
 )
 from caughtup.models.reassignments.verdict import ENDLESS, VERDICTS
 from tests.support.one_reassignment import CLUSTER, HEAD, PARTITION, an_observation, judged
+from tests.support.sizes import daily
 
 BROKERS = st.integers(0, 6)
 SOME = st.lists(BROKERS, max_size=5).map(tuple)
@@ -71,7 +72,7 @@ CLUSTERS = st.none() | st.builds(
 )
 
 
-@settings(print_blob=True, deadline=None, max_examples=400)
+@settings(print_blob=True, deadline=None, max_examples=daily(200, 400))
 @given(
     seen=OBSERVATIONS,
     cluster=CLUSTERS,
@@ -123,7 +124,7 @@ def full_of_holes(draw: st.DrawFn) -> list[PartitionObservation]:
     return seen
 
 
-@settings(print_blob=True, deadline=None, max_examples=300)
+@settings(print_blob=True, deadline=None, max_examples=daily(200, 300))
 @given(full_of_holes(), st.booleans())
 def test_holes_make_no_healthy_copy_stuck(seen: list[PartitionObservation], known: bool) -> None:
     verdict, _ = judged(seen, CLUSTER if known else None)

@@ -20,19 +20,10 @@ from caughtup.models.reassignments.tracking.tracker import (
     OBSERVATIONS,
     ReassignmentTracker,
 )
+from tests.models.reassignments import observed
 
-PARTITION = TopicPartition("orders", 0)
-#: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
-MOVING = PartitionObservation(
-    partition=PARTITION,
-    replicas=(3, 4, 1, 2),
-    adding=(3, 4),
-    removing=(2,),
-    isr=(1, 2),
-    leader=1,
-    log_ends={1: 1_000, 2: 1_000, 3: 400, 4: 900},
-    as_of_ms=1_000,
-)
+PARTITION = observed.MOVING.partition
+MOVING = replace(observed.MOVING, log_ends={1: 1_000, 2: 1_000, 3: 400, 4: 900})
 
 
 def test_what_is_left_is_what_the_furthest_added_replica_lacks() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +13,14 @@ from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAss
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import RUNNING, client, described, process
+from tests.models.assignors.published import assert_reproduced, each_of, examples
 
-DATA = Path(__file__).parents[2] / "data" / "rack_aware.jsonl"
-EXAMPLES = [json.loads(line) for line in DATA.read_text().splitlines()]
+EXAMPLES = examples("rack_aware")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["decision"]["name"])
+@each_of(EXAMPLES)
 def test_the_published_assignors_decision_is_reproduced(example: dict[str, Any]) -> None:
-    decision = decide(parse_scenario(example["scenario"])).to_dict()
-    for given_to in decision["clients"].values():
-        assert set(given_to.pop("warmup")) <= set(given_to["standby"])
-    wanted = dict(example["decision"])
-    wanted.pop("name")
-    assert decision == wanted
+    assert_reproduced(example)
 
 
 def racked(

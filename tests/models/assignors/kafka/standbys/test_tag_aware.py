@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignment.client_state import ClientState
-from caughtup.models.assignment.scenario import Client, parse_scenario
+from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
-from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from tests.models.assignors.building import process
+from tests.models.assignors.published import assert_reproduced, each_of, examples
 
-DATA = Path(__file__).parents[2] / "data" / "client_tags.jsonl"
-EXAMPLES = [json.loads(line) for line in DATA.read_text().splitlines()]
+EXAMPLES = examples("client_tags")
 TASK, OTHER = TaskId(0, 0), TaskId(0, 1)
 
 
@@ -45,12 +41,9 @@ def standbys_of(
     return [place for place, client in enumerate(given_to) if TASK in client.standby]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["decision"]["name"])
+@each_of(EXAMPLES)
 def test_the_published_assignors_decision_is_reproduced(example: dict[str, Any]) -> None:
-    decision = decide(parse_scenario(example["scenario"])).to_dict()
-    for given_to in decision["clients"].values():
-        given_to.pop("warmup")
-    assert {"name": example["decision"]["name"], **decision} == example["decision"]
+    assert_reproduced(example)
 
 
 def test_a_standby_goes_where_every_tag_is_another() -> None:
