@@ -14,11 +14,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.end_offset_listing import (
-    EndOffsetListing,
-    list_end_offsets,
-    topic_ids,
-)
+from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
@@ -94,7 +90,7 @@ class EndOffsetsProbe(Service):
         super().__init__()
         self._interval = settings.end_offsets_interval
         self._prefix = settings.topic_prefix
-        self._admin = AdminClient(rdkafka_config(settings))
+        self._lister = EndOffsetLister(lambda: AdminClient(rdkafka_config(settings)))
         self._health = health
         self._state = state
         self._readable = ReadableEnds(settings, state)
@@ -129,17 +125,24 @@ class EndOffsetsProbe(Service):
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
 
+    def _note(self, given_up: tuple[int, ...]) -> None:
+        if given_up:
+            self._health.failed(PROBE)
+            brokers = ", ".join(map(str, given_up))
+            log.warning("listing end offsets: no end to asking brokers %s; a new client", brokers)
+
     async def _round(self) -> int:
         """List and publish; return as of when (ms) everything that can be known is known."""
         wants = self._wants()
-        listing = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listing = await asyncio.to_thread(self._lister.list_ends, wants)
+        self._note(listing.given_up)
         listed, present = listing.found, listing.present
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(listed)
             await asyncio.to_thread(self._readable.read, suspects, listed)
             found = self._readable.complete(listed)
-        named = await asyncio.to_thread(topic_ids, self._admin, self._state.unnamed_topics())
+        named = await asyncio.to_thread(self._lister.topic_ids, self._state.unnamed_topics())
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
         for partition, ends in sorted(found.items()):
