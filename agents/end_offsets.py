@@ -38,6 +38,8 @@ _REFRESH_MS = 60_000
 #: What was published and isn't in the tables by then is published again: a recreated topic loses
 #: records, and its reader may go on behind the first new ones.
 _TAKEN_MS = 5_000
+#: A connection that was silent for so long is dropped; the client would ask there for a minute.
+CLIENT = {"socket.timeout.ms": 10_000}
 
 
 def end_offsets(
@@ -90,7 +92,7 @@ class EndOffsetsProbe(Service):
         super().__init__()
         self._interval = settings.end_offsets_interval
         self._prefix = settings.topic_prefix
-        self._lister = EndOffsetLister(lambda: AdminClient(rdkafka_config(settings)))
+        self._lister = EndOffsetLister(lambda: AdminClient(rdkafka_config(settings, **CLIENT)))
         self._health = health
         self._state = state
         self._readable = ReadableEnds(settings, state)

@@ -95,6 +95,7 @@ class EndOffsetLister:
     def __init__(self, client: Callable[[], AdminClient]) -> None:
         self._make_client = client
         self._client = client()
+        self._known: ClusterMetadata | None = None
         self._questions: dict[int, _Question] = {}
         #: Brokers whose last answer was late: it is taken when it is there.
         self._late: set[int] = set()
@@ -110,7 +111,7 @@ class EndOffsetLister:
 
         Blocks. Raises KafkaException when the cluster can't be reached.
         """
-        metadata = self._metadata(patience_seconds)
+        metadata, failure = self._metadata(patience_seconds)
         by_leader: dict[int, list[ClientTopicPartition]] = {}
         for name, topic in metadata.topics.items():
             if wants(name):
@@ -126,21 +127,31 @@ class EndOffsetLister:
             if leader not in self._questions:
                 self._questions[leader] = self._ask(partitions, as_of_ms)
         found |= self._answers(time.monotonic() + patience_seconds)
-        listing = EndOffsetListing(
+        given_up = self._give_up()
+        if failure is not None and not found:
+            raise failure
+        return EndOffsetListing(
             min((ends.as_of_ms for ends in found.values()), default=as_of_ms),
             {partition: ends for partition, ends in found.items() if partition in present},
             present,
             present - found.keys() - {TopicPartition(p.topic, p.partition) for p in leaderless},
+            given_up,
         )
-        return listing._replace(given_up=self._give_up())
 
-    def _metadata(self, patience_seconds: float) -> ClusterMetadata:
+    def _metadata(self, patience_seconds: float) -> tuple[ClusterMetadata, KafkaException | None]:
+        """Ask for the topics; return those known before, and why, where nobody answers.
+
+        The client may ask the one broker that hangs, and again, until it has dropped the connection.
+        """
+        known = self._known
         try:
-            return self._client.list_topics(timeout=patience_seconds)
+            timeout = REQUEST_SECONDS if known is None else patience_seconds
+            self._known = self._client.list_topics(timeout=timeout)
         except KafkaException as error:
-            # It may have asked the one broker that hangs.
-            log.debug("asking for metadata again: %s", error.args[0].str())
-            return self._client.list_topics(timeout=REQUEST_SECONDS)
+            if known is None:
+                raise
+            return known, error
+        return self._known, None
 
     def _ask(self, partitions: Sequence[ClientTopicPartition], as_of_ms: int) -> _Question:
         futures = tuple(

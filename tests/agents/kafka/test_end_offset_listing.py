@@ -52,6 +52,7 @@ class HangingClient:
     def __init__(self, *hangs: int, end: int = 7) -> None:
         self.hangs = set(hangs)
         self.end = end
+        self.knows = True
         self.asked: Counter[int] = Counter()
         self.destroyed = threading.Event()
         self._unanswered: list[Future[Any]] = []
@@ -60,6 +61,8 @@ class HangingClient:
         self.destroyed.set()
 
     def list_topics(self, timeout: float) -> Any:
+        if not self.knows:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         partitions = {number: SimpleNamespace(leader=number) for number in (1, 2)}
         return SimpleNamespace(topics={"words": SimpleNamespace(partitions=partitions)})
 
@@ -123,6 +126,21 @@ def test_a_late_answer_is_as_old_as_its_question_and_the_next_one_is_waited_for(
     assert second.found[ONE].as_of_ms > first.as_of_ms
     client.answer()
     assert asking.list_ends(lambda _: True, PATIENCE_SECONDS).unanswered == set()
+
+
+def test_while_the_broker_asked_for_metadata_hangs_the_partitions_known_before_are_listed() -> None:
+    client = HangingClient()
+    asking = lister(client)
+    client.knows = False
+    with pytest.raises(KafkaException):
+        asking.list_ends(lambda _: True, PATIENCE_SECONDS)
+    client.knows = True
+    asking.list_ends(lambda _: True, PATIENCE_SECONDS)
+    client.knows = False
+    assert asking.list_ends(lambda _: True, PATIENCE_SECONDS).found.keys() == {ONE, TWO}
+    client.hangs = {1, 2}
+    with pytest.raises(KafkaException):
+        asking.list_ends(lambda _: True, PATIENCE_SECONDS)
 
 
 def test_a_client_whose_futures_never_end_is_replaced_once_that_is_certain(
