@@ -68,9 +68,10 @@ class Judge(ClosedOnExit):
 
     def all_is_right(self, since: float) -> bool:
         """Return whether an instance that was asked since then is ready, and up to date."""
+        said_by = list(self._said.values())  # the judge's own thread goes on writing
         return any(
             said.is_ready and said.asked > since and said.age_seconds < _FRESH_SECONDS
-            for said in self._said.values()
+            for said in said_by
             if self._is_up_to_date(said)
         )
 
