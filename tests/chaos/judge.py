@@ -80,7 +80,8 @@ class Judge(ClosedOnExit):
         return self._scene.teller.truth.of((COMMITTED, group, *place)).newest
 
     def _is_up_to_date(self, said: Said) -> bool:
-        due = [group for group in STEADY if self._is_due(group, said.asked)]
+        with self._scene.teller.lock:
+            due = [group for group in STEADY if self._is_due(group, said.asked)]
         for group in due:
             if any(
                 Figure(LAG, group.group, *place) not in said.figures for place in group.partitions
