@@ -137,6 +137,9 @@ class Judge(ClosedOnExit):
         yield from rules.shown_by_standby(said)
         with teller.lock:
             yield from rules.unread(said, teller.truth, CANARIES)
+        for place, since in list(self._scene.moving.items()):
+            with teller.lock:
+                yield from rules.misjudged(said, place, since, teller.truth)
         for other, theirs in self._said.items():
             if other is not instance and before is not None and before.asked < theirs.asked:
                 yield from rules.rivals(before, theirs, said)
