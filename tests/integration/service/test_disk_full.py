@@ -75,8 +75,9 @@ def test_a_broker_whose_disk_is_full_takes_nobody_with_it(disk: Path) -> None:
             ballast.unlink()
             cluster.start_node(1)
             wait_for("it is ready again", service.ready, 120)
-            before = service.value("partition_end_offset", topic="words", partition=0)
+            end = {"topic": "words", "partition": 0, "isolation": "read_committed"}
+            before = service.value("partition_end_offset", **end)
             produce(cluster, "words", 50)
             expected = (before or 0) + 50
-            service.wait_value(expected, "partition_end_offset", topic="words", partition=0)
+            service.wait_value(expected, "partition_end_offset", **end)
             service.wait_value(expected - 40, "group_lag_records", **lag)
