@@ -105,7 +105,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     async def elected() -> None:
         await reader.caught_up.wait()
-        await restore_published(settings, state)
+        await restore_published(settings, state, signer.forgeries())
         await wakeups.put(Wakeup.GROUPS)
 
     election = Election(settings, health, elected, lambda: publisher.flush())

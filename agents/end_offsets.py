@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
 import faust
@@ -14,7 +15,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.end_offset_listing import EndOffsetListing, list_end_offsets, topic_ids
+from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
@@ -38,6 +39,11 @@ _REFRESH_MS = 60_000
 #: What was published and isn't in the tables by then is published again: a recreated topic loses
 #: records, and its reader may go on behind the first new ones.
 _TAKEN_MS = 5_000
+#: So long is waited for them to be there before they count as seen.
+_ROUND_TRIP_SECONDS = 1.0
+_POLL_SECONDS = 0.01
+#: A connection that was silent for so long is dropped; the client would ask there for a minute.
+CLIENT = {"socket.timeout.ms": 10_000}
 
 
 def end_offsets(
@@ -90,7 +96,7 @@ class EndOffsetsProbe(Service):
         super().__init__()
         self._interval = settings.end_offsets_interval
         self._prefix = settings.topic_prefix
-        self._admin = AdminClient(rdkafka_config(settings))
+        self._lister = EndOffsetLister(lambda: AdminClient(rdkafka_config(settings, **CLIENT)))
         self._health = health
         self._state = state
         self._readable = ReadableEnds(settings, state)
@@ -112,7 +118,8 @@ class EndOffsetsProbe(Service):
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
                 try:
-                    self._health.succeeded(PROBE, await self._round())
+                    if (as_of_ms := await self._round()) is not None:
+                        self._health.succeeded(PROBE, as_of_ms)
                 except KafkaException as error:
                     if self._failed(error):
                         log.warning("listing end offsets: %s", error.args[0].str())
@@ -125,19 +132,30 @@ class EndOffsetsProbe(Service):
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
 
-    async def _round(self) -> int:
-        """List and publish; return as of when (ms) everything that can be known is known."""
+    def _note(self, given_up: tuple[int, ...]) -> None:
+        if given_up:
+            self._health.failed(PROBE)
+            brokers = ", ".join(map(str, given_up))
+            log.warning("listing end offsets: no end to asking brokers %s; a new client", brokers)
+
+    async def _round(self) -> int | None:
+        """List and publish; return as of when (ms) everything that can be known is in the tables.
+
+        None where they haven't taken yet what was published: their figures are as old as they were.
+        """
         wants = self._wants()
-        listing = await asyncio.to_thread(list_end_offsets, self._admin, wants)
+        listing = await asyncio.to_thread(self._lister.list_ends, wants)
+        self._note(listing.given_up)
         listed, present = listing.found, listing.present
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(listed)
             await asyncio.to_thread(self._readable.read, suspects, listed)
             found = self._readable.complete(listed)
-        named = await asyncio.to_thread(topic_ids, self._admin, self._state.unnamed_topics())
+        named = await asyncio.to_thread(self._lister.topic_ids, self._state.unnamed_topics())
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
+        last: tuple[TopicPartition, int] | None = None
         for partition, ends in sorted(found.items()):
             value = None
             with faults.isolated(PROBE, partition.topic, now):
@@ -147,12 +165,24 @@ class EndOffsetsProbe(Service):
             if value is not None:
                 self._published[partition] = ends
                 await self._topic.send(key=encode_partition(partition), value=value)
+                last = partition, ends.as_of_ms
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         for partition in sorted(known_partitions - present):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
-        return self._complete_as_of(listing)
+        as_of_ms = self._complete_as_of(listing)
+        return as_of_ms if last is None or await self._is_taken(*last) else None
+
+    async def _is_taken(self, partition: TopicPartition, as_of_ms: int) -> bool:
+        """Wait a moment until the tables have a record that was published."""
+        until = time.monotonic() + _ROUND_TRIP_SECONDS
+        while not self.should_stop and time.monotonic() < until:
+            taken = self._state.ends.latest(partition)
+            if taken is not None and taken.as_of_ms >= as_of_ms:
+                return True
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
 
     def _complete_as_of(self, listing: EndOffsetListing) -> int:
         """Return when the partition whose leader has been silent for longest was listed last (ms).

@@ -23,6 +23,7 @@ from rich.table import Table
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
@@ -124,12 +125,12 @@ def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
     partitions = topics[CONSUMER_OFFSETS].partitions
     spec = {TopicPartition(CONSUMER_OFFSETS, p): OffsetSpec.latest() for p in partitions}
     futures = admin.list_offsets(spec, request_timeout=_TIMEOUT_SECONDS)
-    total = sum(future.result().offset for future in futures.values())
+    total = sum(answered(future).offset for future in futures.values())
     return f"{len(partitions)} partitions, {total} offsets"
 
 
 def _describe_cluster(admin: AdminClient) -> str:
-    described = admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS).result()
+    described = answered(admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS))
     return f"{len(described.nodes)} brokers"
 
 

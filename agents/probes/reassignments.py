@@ -99,6 +99,7 @@ class ReassignmentObserver:
             brokers={
                 broker.id: _broker_observation(broker, answers.get(broker.id), throttles.rates)
                 for broker in brokers
+                if broker.id >= 0
             },
             quorum_leader=quorum.leader,
             quorum_epoch=quorum.epoch,
@@ -125,10 +126,11 @@ class ReassignmentObserver:
 
     async def _quorum(self, missing: set[str]) -> Quorum:
         try:
-            return await self.protocol.describe_quorum()
+            found = await self.protocol.describe_quorum()
         except KafkaError as error:
             missing.add(f"the controllers' quorum: {words(error)}")
             return Quorum(None, None)
+        return found if min(found.leader or 0, found.epoch or 0) >= 0 else Quorum(None, None)
 
     async def _describe(
         self, wanted: Collection[TopicPartition], missing: set[str]
@@ -151,7 +153,11 @@ def _broker_observation(
         answers.directories if answers is not None and answers.directories is not None else ()
     )
     fullest = min(
-        (d for d in directories if d.usable_bytes is not None and d.total_bytes),
+        (
+            d
+            for d in directories
+            if d.usable_bytes is not None and d.usable_bytes >= 0 and (d.total_bytes or 0) > 0
+        ),
         key=_usable_part,
         default=LogDirectory("", 0, None, None),
     )

@@ -71,7 +71,7 @@ async def _ask(
             ends, errors = await protocol.replica_log_ends(
                 broker, partitions[start : start + _BATCH]
             )
-            answers.ends.update(ends)
+            answers.ends.update((p, end) for p, end in ends.items() if end >= 0)
             answers.not_hosted.update(p for p, code in errors.items() if code in _NOT_HOSTED)
             answers.answered = True
     except KafkaError as error:
@@ -80,7 +80,7 @@ async def _ask(
     try:
         for start in range(0, len(partitions), _SIZES_BATCH):
             logs = await protocol.log_directories(broker, partitions[start : start + _SIZES_BATCH])
-            answers.sizes.update(logs.sizes)
+            answers.sizes.update((p, size) for p, size in logs.sizes.items() if size >= 0)
             answers.directories = logs.directories
     except KafkaError as error:
         missing.add(f"sizes on broker {broker}: {words(error)}")

@@ -18,6 +18,7 @@ from caughtup.agents.kafka.protocol.answers import Configs
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.models.reassignments.tracking.observation import TopicThrottle
+from caughtup.models.records.keys import is_topic
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -25,6 +26,7 @@ LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 #: Kafka's own default: no throttle.
 _NO_RATE = 2**63 - 1
+_RATE_DIGITS = len(str(_NO_RATE))
 _UNKNOWN_TOPIC = 3
 
 _BATCH = 500
@@ -139,7 +141,7 @@ class ThrottleObserver:
 
 def _add_topics(found: Iterable[Configs], into: Throttles) -> None:
     for topic in found:
-        if topic.error_code == _UNKNOWN_TOPIC:
+        if topic.error_code == _UNKNOWN_TOPIC or not is_topic(topic.name):
             continue
         if topic.error_code:
             error = for_code(topic.error_code)()
@@ -152,5 +154,7 @@ def _add_topics(found: Iterable[Configs], into: Throttles) -> None:
 
 
 def _rate(value: str | None) -> int | None:
-    rate = int(value) if value is not None and value.isdecimal() else _NO_RATE
-    return None if rate == _NO_RATE else rate
+    if value is None or len(value) > _RATE_DIGITS or not value.isdecimal():
+        return None
+    rate = int(value)
+    return None if rate >= _NO_RATE else rate

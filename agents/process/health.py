@@ -61,6 +61,11 @@ class Health:
         """Whether the log was read to its end, on whichever instance."""
         return self.ready and self.broken is None
 
+    @property
+    def is_active(self) -> bool:
+        """Whether this is the active instance; not where another may be by now."""
+        return self.standby is None and self.doubt() is None
+
     def hinder(self, part: str, why: str | None) -> None:
         """Note what keeps a part from being ready, None once nothing does."""
         if why is None:

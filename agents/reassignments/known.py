@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking import controllers
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.reassignments.tracking import controllers, ends
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 from caughtup.models.records.cluster_observations import CLUSTER_KEY
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
@@ -29,6 +32,20 @@ class KnownReassignment:
     since_ms: int | None = None
     original: tuple[int, ...] | None = None
 
+    def began(
+        self, observation: PartitionObservation, cluster: ClusterObservation | None
+    ) -> tuple[int | None, tuple[int, ...] | None]:
+        """Return ``since_ms`` and ``original`` as far as they hold for what is observed now.
+
+        Of another reassignment, which took the place of this one, they are unknown.
+        """
+        original = self.original
+        if original is None:
+            original = controllers.reverted(self.observation)
+        if ends.is_another_reassignment(self.observation, original, observation, cluster):
+            return None, None
+        return self.since_ms, self.original
+
 
 class PublishedReassignments:
     """The reassignments on caughtup-reassignments, as the agent reads them from its start on."""
@@ -41,8 +58,8 @@ class PublishedReassignments:
         """Those whose end wasn't read."""
         return self._ongoing
 
-    def apply(self, record: ReassignmentRecord) -> None:
-        """Apply the next record that was read."""
+    def apply(self, record: ReassignmentRecord, cluster: ClusterObservation | None) -> None:
+        """Apply the next record that was read. ``cluster``: what was observed of it last."""
         partition = record.topic_partition
         if record.ended:
             self._ongoing.pop(partition, None)
@@ -51,7 +68,9 @@ class PublishedReassignments:
         known, observation = self._ongoing.get(partition), record.to_observation()
         since_ms, original = record.since_ms, record.original
         if known is not None:
-            since_ms, original = known.since_ms, known.original
+            began_ms, before = known.began(observation, cluster)
+            since_ms = since_ms if began_ms is None else began_ms
+            original = original if before is None else before
         self._ongoing[partition] = KnownReassignment(
             observation,
             record.as_of_ms if since_ms is None else min(since_ms, record.as_of_ms),

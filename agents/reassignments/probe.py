@@ -31,7 +31,10 @@ from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.reassignments.tracking.observation import (
+    ClusterObservation,
+    PartitionObservation,
+)
 from caughtup.models.records import cluster_observations
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import FORMAT, ReassignmentRecord
@@ -73,7 +76,7 @@ class ReassignmentsProbe(Service):
 
     def applied(self, record: ReassignmentRecord) -> None:
         """Note a record of the topic that the agent has applied, whoever published it."""
-        self._published.apply(record)
+        self._published.apply(record, self._state.reassignments.cluster)
 
     def write_again(self) -> None:
         """Publish again what may have ended unnoticed: its topic was made anew.
@@ -156,7 +159,7 @@ class ReassignmentsProbe(Service):
         await self._topic.send(key=CLUSTER_KEY, value=value)
         turn = time.monotonic()
         for observation in found.ongoing:
-            await self._send(self._note(observation))
+            await self._send(self._note(observation, found.cluster))
             if time.monotonic() - turn > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
@@ -171,12 +174,14 @@ class ReassignmentsProbe(Service):
                     del self._known[partition]
                     self._ended.add(partition)
 
-    def _note(self, observation: PartitionObservation) -> ReassignmentRecord:
+    def _note(
+        self, observation: PartitionObservation, cluster: ClusterObservation
+    ) -> ReassignmentRecord:
         """Keep an observation, and return its record with what is known of the beginning."""
         partition = observation.partition
         self._endings.forget(partition)
         known = self._published.ongoing.get(partition) or self._known.get(partition)
-        since_ms, original = (known.since_ms, known.original) if known else (None, None)
+        since_ms, original = known.began(observation, cluster) if known else (None, None)
         self._known[partition] = KnownReassignment(observation, since_ms, original)
         return ReassignmentRecord.from_observation(observation, since_ms, original)
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.signing import HEADER, SigningKey, read_keys, sign
+from caughtup.models.security.signing import (
+    HEADER,
+    FindForgery,
+    SigningKey,
+    find_forgery,
+    read_keys,
+    sign,
+)
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +29,11 @@ class Signer:
         """Read the file. Raises UserError when it has no keys."""
         self._file = file
         self._cluster = cluster
-        self._key: SigningKey | None = None
+        self._keys: tuple[SigningKey, ...] = ()
         self._failing = False
         if file is not None:
             try:
-                self._key = _first_key(file)
+                self._keys = _keys_of(file)
             except CaughtupError as error:
                 raise UserError(f"setting signing_key_file: {file}: {error.message}") from None
 
@@ -35,24 +43,33 @@ class Signer:
         The file is read again for each: a key that was exchanged is used from the next one on. One
         that can't be read leaves the former key in use.
         """
-        if self._file is not None:
-            try:
-                self._key = _first_key(self._file)
-                self._failing = False
-            except CaughtupError as error:
-                if not self._failing:
-                    log.warning("%s: %s; the former key is used", self._file, error.message)
-                self._failing = True
-        if self._key is None:
+        self._read_again()
+        if not self._keys:
             return None
-        return {HEADER: sign(self._key, self._cluster, group, value)}
+        return {HEADER: sign(self._keys[0], self._cluster, group, value)}
+
+    def forgeries(self) -> FindForgery | None:
+        """Return what tells forged records by the keys that the file has now; None without a file."""
+        self._read_again()
+        return partial(find_forgery, self._keys, self._cluster) if self._keys else None
+
+    def _read_again(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._keys = _keys_of(self._file)
+            self._failing = False
+        except CaughtupError as error:
+            if not self._failing:
+                log.warning("%s: %s; the former key is used", self._file, error.message)
+            self._failing = True
 
 
-def _first_key(file: Path) -> SigningKey:
+def _keys_of(file: Path) -> tuple[SigningKey, ...]:
     """Read it. Raises CaughtupError, whose message has nothing that is in the file."""
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = f"it cannot be read: {type(error).__name__}"
         raise CaughtupError("bad_key_file", reason) from None
-    return read_keys(text)[0]
+    return read_keys(text)

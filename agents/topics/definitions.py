@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.models.records.topics import (
@@ -102,7 +103,7 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
     created = []
     for name, future in admin.create_topics(wanted, request_timeout=timeout).items():
         try:
-            future.result()
+            answered(future, 2 * timeout)
             created.append(name)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:

@@ -17,6 +17,7 @@ from aiokafka.errors import (
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
+from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import group_operations
@@ -91,7 +92,7 @@ def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
             request_timeout=_TIMEOUT_SECONDS,
         )[name]
         try:
-            operations = described.result().authorized_operations
+            operations = answered(described).authorized_operations
         except KafkaException as error:
             code = error.args[0].code()
             if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:

@@ -12,12 +12,14 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.first_contact import bad_property, unreachable
 from caughtup.agents.progress import Progress
@@ -66,17 +68,22 @@ def read_if_allowed(
 
 
 def read_service_topic(
-    settings: Settings, state: ClusterState, name: str, progress: Progress
+    settings: Settings,
+    state: ClusterState,
+    name: str,
+    progress: Progress,
+    accepts: Callable[[Message], bool] | None = None,
 ) -> Records:
     """Yield the records of a topic of the service's; what can't be decompressed is refused.
 
-    Raises UserError when it can't be read.
+    ``accepts`` says which to yield. Raises UserError when it can't be read.
     """
 
     def refuse(offset: int, why: str) -> None:
         state.refused.refuse(name, None, BAD_COMPRESSION, f"offset {offset}: {why}", now_ms())
 
-    yield from read_topic(settings, topic_name(settings, name), progress, unreadable=refuse)
+    topic = topic_name(settings, name)
+    yield from read_topic(settings, topic, progress, unreadable=refuse, accepts=accepts)
 
 
 def read_topic(
@@ -85,12 +92,13 @@ def read_topic(
     progress: Progress,
     since_ms: int | None = None,
     unreadable: Callable[[int, str], None] | None = None,
+    accepts: Callable[[Message], bool] | None = None,
 ) -> Records:
     """Yield the records of a topic, up to its end as it is now; none if there is no such topic.
 
     read_committed. ``since_ms``: from the first record of that time on, not from the start.
     ``unreadable`` gets the offset of a batch that can't be decompressed, and why; reading goes
-    on behind it. Raises UserError when it can't be read.
+    on behind it. ``accepts`` says which records to yield; None: all. Raises UserError when it can't be read.
     """
     consumer = _consumer(settings)
     skipping = Skipping()
@@ -121,7 +129,8 @@ def read_topic(
                     error = message.error()
                     if error is None:
                         skipping.read(message)
-                        yield message.key(), message.value()
+                        if accepts is None or accepts(message):
+                            yield message.key(), message.value()
                         # Waiting for the end of the partition instead would never end where
                         # commits keep coming: each fetch then brings another one.
                         if message.offset() + 1 >= ends[message.partition()]:
@@ -196,7 +205,7 @@ def _list(admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec
             request_timeout=_TIMEOUT_SECONDS,
         )
         try:
-            return {p.partition: future.result().offset for p, future in futures.items()}
+            return {p.partition: answered(future).offset for p, future in futures.items()}
         except KafkaException as error:
             if error.args[0].code() not in _LEADER_MOVES or time.monotonic() > deadline:
                 raise

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 
+from confluent_kafka import Message
+
+from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.decisions.last_by_group import MOST_VALUES
 from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.records.decoding import require_past
+from caughtup.models.records.decoding import RefusedError, require_past
+from caughtup.models.records.keys import decode_group
 from caughtup.models.records.movements import (
     PartitionMovementRecord,
     TaskMovementRecord,
@@ -20,6 +26,7 @@ from caughtup.models.records.movements import (
 )
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
+from caughtup.models.security.signing import HEADER, FindForgery
 from caughtup.models.state.cluster import ClusterState
 
 _TURN_SECONDS = 0.01
@@ -62,13 +69,18 @@ recommendations = AppliedTopic(
 movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement)
 
 
-async def restore_published(settings: Settings, state: ClusterState) -> None:
+async def restore_published(
+    settings: Settings, state: ClusterState, find_forgery: FindForgery | None
+) -> None:
     """Restore what was published so far, by whichever instance: none of it is published again.
 
+    ``find_forgery`` is None where recommendations aren't signed; where they are, one that isn't
+    is nobody's, and its generation is decided.
     Raises UserError when it can't be read.
     """
+    accepts = None if find_forgery is None else partial(_is_genuine, state, find_forgery)
     published, events = await asyncio.gather(
-        asyncio.to_thread(_last_of_each, settings, state, RECOMMENDATIONS),
+        asyncio.to_thread(_last_of_each, settings, state, RECOMMENDATIONS, accepts),
         asyncio.to_thread(_all, settings, state, MOVEMENTS),
     )
     turn = time.monotonic()
@@ -88,8 +100,31 @@ def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
     return list(read_service_topic(settings, state, name, Progress()))
 
 
-def _last_of_each(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
+def _is_genuine(state: ClusterState, find_forgery: FindForgery, message: Message) -> bool:
+    """Return whether a recommendation is signed as it should be; one that isn't is refused.
+
+    Signatures are by group: a record without a group's key is left to whoever decodes it, and so
+    is a tombstone, which withdraws and spares no decision.
+    """
+    key, value = message.key(), message.value()
+    try:
+        group = decode_group(key)
+    except RefusedError:
+        return True
+    if value is None:
+        return True
+    signature = dict(message.headers() or ()).get(HEADER)
+    signed = signature if isinstance(signature, bytes) else None
+    objection = find_forgery(group, value, signed)
+    if objection is not None:
+        state.refused.refuse(RECOMMENDATIONS, key, objection.code, objection.message, now_ms())
+    return objection is None
+
+
+def _last_of_each(
+    settings: Settings, state: ClusterState, name: str, accepts: Callable[[Message], bool] | None
+) -> list[_Record]:
     last: dict[bytes | None, deque[bytes | None]] = {}
-    for key, value in read_service_topic(settings, state, name, Progress()):
+    for key, value in read_service_topic(settings, state, name, Progress(), accepts):
         last.setdefault(key, deque(maxlen=MOST_VALUES)).append(value)
     return [(key, value) for key, values in last.items() for value in values]

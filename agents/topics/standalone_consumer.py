@@ -18,6 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
+from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.unreadable_batches import Skipping
@@ -187,4 +188,4 @@ class StandaloneConsumer:
 
 
 def _offsets(asked: Mapping[TopicPartition, Future[ListOffsetsResultInfo]]) -> dict[int, int]:
-    return {partition.partition: future.result().offset for partition, future in asked.items()}
+    return {partition.partition: answered(future).offset for partition, future in asked.items()}

@@ -44,6 +44,11 @@ _decode_copy_or_partition = msgspec.json.Decoder(list[str | int]).decode
 _decode_line = msgspec.json.Decoder(tuple[AnyGroup, str, str | Partition]).decode
 
 
+def is_topic(name: str) -> bool:
+    """Return whether a topic may have this name."""
+    return _TOPIC.fullmatch(name) is not None
+
+
 def encode_group(group: str) -> bytes:
     """Write a group's key."""
     return group.encode()

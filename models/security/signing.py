@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.assignors.following.objection import Objection
@@ -23,6 +23,8 @@ _KEY = re.compile(
     r"([A-Za-z0-9._-]{1,64})[ \t]+"
     r"((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)"
 )
+#: Returns why a record isn't one of the service's, by its group, value and HEADER; None if it is.
+FindForgery = Callable[[str, bytes, bytes | None], Objection | None]
 _SIGNATURE = re.compile(rb"hmac-sha256:([A-Za-z0-9._-]{1,64}):([0-9a-f]{64})")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from caughtup.agents.end_offsets import EndOffsetsProbe
-from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
+from caughtup.agents import end_offsets
+from caughtup.agents.end_offsets import EndOffsetsProbe, apply_record
+from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
@@ -81,3 +83,22 @@ def test_what_another_instance_listed_is_as_old_as_it_was_then(probe: EndOffsets
         probe._complete_as_of(EndOffsetListing(START_MS + 9_000, {}, {PARTITION}, {PARTITION}))
         == START_MS
     )
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+async def test_what_was_listed_counts_as_seen_once_readers_have_it(
+    is_read: bool, probe: EndOffsetsProbe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later_ms = START_MS + 9_000
+    found = {PARTITION: seen(12, later_ms)}
+    listing = EndOffsetListing(later_ms, found, {PARTITION}, set())
+
+    async def send(*, key: bytes, value: bytes | None) -> None:
+        if is_read:
+            asyncio.get_running_loop().call_later(0.02, apply_record, probe._state, key, value)
+
+    lister = SimpleNamespace(list_ends=lambda _: listing, topic_ids=lambda _: {})
+    monkeypatch.setattr(probe, "_lister", cast("EndOffsetLister", lister))
+    monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
+    monkeypatch.setattr(end_offsets, "_ROUND_TRIP_SECONDS", 0.2)
+    assert await probe._round() == (later_ms if is_read else None)

@@ -21,7 +21,7 @@ from tests.chaos.groups import CANARIES, HEAVY, UNCLEAN
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import Fault
 
-_THROTTLE = 2_000_000
+_THROTTLE = 1_000_000
 _STEP_SECONDS = 3.0
 
 
@@ -121,8 +121,10 @@ def throttled_reassignment(scene: Scene, fault: Fault) -> Iterator[None]:
     try:
         with suppress(CaughtupError):
             reassign(TopicPartition(HEAVY, 0), [*alone, *(n for n in nodes if n not in alone)])
+            scene.moving[HEAVY, 0] = time.monotonic()
         yield
     finally:
+        scene.moving.clear()
         clear_throttle(scene.cluster, HEAVY)
 
 

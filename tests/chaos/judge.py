@@ -68,9 +68,10 @@ class Judge(ClosedOnExit):
 
     def all_is_right(self, since: float) -> bool:
         """Return whether an instance that was asked since then is ready, and up to date."""
+        said_by = list(self._said.values())  # the judge's own thread goes on writing
         return any(
             said.is_ready and said.asked > since and said.age_seconds < _FRESH_SECONDS
-            for said in self._said.values()
+            for said in said_by
             if self._is_up_to_date(said)
         )
 
@@ -79,7 +80,8 @@ class Judge(ClosedOnExit):
         return self._scene.teller.truth.of((COMMITTED, group, *place)).newest
 
     def _is_up_to_date(self, said: Said) -> bool:
-        due = [group for group in STEADY if self._is_due(group, said.asked)]
+        with self._scene.teller.lock:
+            due = [group for group in STEADY if self._is_due(group, said.asked)]
         for group in due:
             if any(
                 Figure(LAG, group.group, *place) not in said.figures for place in group.partitions
@@ -135,6 +137,9 @@ class Judge(ClosedOnExit):
         yield from rules.shown_by_standby(said)
         with teller.lock:
             yield from rules.unread(said, teller.truth, CANARIES)
+        for place, since in list(self._scene.moving.items()):
+            with teller.lock:
+                yield from rules.misjudged(said, place, since, teller.truth)
         for other, theirs in self._said.items():
             if other is not instance and before is not None and before.asked < theirs.asked:
                 yield from rules.rivals(before, theirs, said)

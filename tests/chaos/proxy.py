@@ -25,6 +25,7 @@ class Proxy(ClosedOnExit):
         self._loop = asyncio.new_event_loop()
         self._flows: dict[int, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
@@ -38,9 +39,13 @@ class Proxy(ClosedOnExit):
         self._set(ports, flows=True)
 
     def close(self) -> None:
-        """Stop, and drop every connection."""
+        """Stop, and drop every connection; do nothing the second time."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+        self._loop.close()
 
     def _set(self, ports: tuple[int, ...], *, flows: bool) -> None:
         for port in ports or tuple(self._flows):
@@ -51,12 +56,26 @@ class Proxy(ClosedOnExit):
         for port in self._routes:
             self._flows[port] = asyncio.Event()
             self._flows[port].set()
-            await asyncio.start_server(self._accepted(port), "127.0.0.1", port)
+            server = await asyncio.start_server(self._accepted(port), "127.0.0.1", port)
+            self._servers.append(server)
+
+    async def _end(self) -> None:
+        for server in self._servers:
+            server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports are closed in the next turn
 
     def _accepted(self, port: int) -> Connected:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             flow = self._flows[port]
-            await flow.wait()
+            try:
+                await flow.wait()
+            except asyncio.CancelledError:
+                writer.close()
+                raise
             try:
                 inner = await asyncio.open_connection("127.0.0.1", self._routes[port])
             except OSError:
@@ -67,13 +86,15 @@ class Proxy(ClosedOnExit):
                 asyncio.ensure_future(_pump(flow, inner[0], writer)),
             ]
             self._tasks.update(pumps)
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-            await flow.wait()
-            for pump in pumps:
-                pump.cancel()
-                self._tasks.discard(pump)
-            for end in (writer, inner[1]):
-                end.close()
+            try:
+                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+                await flow.wait()
+            finally:
+                for pump in pumps:
+                    pump.cancel()
+                    self._tasks.discard(pump)
+                for end in (writer, inner[1]):
+                    end.close()
 
         return connected
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.chaos.history import Bounds, Truth, added
-from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, LAG, Figure, Said
+from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, LAG, MOVING, Figure, Said
 
 #: By so much a figure may lag behind what it says of its own age, and its age itself in calm times.
 STALE_SECONDS = 5.0
@@ -17,6 +17,12 @@ OLD_SECONDS = 10.0
 ABSENT_SECONDS = 15.0
 #: For so long nobody may say that he is ready while commits that were made aren't read.
 UNREAD_SECONDS = 60.0
+#: For so long a reassignment may be on without being listed.
+UNLISTED_SECONDS = 8.0
+#: Verdicts that nobody is to be given on a replica that copies.
+ALARMING = frozenset(
+    {"diverging", "blocked", "throttled out", "stalled", "dead target", "no source"}
+)
 
 
 class Violation(NamedTuple):
@@ -191,3 +197,22 @@ def shown_by_standby(said: Said) -> Iterator[Violation]:
     if said.stands_by and shown:
         told = f"{shown[0]} = {said.figures[shown[0]]:.0f}"
         yield Violation(said.asked, "who stands by is silent", told, said.ready_text.strip())
+
+
+def misjudged(
+    said: Said, place: tuple[str, int], moves_since: float, truth: Truth
+) -> Iterator[Violation]:
+    """Yield what is wrong with what is said of a partition that has been copying since then.
+
+    Who is ready lists it, once brokers have shown it for some seconds; nobody's verdict alarms.
+    """
+    name, verdict = f"{place[0]}-{place[1]}", said.moves.get(place)
+    true = f"it has been copied for {said.asked - moves_since:.0f} s"
+    if verdict in ALARMING:
+        yield Violation(said.asked, "no alarm while it moves", f"{name} is {verdict}", true)
+    since, age = said.asked - UNLISTED_SECONDS, said.moves_age_seconds
+    if verdict is not None or not said.is_ready or age is None or age > STALE_SECONDS:
+        return
+    samples = truth.of((MOVING, *place)).between(since, said.asked - 1)
+    if moves_since < since and samples and all(sample.value == 1 for sample in samples):
+        yield Violation(said.asked, "what moves is listed", f"{name} is not listed", true)

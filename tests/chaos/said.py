@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 COMMITTED, LAG, END, GENERATION, GROUP_LAG = "committed", "lag", "end", "generation", "group lag"
+MOVING = "moving"
 _SECONDS = 3.0
 _STANDBY = "standby:"
 _BY_METRIC = {
@@ -44,7 +45,9 @@ class Said:
 
     A status is 0 where there was no answer. ``age_seconds`` is how old the figures are by their
     own word: those of the log, and those of end offsets. ``unreadable`` says what about an answer
-    made no sense. ``stands_by``: before and after it was asked for figures it said so.
+    made no sense. ``stands_by``: before and after it was asked for figures it said so. ``moves``:
+    reassignments that it lists, by topic and partition, and the verdict, empty where there is none
+    yet; ``moves_age_seconds`` is how old it says that to be, None where it doesn't say.
     """
 
     asked: float
@@ -56,6 +59,8 @@ class Said:
     age_seconds: float = 0.0
     unreadable: str = ""
     stands_by: bool = False
+    moves: dict[tuple[str, int], str] = field(default_factory=dict)
+    moves_age_seconds: float | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -69,12 +74,15 @@ def ask(url: str, page: bool) -> Said:
     ready, ready_text = _get(f"{url}ready")
     healthy, _ = _get(f"{url}healthz") if ready else (0, "")
     figures: dict[Figure, float] = {}
+    moves: dict[tuple[str, int], str] = {}
+    moves_age: float | None = None
     age, unreadable = 0.0, ""
     try:
         if healthy:
             status, text = _get(f"{url}metrics")
             if status == 200:
                 figures, age = read_metrics(text, time.time())
+                moves, moves_age = read_moves(text)
         if healthy and page:
             status, text = _get(f"{url}api/state")
             if status == 200:
@@ -83,7 +91,19 @@ def ask(url: str, page: bool) -> Said:
         unreadable = f"{type(error).__name__}: {error}"
     stands_by = _STANDBY in ready_text and _STANDBY in _get(f"{url}ready")[1]
     answered = time.monotonic()
-    return Said(asked, answered, ready, ready_text, healthy, figures, age, unreadable, stands_by)
+    return Said(
+        asked=asked,
+        answered=answered,
+        ready=ready,
+        ready_text=ready_text,
+        healthy=healthy,
+        figures=figures,
+        age_seconds=age,
+        unreadable=unreadable,
+        stands_by=stands_by,
+        moves=moves,
+        moves_age_seconds=moves_age,
+    )
 
 
 def read_metrics(text: str, now: float) -> tuple[dict[Figure, float], float]:
@@ -102,6 +122,21 @@ def read_metrics(text: str, now: float) -> tuple[dict[Figure, float], float]:
             place = labels.get("topic", ""), int(labels.get("partition", 0))
             figures[Figure(kind, labels.get("group", ""), *place)] = sample.value
     return figures, age
+
+
+def read_moves(text: str) -> tuple[dict[tuple[str, int], str], float | None]:
+    """Read the reassignments of ``/metrics``, and how old it says them to be, in seconds."""
+    moves: dict[tuple[str, int], str] = {}
+    age: float | None = None
+    for sample in _samples(text):
+        labels = sample.labels
+        if sample.name == "caughtup_snapshot_age_seconds" and labels["source"] == "reassignments":
+            age = sample.value
+        elif sample.name == "caughtup_reassignment_age_seconds":
+            moves.setdefault((labels["topic"], int(labels["partition"])), "")
+        elif sample.name == "caughtup_reassignment_status" and sample.value == 1:
+            moves[labels["topic"], int(labels["partition"])] = labels["status"]
+    return moves, age
 
 
 def read_page(state: dict[str, Any]) -> dict[Figure, float]:

@@ -94,6 +94,8 @@ class Scene(ClosedOnExit):
             for instance in self.instances:
                 _add_applications(instance.service.settings_file, self.application.parameters)
         applications = frozenset({NAME} if applied else ())
+        #: Since when (s, monotonic) a reassignment copies, by topic and partition, whatever else is.
+        self.moving: dict[tuple[str, int], float] = {}
         self.teller = TruthTeller(self.cluster, f"{application_id}-", applications)
 
     def start(self) -> None:

@@ -29,7 +29,7 @@ KINDS: dict[str, Kind] = {
     "all brokers down": Kind(1, 3, 15, 90, brokers=True),
     "unclean election": Kind(1, 5, 10, 90, brokers=True),
     "offsets log moved": Kind(3, 5, 15, 60, brokers=True),
-    "throttled reassignment": Kind(2, 5, 15, 60, brokers=True),
+    "throttled reassignment": Kind(2, 12, 25, 60, brokers=True),
     "half-open network": Kind(3, 5, 30, 60),
     "half-open to one broker": Kind(2, 5, 30, 60),
     "service killed": Kind(4, 0, 5, 45),

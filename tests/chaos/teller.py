@@ -21,10 +21,10 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.cluster import OFFSETS_PARTITIONS
-from tests.chaos.groups import GROUPS
+from tests.chaos.groups import GROUPS, HEAVY
 from tests.chaos.history import Truth
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
-from tests.chaos.said import COMMITTED, END, GENERATION
+from tests.chaos.said import COMMITTED, END, GENERATION, MOVING
 
 _EVERY_SECONDS = 0.5
 _PATIENCE_SECONDS = 4.0
@@ -55,6 +55,7 @@ class TruthTeller(ClosedOnExit):
             threading.Thread(target=target, args=arguments, daemon=True)
             for target, *arguments in (
                 (self._sample_ends,),
+                (self._sample_moves, HEAVY),
                 *((self._sample_commits, group) for group in GROUPS),
                 (self._read_generations,),
                 (self._read_own, RECOMMENDATIONS),
@@ -119,6 +120,19 @@ class TruthTeller(ClosedOnExit):
                 key = END, place.topic, place.partition
                 self.truth.add(key, began, time.monotonic(), end)
         return answers
+
+    def _sample_moves(self, topic: str) -> None:
+        """Sample whether a topic's first partition is reassigned: replicas that aren't in sync."""
+        admin = AdminClient({**self._client, "socket.timeout.ms": 5_000})
+        while not self._stop.is_set():
+            began = time.monotonic()
+            with suppress(KafkaException, KeyError):
+                found = admin.list_topics(topic, timeout=_PATIENCE_SECONDS).topics[topic]
+                partition = found.partitions[0]
+                moves = int(set(partition.isrs) != set(partition.replicas))
+                with self.lock:
+                    self.truth.add((MOVING, topic, 0), began, time.monotonic(), moves)
+            self._stop.wait(_EVERY_SECONDS)
 
     def _sample_commits(self, group: str) -> None:
         """Sample a group's committed offsets, as its own members would ask for them.

@@ -7,7 +7,7 @@ import pytest
 from tests.chaos import rules
 from tests.chaos.history import Truth
 from tests.chaos.rules import Around, Violation, Watched
-from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, LAG, Figure, Said
+from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, LAG, MOVING, Figure, Said
 
 READERS = Watched("readers", (("words", 0),))
 GROUPS = {"readers": READERS, "never": Watched("never", (("words", 0),), commits=False)}
@@ -150,3 +150,36 @@ def test_one_is_active_and_the_other_shows_nothing() -> None:
     assert list(rules.shown_by_standby(standing)) == []
     shows = Said(101.0, 101.1, 503, "standby: a is active", 200, {COMMIT: 5}, stands_by=True)
     assert len(list(rules.shown_by_standby(shows))) == 1
+
+
+HEAVY = ("heavy", 0)
+
+
+def misjudged(since: float, truth: Truth, **said: object) -> list[str]:
+    """What is violated by who is asked at 100 s of a partition that copies since then."""
+    asked = Said(100.0, 100.5, 200, "ready", 200, moves_age_seconds=1.0, **said)  # type: ignore[arg-type]
+    return [one.rule for one in rules.misjudged(asked, HEAVY, since, truth)]
+
+
+@pytest.fixture
+def moving() -> Truth:
+    """A partition that brokers show as reassigned from 80 s on."""
+    truth = Truth()
+    for second in range(111):
+        truth.add((MOVING, *HEAVY), second + 0.2, second + 0.3, int(second >= 80))
+    return truth
+
+
+@pytest.mark.parametrize("verdict", ["", "moving", "measuring", "slow", "tail", "unknown"])
+def test_of_one_that_moves_much_may_be_said(moving: Truth, verdict: str) -> None:
+    assert misjudged(80.0, moving, moves={HEAVY: verdict}) == []
+
+
+def test_nobody_is_alarmed_of_one_that_moves(moving: Truth) -> None:
+    assert misjudged(99.0, moving, moves={HEAVY: "stalled"}) == ["no alarm while it moves"]
+
+
+def test_what_moves_is_listed_within_seconds(moving: Truth) -> None:
+    assert misjudged(80.0, moving) == ["what moves is listed"]
+    assert misjudged(95.0, moving) == []
+    assert misjudged(80.0, Truth()) == []

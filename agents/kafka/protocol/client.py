@@ -150,9 +150,11 @@ class ClusterProtocol:
         Needs DESCRIBE_CONFIGS on the cluster.
         """
         call = requests.describe_configs_call(ResourceType.BROKER, [str(broker)], names)
-        (found,) = await decode(answers.decode_configs, await self.connections.ask(broker, call))
-        raise_for(found.error_code)
-        return found.configs
+        found = await decode(answers.decode_configs, await self.connections.ask(broker, call))
+        if len(found) != 1:
+            raise KafkaError(f"an answer of {len(found)} configs, not of one broker's")
+        raise_for(found[0].error_code)
+        return found[0].configs
 
     async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> list[Configs]:
         """Ask for configs of topics; each has its own error code. Needs DESCRIBE_CONFIGS on them."""

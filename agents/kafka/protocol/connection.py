@@ -111,6 +111,8 @@ class BrokerConnection:
             raise RequestTimedOutError(f"no answer within {timeout_seconds:g} s") from None
         except OSError as error:
             raise KafkaConnectionError(_reason(error)) from None
+        except (OverflowError, ValueError) as error:  # brokers may be told to be anywhere
+            raise KafkaConnectionError(f"{host!r:.80}:{port} is no address: {error}") from None
         return connection
 
     @property

@@ -19,7 +19,7 @@ def _ready(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _active(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    yield family.line((scrape.state.cluster,), scrape.health.standby is None)
+    yield family.line((scrape.state.cluster,), scrape.health.is_active)
 
 
 def _topic_problems(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:

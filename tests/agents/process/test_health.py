@@ -71,5 +71,7 @@ def test_who_is_in_doubt_says_so_when_asked_whatever_has_run_since() -> None:
     health, doubts = Health(ready=True), ["another may be active"]
     health.doubt = lambda: doubts[0] if doubts else None
     assert health.unready() == ["group: another may be active"]
+    assert scrape(cluster_state(), health)["caughtup_active"] == {(): 0}
     doubts.clear()
     assert health.unready() == []
+    assert scrape(cluster_state(), health)["caughtup_active"] == {(): 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
@@ -12,6 +13,7 @@ from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
+from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.ids import TopicPartition
@@ -84,6 +86,14 @@ class Probed:
         return self.topic.of_orders()
 
 
+def apply(probed: Probed, record: dict[str, Any]) -> None:
+    """Let the agent apply a record, as it was published."""
+    value = msgspec.json.encode(record)
+    applied = apply_record(probed.probe._state, b"orders-0", value)
+    assert applied is not None
+    probed.probe.applied(applied)
+
+
 @pytest.fixture
 def probed() -> Probed:
     return Probed()
@@ -95,6 +105,24 @@ async def test_records_have_the_beginning_that_was_applied(probed: Probed) -> No
     probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000), 300, (2, 1)))
     (second,) = await probed.round(observed(2_000))
     assert (second["since_ms"], second["original"]) == (300, [2, 1])
+
+
+async def test_one_that_follows_another_at_once_has_a_beginning_of_its_own(probed: Probed) -> None:
+    tracker = probed.probe._state.reassignments
+    tracker.apply_cluster(ClusterObservation(1_000, {}))
+    (first,) = await probed.round(observed(1_000))
+    apply(probed, first | {"since_ms": 300, "original": [2, 1]})
+    follower = PartitionObservation(ORDERS, (4, 3, 1), (4,), (3,), (1, 3), 1, 2_000, 7)
+    for at_ms in (2_000, 3_000):  # the agent may be behind
+        (record,) = await probed.round(replace(follower, as_of_ms=at_ms))
+        assert "since_ms" not in record
+        assert "original" not in record
+    apply(probed, record)
+    (record,) = await probed.round(replace(follower, as_of_ms=4_000))
+    assert (record["since_ms"], record["original"]) == (3_000, [3, 1])
+    assert tracker.ongoing[ORDERS].since_ms == 3_000
+    assert tracker.ongoing[ORDERS].original == (3, 1)
+    assert [ended.outcome for ended in tracker.ended] == ["completed"]
 
 
 async def test_what_others_published_ends_once_if_it_is_not_listed(probed: Probed) -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import KafkaError
 
 from caughtup.agents.kafka.first_contact import unreachable
+from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.restoration import movements, recommendations
+from caughtup.agents.topics import restoration
+from caughtup.agents.topics.restoration import movements, recommendations, restore_published
 from caughtup.models.decisions import last_by_group
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.events import ReassignmentEvent
+from caughtup.models.records.topics import RECOMMENDATIONS
+from caughtup.models.security.signing import HEADER, SigningKey, sign
 from tests.support.service_topic_records import recommended
 from tests.support.streams import (
     GROUP,
@@ -76,6 +85,66 @@ def test_a_tombstone_withdraws_what_was_published() -> None:
     assert state.refused.counts == {}
     read_records(state, generation(7, *WARMING))
     assert len(publish(state, START_MS)) == 1
+
+
+class Written(NamedTuple):
+    """A record as a consumer has it."""
+
+    of_key: bytes | None
+    of_value: bytes | None
+    of_headers: Sequence[tuple[str, bytes | None]] = ()
+
+    def key(self) -> bytes | None:
+        return self.of_key
+
+    def value(self) -> bytes | None:
+        return self.of_value
+
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
+        return self.of_headers
+
+
+@pytest.mark.parametrize(
+    ("reason", "headers"),
+    [
+        pytest.param(None, None, id="the service's own"),
+        pytest.param("not_signed", [], id="without a signature"),
+        pytest.param("bad_signature", [(HEADER, b"hmac-sha256:one:" + b"0" * 64)], id="forged"),
+        pytest.param("not_signed", [(HEADER, None)], id="a header without a value"),
+    ],
+)
+def test_at_a_takeover_only_what_is_signed_spares_deciding(
+    reason: str | None,
+    headers: list[tuple[str, bytes | None]] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    key = SigningKey("one", bytes(range(32)))
+    file = tmp_path / "keys"
+    file.write_text(f"one {base64.b64encode(key.secret).decode()}\n")
+    record, _ = recommended(7)
+    value, state = json.dumps(record).encode(), cluster_state()
+    if headers is None:
+        headers = [(HEADER, sign(key, state.cluster, GROUP, value))]
+    # What is refused crowds out nothing that was written before it.
+    genuine = Written(b"others", None)
+    written = [genuine, *[Written(GROUP.encode(), value, headers)] * 5, Written(None, value)]
+
+    def read(
+        _: object, __: object, name: str, ___: object, accepts: Callable[[Any], bool] | None = None
+    ) -> Iterator[tuple[bytes | None, bytes | None]]:
+        for one in written if name == RECOMMENDATIONS else []:
+            if accepts is None or accepts(one):
+                yield one.key(), one.value()
+
+    monkeypatch.setattr(restoration, "read_service_topic", read)
+    asyncio.run(restore_published(SETTINGS, state, Signer(file, state.cluster).forgeries()))
+    name = "recommended-assignments"
+    refused = {} if reason is None else {(name, reason): 5}
+    assert state.refused.counts == {(name, "bad_key"): 1, **refused}
+    known_ends(state)
+    read_records(state, generation(7, *WARMING))
+    assert len(publish(state, START_MS)) == (0 if reason is None else 1)
 
 
 @pytest.mark.parametrize(

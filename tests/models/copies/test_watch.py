@@ -17,11 +17,13 @@ from caughtup.models.wire.streams_group_assignments import (
 )
 from caughtup.models.wire.streams_group_records import StreamsGroupMemberMetadata
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record
+from tests.support.application_states import state_record, tell
 from tests.support.streams import (
     ENDS,
     GROUP,
     HANDED_OVER,
     HANDING_OVER,
+    RUNNING,
     START_MS,
     WARMING,
     Member,
@@ -35,6 +37,7 @@ from tests.support.streams import (
     read,
 )
 
+OWNER = Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",))
 COPY = CopyKey(str(process(2)), TaskId(0, 1))
 
 
@@ -168,3 +171,14 @@ def test_a_group_that_was_left_on_both_protocols_is_watched_as_its_tasks_are_sho
         key = StreamsGroupMemberKey(record_type, GROUP, "m")
         read(state, (new_group_key(key), new_group_record(value)))
     assert list(watched(state, START_MS + 2_000).copies) == [CopyKey(str(process(9)), TaskId(0, 0))]
+
+
+def test_a_copy_of_a_task_that_the_leader_did_not_tell_of_costs_the_others_nothing() -> None:
+    state = cluster_state()
+    members = (OWNER, Member("b", 2, standby=("0_0", "0_9")))
+    tell(state, state_record(*members, given={1: (["0_0"], []), 2: ([], ["0_0", "0_9"])}))
+    read(state, generation(1, *members))
+    publish(state, START_MS + 1_000)
+    watch = watched(state, START_MS + 1_000)
+    assert {copy.task for copy in watch.copies} == {TaskId(0, 0), TaskId(0, 9)}
+    assert state.faults.newest() == []

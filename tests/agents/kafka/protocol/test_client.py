@@ -154,6 +154,15 @@ async def test_an_answer_to_something_else_ends_the_connection(peer: Peer) -> No
     assert not connection.is_open
 
 
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("127.0.0.1", 70_000), ("127.0.0.1", -1), ("x" * 300, 1), ("a..b", 1), ("a\0b", 1)],
+)
+async def test_where_a_broker_cannot_be_is_an_error_of_that_broker(host: str, port: int) -> None:
+    with pytest.raises(KafkaConnectionError, match="is no address"):
+        await BrokerConnection.open(host, port, {}, 5.0)
+
+
 async def test_a_silent_broker_is_not_asked_again_for_a_while_and_others_are(peer: Peer) -> None:
     now = 0.0
     connections = BrokerConnections({"bootstrap_servers": ""}, 2.0, clock=lambda: now)
