@@ -129,7 +129,7 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
 
     def is_over(found: Round) -> bool:
         """Metadata may be older than the list of reassignments."""
-        shape = found.shapes.get(partition)
+        shape = found.described.get(partition)
         over = look_at(found, partition) is None and shape is not None
         return over and shape.replicas == (3, 1)
 
@@ -144,11 +144,11 @@ async def test_of_partitions_that_do_not_move_the_shapes_are_told(
     other = TopicPartition("no-such-topic", 0)
     found = await observer.observe([*asked, other])
     assert found.ongoing == ()
-    assert found.shapes[other] is None
-    assert found.shapes[asked[3]] is None
-    assert (await observer.observe(asked[3:])).shapes == {asked[3]: None}
+    assert found.described[other] is None
+    assert found.described[asked[3]] is None
+    assert (await observer.observe(asked[3:])).described == {asked[3]: None}
     for partition in asked[:3]:
-        shape = found.shapes[partition]
+        shape = found.described[partition]
         assert shape is not None
         assert (shape.replicas, set(shape.isr), shape.leader) == ((1, 2), {1, 2}, 1)
 
@@ -210,7 +210,7 @@ async def test_a_broker_that_is_gone_is_told_from_one_without_a_replica(
     assert (observation.unanswered, observation.not_hosted, observation.offline) == ((3,), (), (3,))
     await observer.protocol.alter_reassignments({partition: None})
     found = await until(observer, lambda found: not look_at(found, partition), partition)
-    shape = found.shapes[partition]
+    shape = found.described[partition]
     assert shape is not None
     assert set(shape.replicas) == {1, 2}
     brokers.start_node(3)
@@ -229,7 +229,7 @@ async def test_without_describe_the_round_says_so_and_goes_on(make_cluster: Make
     }
     async with ReassignmentObserver(config) as observer:
         found = await observer.observe([TopicPartition("hidden", 0)])
-    assert (found.listed, found.ongoing, found.shapes) == (False, (), {})
+    assert (found.listed, found.ongoing, found.described) == (False, (), {})
     assert found.cluster.brokers is not None
     assert sorted(found.cluster.brokers) == [1]
     assert found.cluster.software == (4, 3)
@@ -260,7 +260,7 @@ async def test_brokers_that_offer_less_tell_the_same_in_other_ways(
         for offered in observer.protocol.connections.all_offered():
             del offered.requests[key]
         assert await observer.protocol.topic_names() == names
-        assert (await observer.observe(wanted)).shapes == everything.shapes
+        assert (await observer.observe(wanted)).described == everything.described
     seen = (await observer.observe()).cluster.brokers or {}
     assert {broker: observation.fenced for broker, observation in seen.items()} == {
         1: None,
