@@ -19,8 +19,10 @@ from caughtup.models.wire.consumer_offsets import head_names
 NO_ROW = -1
 NO_HEAD = -1
 #: A block has at most so many rows for each partition that was seen, and never more than fit.
-_ROWS_A_PARTITION = 8
+_ROWS_A_PARTITION = 16
 _FEWEST_HEADS = 1 << 8
+#: More than a partition's number has.
+_PARTITION_BITS = 30
 
 
 class Places:
@@ -117,7 +119,7 @@ class Places:
         """Return the row of a partition, which is given one if it has none."""
         row = self.row(head, partition)
         if row == NO_ROW:
-            self._make_room(head, np.array([partition]))
+            self._make_rooms(np.array([head]), np.array([partition]))
             row = self.row(head, partition)
         return row
 
@@ -158,28 +160,31 @@ class Places:
         return rows, head
 
     def _make_rooms(self, heads: Ints, partitions: Ints) -> None:
-        order = np.argsort(heads, kind="stable")
-        heads, partitions = heads[order], partitions[order]
-        ends = np.flatnonzero(np.diff(heads, append=NO_HEAD)) + 1
-        start = 0
-        for end in ends.tolist():
-            self._make_room(int(heads[start]), partitions[start:end])
-            start = end
+        """Give partitions of heads a row each: in a block if it needn't be too large for that."""
+        lacking = np.unique(heads << _PARTITION_BITS | partitions)
+        heads, partitions = lacking >> _PARTITION_BITS, lacking & (1 << _PARTITION_BITS) - 1
+        starts = np.flatnonzero(np.diff(heads, prepend=NO_HEAD))
+        ends = np.append(starts[1:], len(heads))
+        seen = self.counts[heads[starts]] + ends - starts
+        most = partitions[ends - 1]
+        for head, start, end, count, greatest in zip(
+            *(each.tolist() for each in (heads[starts], starts, ends, seen, most)), strict=True
+        ):
+            allowed = _ROWS_A_PARTITION * count
+            if greatest < allowed and head not in self._apart:
+                self._grow(head, 1 << greatest.bit_length())
+            else:
+                self._make_room(head, allowed, partitions[start:end].tolist())
 
-    def _make_room(self, head: int, partitions: Ints) -> None:
-        """Give partitions of a head a row each: in its block if it needn't be too large for that."""
+    def _make_room(self, head: int, allowed: int, partitions: list[int]) -> None:
         apart = self._apart.get(head, {})
-        fresh = {p for p in partitions.tolist() if p not in apart}
-        if not fresh:
-            return
-        size = int(self._sizes[head])
-        allowed = _ROWS_A_PARTITION * (int(self.counts[head]) + len(fresh))
-        inside = [p for p in (*apart, *fresh) if p < allowed]
-        if inside:
+        fresh = [partition for partition in partitions if partition not in apart]
+        inside = [partition for partition in (*apart, *fresh) if partition < allowed]
+        if fresh and inside:
             grown = 1 << max(inside).bit_length()
-            if grown > size:
+            if grown > self._sizes[head]:
                 self._grow(head, grown)
-        for partition in sorted(fresh):
+        for partition in fresh:
             if partition >= self._sizes[head]:
                 self._apart.setdefault(head, {})[partition] = self._take(1)
 

@@ -12,12 +12,10 @@ from itertools import compress
 import numpy as np
 
 from caughtup.models.errors import DecodeError, error_code
-from caughtup.models.polls.column_reader import Ints
+from caughtup.models.polls.column_reader import ColumnReader, Ints
 from caughtup.models.polls.commit_columns import (
-    NO_TYPE,
     CommitColumns,
     decode_commits,
-    key_types,
     no_commits,
 )
 from caughtup.models.wire.consumer_group_records import (
@@ -44,9 +42,12 @@ Record = tuple[bytes | None, bytes | None]
 
 _SAMPLES = 5
 _KEY_TYPE_BYTES = 2
-#: Of so many keys, one in so many is a new one where keys come often.
-_SAMPLE = 2_000
-_REPEATED = 2
+_OFFSET_COMMIT = int(RecordType.OFFSET_COMMIT).to_bytes(_KEY_TYPE_BYTES)
+#: More than a key's type can be.
+_NO_TYPE = 1 << 15
+#: Keys come often where less than this share of so many are distinct.
+_SAMPLE = 4_000
+_OFTEN = 0.7
 # Share groups don't concern us: their records are known, but only counted.
 _TYPES_READ = frozenset(t for t in RecordType if not t.name.startswith("SHARE_GROUP"))
 _PREFIXES_READ = frozenset(t.to_bytes(_KEY_TYPE_BYTES) for t in _TYPES_READ)
@@ -95,29 +96,41 @@ def decode_batch(records: Iterable[Record]) -> Batch:
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
     """Decode as ``decode_batch`` does, from keys and values in two lists: it is faster."""
     batch = Batch()
-    types = key_types(keys)
-    _count(batch, keys, types)
+    if _come_often(keys):
+        # dict() keeps the last value of each key: then there are few to decode.
+        last = dict(zip(keys, values, strict=True))
+        if all(map(_is_commit, last)):
+            found = decode_commits(list(last), list(last.values()))  # type: ignore[arg-type]
+            if not found.unreadable:  # else earlier values of its key count
+                batch.records[RecordType.OFFSET_COMMIT] = len(keys)
+                batch.commits = found.commits
+                return batch
+    reader = ColumnReader.of(keys)
+    types = reader.int16()
+    types[~reader.good] = _NO_TYPE
+    _count(batch, types)
     is_commit = (types == RecordType.OFFSET_COMMIT) | (types == RecordType.LEGACY_OFFSET_COMMIT)
     if not is_commit.all():
-        others = ~is_commit
+        others = (~is_commit).tolist()
         _apply_others(batch, list(compress(keys, others)), list(compress(values, others)))
-        keys, values = list(compress(keys, is_commit)), list(compress(values, is_commit))
+        chosen = is_commit.tolist()
+        keys, values = list(compress(keys, chosen)), list(compress(values, chosen))
+        reader = reader.select(np.flatnonzero(is_commit))
     if keys:
-        _apply_commits(batch, keys, values)  # type: ignore[arg-type]
+        decoded = decode_commits(keys, values, reader)  # type: ignore[arg-type]
+        batch.commits = decoded.commits
+        for subject, error in decoded.unreadable:
+            _count_error(batch, int(RecordType.OFFSET_COMMIT), error, 1, subject)
     return batch
 
 
-def _apply_commits(batch: Batch, keys: Sequence[bytes], values: Sequence[bytes | None]) -> None:
-    found = None
-    if len(set(keys[:_SAMPLE])) * _REPEATED < len(keys[:_SAMPLE]):
-        # dict() keeps the last value of each key, which is quicker where keys come often.
-        last = dict(zip(keys, values, strict=True))
-        found = decode_commits(list(last), list(last.values()))
-    if found is None or found.unreadable:  # then earlier values of its key count
-        found = decode_commits(keys, values)
-    batch.commits = found.commits
-    for subject, error in found.unreadable:
-        _count_error(batch, int(RecordType.OFFSET_COMMIT), error, 1, subject)
+def _come_often(keys: Sequence[bytes | None]) -> bool:
+    sample = keys[:_SAMPLE]
+    return len(set(sample)) < _OFTEN * len(sample)
+
+
+def _is_commit(key: bytes | None) -> bool:
+    return key is not None and key.startswith(_OFFSET_COMMIT)
 
 
 def _apply_others(
@@ -133,11 +146,11 @@ def _apply_others(
         _fall_back(batch, list(zip(keys, values, strict=True)), unread)
 
 
-def _count(batch: Batch, keys: Sequence[bytes | None], types: Ints) -> None:
+def _count(batch: Batch, types: Ints) -> None:
     """Count records by their key's type; those whose key ends before it are an error each."""
     found, counts = np.unique(types, return_counts=True)
     for key_type, count in zip(found.tolist(), counts.tolist(), strict=True):
-        if key_type == NO_TYPE:
+        if key_type == _NO_TYPE:
             error = DecodeError("truncated", f"{count} keys end before their type")
             _count_error(batch, None, error, count)
             continue

@@ -7,6 +7,7 @@ what caughtup.models.wire.reader does for one message.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -40,9 +41,12 @@ class ColumnReader:
         try:
             data = b"".join(rows)  # type: ignore[arg-type]
         except TypeError:
-            good = np.fromiter((row is not None for row in rows), np.bool_, len(rows))
-            rows = none_left = [row or b"" for row in rows]
-            data = b"".join(none_left)
+            nulls = _nulls(rows)
+            good[nulls] = False
+            rows = list(rows)
+            for at in nulls:
+                rows[at] = b""
+            data = b"".join(rows)  # type: ignore[arg-type]
         lengths = map(len, rows)  # type: ignore[arg-type]
         np.cumsum(np.fromiter(lengths, np.int64, len(rows)), out=bounds[1:])
         return cls(np.frombuffer(data, np.uint8), bounds, good)
@@ -126,3 +130,12 @@ class ColumnReader:
         # The field as if it stood at each byte of the data; nothing is copied but what is asked.
         count = len(self._data) - layout.itemsize + 1
         return np.ndarray((count,), layout, self._data, strides=(1,))[start]
+
+
+def _nulls(rows: Sequence[bytes | None]) -> list[int]:
+    """Return where there is None; there are few of them."""
+    found: list[int] = []
+    with suppress(ValueError):
+        while True:
+            found.append(rows.index(None, found[-1] + 1 if found else 0))
+    return found

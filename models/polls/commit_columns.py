@@ -26,8 +26,6 @@ from caughtup.models.wire.consumer_offsets import (
     head_names,
 )
 
-#: What stands for the type of a key that ends before it: more than a type can be.
-NO_TYPE = 1 << 15
 #: What stands for the offset of a tombstone.
 NO_OFFSET = -1
 #: What stands for the id of a topic that a commit doesn't name.
@@ -70,19 +68,16 @@ class CommitColumns(NamedTuple):
             if isinstance(key, OffsetKey)
         }
 
-    def ids_of_topics(self) -> list[tuple[str, bytes]]:
-        """Return the topics on which was committed with a topic id, and these, the newest last."""
+    def heads_by_topic_id(self) -> list[tuple[bytes, bytes]]:
+        """Return each topic id with the head on which it was committed last, the newest last."""
         if not self.topic_ids:
             return []
-        # By id, of which there are few: where it comes last.
         last = dict(zip(self.topic_id.tolist(), range(len(self.topic_id)), strict=True))
         last.pop(NO_TOPIC_ID, None)
-        found = []
-        for topic_id, row in sorted(last.items(), key=itemgetter(1)):
-            names = head_names(self.heads[self.head.item(row)])
-            assert names is not None
-            found.append((names[1], self.topic_ids[topic_id]))
-        return found
+        return [
+            (self.topic_ids[topic_id], self.heads[self.head.item(row)])
+            for topic_id, row in sorted(last.items(), key=itemgetter(1))
+        ]
 
 
 class DecodedCommits(NamedTuple):
@@ -100,26 +95,24 @@ class _Numbers(dict[bytes, int]):
         return number
 
 
-def key_types(keys: Sequence[bytes | None]) -> Ints:
-    """Return each key's type, NO_TYPE for one that ends before it."""
-    reader = ColumnReader.of(keys)
-    found = reader.int16()
-    return np.where(reader.good, found, NO_TYPE)
-
-
 def no_commits() -> CommitColumns:
     """Return columns without a row."""
     none = np.empty(0, np.int64)
     return CommitColumns([], none, none, none, none, none, [], [], [])
 
 
-def decode_commits(keys: Sequence[bytes], values: Sequence[bytes | None]) -> DecodedCommits:
-    """Decode records all of whose keys are of an offset commit's types; a value of None is null."""
+def decode_commits(
+    keys: Sequence[bytes], values: Sequence[bytes | None], reader: ColumnReader | None = None
+) -> DecodedCommits:
+    """Decode records all of whose keys are of an offset commit's types; a value of None is null.
+
+    ``reader`` is one of the keys, if there is one already.
+    """
     columns, good = _read_values(values)
     numbers = _Numbers()
     heads = map(numbers.__getitem__, [key[:-PARTITION_BYTES] for key in keys])
     columns["head"] = np.fromiter(heads, np.int64, len(keys))
-    columns["partition"], in_range = _partitions(keys)
+    columns["partition"], in_range = _partitions(reader or ColumnReader.of(keys))
     good &= in_range
     well_formed = _well_formed(numbers)
     if not well_formed.all():
@@ -161,9 +154,8 @@ def _read_values(values: Sequence[bytes | None]) -> tuple[dict[str, NDArray[Any]
     return {name: fields[name] for name in ("committed", "time", "topic_id")}, good
 
 
-def _partitions(keys: Sequence[bytes]) -> tuple[Ints, Rows]:
+def _partitions(reader: ColumnReader) -> tuple[Ints, Rows]:
     """Read the end of each key; return which of them are partitions, too."""
-    reader = ColumnReader.of(keys)
     reader.require(reader.end - reader.begin >= _LEAST_KEY_BYTES)
     reader.position = reader.end - PARTITION_BYTES
     found = reader.int32().astype(np.int64)

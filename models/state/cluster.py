@@ -35,6 +35,7 @@ from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.state.wanted_topics import wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
+from caughtup.models.wire.consumer_offsets import head_names
 from caughtup.models.wire.record_keys import RecordType
 
 
@@ -135,8 +136,14 @@ class ClusterState:
         apply_live(self.commits, commits, self.ends, now_ms, forget)
 
     def _learn_topic_ids(self, commits: CommitColumns) -> None:
-        for topic, topic_id in commits.ids_of_topics():
-            if topic in self.commits.topics() and self.topics.learn(topic, topic_id):
+        for topic_id, head in commits.heads_by_topic_id():
+            known = self.topics.names.get(topic_id)
+            if known is not None and head.endswith(known.encode()):
+                continue  # mostly; anything else is found out by reading the names
+            names = head_names(head)
+            if names is None or names[1] not in self.commits.topics():
+                continue
+            if self.topics.learn(names[1], topic_id):
                 self.groups.forget_owners()
 
     def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
