@@ -1,8 +1,11 @@
-"""What a real broker refuses is set aside, and what is behind it gets there."""
+"""What a real broker refuses is set aside, what is behind it gets there, and all of it once."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from functools import partial
 
 import pytest
 
@@ -17,6 +20,7 @@ from caughtup.agents.topics.read_to_end import read_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.faults.set_aside import SetAsideRecords
 from tests.integration.conftest import MakeTopic
+from tests.support.service import wait_for
 
 TOPIC_BYTES, REQUEST_BYTES = 2_000, 50_000
 #: What doesn't compress to less than the topic takes.
@@ -62,3 +66,38 @@ async def test_a_record_that_is_too_large_blocks_nobody(
     (kept,) = aside.of("large")
     assert str(len(value)) in kept.message
     assert written == SMALL
+
+
+async def test_what_a_broker_writes_after_its_time_is_up_is_there_once(
+    cluster: EmbeddedCluster, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(publisher._CONFIG, "message.timeout.ms", 500)
+    settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix="")
+    name = make_topic("outbox")
+    health = Health()
+    writes = Publisher(settings, health, lambda: True)
+    topic, outbox = writes.topic(name), Outbox(SetAsideRecords())
+    await writes.start()
+    try:
+        outbox.put(topic, b"g", b"before")
+        await outbox.flush()
+        nodes = [cluster._running_node(node).pid for node in cluster.running_nodes]
+        for pid in nodes:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            for small in SMALL:
+                outbox.put(topic, b"g", small)
+            flushing = asyncio.create_task(outbox.flush())
+            given_up = partial(
+                wait_for, "they are given up", lambda: health.probe_errors["publish"]
+            )
+            await asyncio.to_thread(given_up)
+        finally:
+            for pid in nodes:
+                os.kill(pid, signal.SIGCONT)
+        async with asyncio.timeout(30):
+            await flushing
+    finally:
+        await writes.stop()
+    found = [value for _, value in read_topic(settings, name, Progress())]
+    assert found == [b"before", *SMALL]
