@@ -28,6 +28,8 @@ _CONFIG: dict[str, Any] = {
     "compression.type": "gzip",
     # In their order, over failures, without the state that an idempotent producer may lose.
     "max.in.flight.requests.per.connection": 1,
+    # A request whose answer is lost may have been written: librdkafka would write it once more.
+    "retries": 0,
     "linger.ms": 5,
     # Less than a session: whoever sent it says it again, if it is still to be said.
     "message.timeout.ms": 5_000,
