@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 from click.shell_completion import get_completion_class
 
 import caughtup
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
+
+# Commands import numpy, whose threads would take the signals before the supervisor blocks them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.faults.set_aside import SetAsideRecords
 
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0
 #: Records on their way at once.
 _AT_ONCE = 100
+#: By so much a broker's clock, where it stamps records, may be behind ours.
+_CLOCKS_MS = 10 * 60_000
 #: What the record itself is to blame for, before it is sent.
 _UNSENDABLE = (TypeError, ValueError)
 #: What no broker takes however often it is sent: beyond a limit, the producer's or the topic's.
@@ -58,6 +61,8 @@ class Outbox:
         self._tries = 0
         #: So many go one by one: one of them was refused, and with it the batch that it was in.
         self._singly = 0
+        #: When the first was sent of those that may be on their topic or not; None without any.
+        self._doubtful_ms: int | None = None
 
     def put(
         self,
@@ -74,10 +79,12 @@ class Outbox:
     async def flush(self) -> None:
         """Return once all of them are on their topics, or set aside; other failures are retried.
 
-        A record whose acknowledgement is lost, not the record, is there twice.
+        A record whose acknowledgement was lost is looked for on its topic before it is sent again.
+        Only one that arrives even later is there twice.
         """
         while self._waiting:
             try:
+                await self._drop_written()
                 await self._send_some()
                 self._failing = False
             except (KafkaException, *_UNSENDABLE) as error:
@@ -86,44 +93,76 @@ class Outbox:
                 if reason is not None:
                     self._put_aside(reason, error)
                     continue
-                if not self._failing:
-                    name = self._waiting[0].topic.name
-                    log.warning("writing to %s: %s; trying again", name, _words(error))
-                self._failing = True
-                await asyncio.sleep(_RETRY_SECONDS)
+                await self._pause(_words(error))
+            except UserError as error:
+                await self._pause(error.message)
+
+    async def _pause(self, why: str) -> None:
+        if not self._failing:
+            log.warning("writing to %s: %s; trying again", self._waiting[0].topic.name, why)
+        self._failing = True
+        await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _drop_written(self) -> None:
+        """Drop what is on its topic already, of what was sent and never acknowledged.
+
+        Raises UserError when the topic can't be read.
+        """
+        if self._doubtful_ms is None:
+            return
+        some = self._first_of_one_topic(len(self._waiting))
+        sought = frozenset((one.key, one.value) for one in some)
+        found = await some[0].topic.written(sought, self._doubtful_ms - _CLOCKS_MS)
+        self._doubtful_ms = None
+        self._drop(some, [(one.key, one.value) in found for one in some])
 
     async def _send_some(self) -> None:
-        """Send the first ones, and drop those that are acknowledged, up to the first that isn't.
+        """Send the first ones, and drop those that are acknowledged.
 
-        Raises what befell that one.
+        Raises what befell the first of the others.
         """
-        first = self._waiting[0].topic
         sent: list[Awaitable[object]] = []
         unsent: Exception | None = None
-        for one in tuple(islice(self._waiting, 1 if self._singly else _AT_ONCE)):
-            if one.topic is not first:
-                break  # what follows from a decision is written after it
+        some = self._first_of_one_topic(1 if self._singly else _AT_ONCE)
+        if some:
+            self._doubtful_ms = now_ms()
+        for one in some:
             try:
                 sent.append(await one.topic.send(key=one.key, value=one.value, headers=one.headers))
             except (KafkaException, *_UNSENDABLE) as error:
                 unsent = error
                 break
-        for place, acknowledged in enumerate(sent):
-            try:
-                await acknowledged
-            except KafkaException as error:
-                await asyncio.gather(*sent[place + 1 :], return_exceptions=True)
-                company = len(sent) - place
-                if company > 1 and _code(error) in _REFUSALS | _DOUBTFUL:
-                    self._singly = company
-                    return
-                raise
-            done = self._drop_first()
-            self._set_aside.written(done.topic.name, done.key)
-            if done.on_written is not None:
-                done.on_written()
-        if unsent is not None:
+        outcomes = await asyncio.gather(*sent, return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        codes = {_code(error) for error in failures if isinstance(error, KafkaException)}
+        if codes <= _REFUSALS.keys():
+            self._doubtful_ms = None
+        self._drop(some, [not isinstance(outcome, BaseException) for outcome in outcomes])
+        if len(failures) > 1 and codes & (_REFUSALS | _DOUBTFUL).keys():
+            self._singly = len(failures)
+        elif failures:
+            raise failures[0]
+        elif unsent is not None:
             raise unsent
+
+    def _first_of_one_topic(self, most: int) -> list[Outgoing]:
+        """Return the first that wait: what follows from a decision is written after it."""
+        return list(
+            takewhile(lambda one: one.topic is self._waiting[0].topic, islice(self._waiting, most))
+        )
+
+    def _drop(self, some: list[Outgoing], written: list[bool]) -> None:
+        """Drop those that are written of the first that wait, the others stay in their order."""
+        left: list[Outgoing] = []
+        for one, is_written in zip(some, written, strict=False):
+            dropped = self._drop_first() if is_written else self._waiting.popleft()
+            if not is_written:
+                left.append(dropped)
+                continue
+            self._set_aside.written(one.topic.name, one.key)
+            if one.on_written is not None:
+                one.on_written()
+        self._waiting.extendleft(reversed(left))
 
     def _refusal(self, error: Exception) -> str | None:
         """Return the reason why the first record can never be sent; None if it may yet be."""

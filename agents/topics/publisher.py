@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from threading import Event, Thread
 from typing import Any
@@ -15,8 +15,10 @@ from mode import Service
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import PUBLISHER
+from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import MAX_RECORD_BYTES, topic_name
+from caughtup.agents.topics.read_to_end import read_topic
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +28,8 @@ _CONFIG: dict[str, Any] = {
     "compression.type": "gzip",
     # In their order, over failures, without the state that an idempotent producer may lose.
     "max.in.flight.requests.per.connection": 1,
+    # A request whose answer is lost may have been written: librdkafka would write it once more.
+    "retries": 0,
     "linger.ms": 5,
     # Less than a session: whoever sent it says it again, if it is still to be said.
     "message.timeout.ms": 5_000,
@@ -36,6 +40,8 @@ FLUSH_SECONDS = 2.0
 
 Acknowledged = asyncio.Future[None]
 Headers = Mapping[str, bytes] | None
+#: The key and the value of a record.
+Record = tuple[bytes | None, bytes | None]
 
 
 class Publisher(Service):
@@ -100,6 +106,24 @@ class Publisher(Service):
                     return acknowledged
             await asyncio.sleep(_PAUSE_SECONDS)
 
+    async def written(
+        self, topic: str, sought: Container[Record], since_ms: int
+    ) -> frozenset[Record]:
+        """Return which of the records are on a topic by now, of those written since a time (ms).
+
+        Looks once this instance may publish. Raises UserError when the topic can't be read.
+        """
+        while True:
+            if self._may_publish():
+                return await asyncio.to_thread(self._written, topic, sought, since_ms)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _written(self, topic: str, sought: Container[Record], since_ms: int) -> frozenset[Record]:
+        records = read_topic(
+            self._settings, topic, Progress(), since_ms, unreadable=lambda offset, why: None
+        )
+        return frozenset(record for record in records if record in sought)
+
     def _answered(self, topic: str, acknowledged: Acknowledged, error: KafkaError | None) -> None:
         if error is not None and self._health.failed(PROBE):
             log.warning("writing to %s: %s", topic, error.str())
@@ -131,6 +155,10 @@ class TopicWriter:
     ) -> Acknowledged:
         """Send a record, as ``Publisher.send``."""
         return await self._publisher.send(self.name, key, value, headers)
+
+    async def written(self, sought: Container[Record], since_ms: int) -> frozenset[Record]:
+        """Return which of the records are on the topic by now, as ``Publisher.written``."""
+        return await self._publisher.written(self.name, sought, since_ms)
 
 
 def _is_noted(acknowledged: Acknowledged) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 #: Longer than any fault and its grace.
 KEPT_SECONDS = 400.0
+#: Within so much nothing rises and falls: who commits pauses for as long, and an election lasts longer.
+OFTEN_SECONDS = 1.0
 
 
 class Sample(NamedTuple):
@@ -30,10 +33,11 @@ class Bounds(NamedTuple):
 
 
 class History:
-    """The samples of one value, oldest first, of the last minutes."""
+    """The samples of one value, oldest first, of the last minutes; ``falls``: whether it may."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, falls: bool = False) -> None:
         self._samples: deque[Sample] = deque()
+        self._falls = falls
 
     @property
     def newest(self) -> Sample | None:
@@ -50,8 +54,8 @@ class History:
         """Return the samples from the last one before a time to the first one after another.
 
         Whatever the value was between, it was sampled, or lies between what was: a value rises, or
-        was sampled often enough where it fell. None as long as there is no sample after, or if
-        there is none before.
+        was sampled often enough where it falls. None as long as there is no sample after, if there
+        is none before, or if one that may fall went without for too long.
         """
         found: list[Sample] = []
         for sample in self._samples:
@@ -59,8 +63,14 @@ class History:
                 found = []
             found.append(sample)
             if sample.began >= until:
-                return tuple(found) if found[0].ended <= since else None
+                return tuple(found) if found[0].ended <= since and self._often(found) else None
         return None
+
+    def _often(self, samples: Sequence[Sample]) -> bool:
+        """Return whether nothing can have come and gone between two of the samples."""
+        return not self._falls or all(
+            later.ended - earlier.began <= OFTEN_SECONDS for earlier, later in pairwise(samples)
+        )
 
     def known_at(self, at: float) -> bool:
         """Return whether there was a value at the last sample before a time."""
@@ -77,20 +87,23 @@ class History:
 
 
 class Truth:
-    """A history of each value, by its key."""
+    """A history of each value, by its key; ``cut`` are the topics whose logs may be cut."""
 
-    def __init__(self) -> None:
-        self._histories: dict[Hashable, History] = {}
+    def __init__(self, cut: frozenset[str] = frozenset()) -> None:
+        self._histories: dict[tuple[Hashable, ...], History] = {}
+        self._cut = cut
 
-    def add(self, key: Hashable, began: float, ended: float, value: int | None) -> None:
+    def add(self, key: tuple[Hashable, ...], began: float, ended: float, value: int | None) -> None:
         """Append a sample to the history of a value."""
-        self._histories.setdefault(key, History()).add(Sample(began, ended, value))
+        if key not in self._histories:
+            self._histories[key] = History(falls=not self._cut.isdisjoint(key))
+        self._histories[key].add(Sample(began, ended, value))
 
-    def of(self, key: Hashable) -> History:
+    def of(self, key: tuple[Hashable, ...]) -> History:
         """Return a value's history, an empty one if it was never sampled."""
         return self._histories.get(key, History())
 
-    def bounds(self, key: Hashable, since: float, until: float) -> Bounds | None:
+    def bounds(self, key: tuple[Hashable, ...], since: float, until: float) -> Bounds | None:
         """Return what a value can have been between two times; None where nobody can say (yet)."""
         samples = self.of(key).between(since, until)
         if samples is None:

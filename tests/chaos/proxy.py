@@ -26,6 +26,7 @@ class Proxy(ClosedOnExit):
         self._flows: dict[int, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
+        self._loses = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
@@ -37,6 +38,10 @@ class Proxy(ClosedOnExit):
     def release(self, *ports: int) -> None:
         """Forward again, what was held first."""
         self._set(ports, flows=True)
+
+    def lose_answer(self) -> None:
+        """Close a connection in the place of forwarding what comes next from behind it."""
+        self._loses = True
 
     def close(self) -> None:
         """Stop, and drop every connection; do nothing the second time."""
@@ -82,8 +87,8 @@ class Proxy(ClosedOnExit):
                 writer.close()
                 return
             pumps = [
-                asyncio.ensure_future(_pump(flow, reader, inner[1])),
-                asyncio.ensure_future(_pump(flow, inner[0], writer)),
+                asyncio.ensure_future(_pump(flow, reader, inner[1], lambda: False)),
+                asyncio.ensure_future(_pump(flow, inner[0], writer, self._is_lost)),
             ]
             self._tasks.update(pumps)
             try:
@@ -98,13 +103,23 @@ class Proxy(ClosedOnExit):
 
         return connected
 
+    def _is_lost(self) -> bool:
+        """Return whether the answer that has just come is to be lost."""
+        loses, self._loses = self._loses, False
+        return loses
+
 
 async def _pump(
-    flow: asyncio.Event, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    flow: asyncio.Event,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    is_lost: Callable[[], bool],
 ) -> None:
-    """Forward one direction until it ends."""
+    """Forward one direction until it ends, or until something of it is lost."""
     with suppress(OSError):
         while data := await reader.read(_CHUNK):
             await flow.wait()
+            if is_lost():
+                return
             writer.write(data)
             await writer.drain()

@@ -21,7 +21,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.cluster import OFFSETS_PARTITIONS
-from tests.chaos.groups import GROUPS, HEAVY
+from tests.chaos.groups import GROUPS, HEAVY, UNCLEAN
 from tests.chaos.history import Truth
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
 from tests.chaos.said import COMMITTED, END, GENERATION, MOVING
@@ -37,7 +37,7 @@ class TruthTeller(ClosedOnExit):
     """Keeps a history of what is true, in threads; ``lock`` is held while it is written."""
 
     def __init__(self, cluster: EmbeddedCluster, prefix: str, applications: frozenset[str]) -> None:
-        self.truth = Truth()
+        self.truth = Truth(cut=frozenset({UNCLEAN}))
         self.once = Once(applications)
         self.lock = threading.Lock()
         #: What was told twice, and when (s, monotonic); the judge takes it.

@@ -88,6 +88,29 @@ def test_what_fell_and_rose_again_is_judged_by_all_of_it() -> None:
     assert len(lies(told(299), truth)) == 1
 
 
+@pytest.mark.parametrize("cut", [True, False])
+def test_what_may_fall_is_not_judged_by_what_was_seen_long_before_and_after(cut: bool) -> None:
+    # Nobody could ask from 99 to 120 s; 1,841 was committed at the start of that, 1,800 at its end.
+    truth = Truth(frozenset({"words"}) if cut else frozenset())
+    for at, value in ((94.0, 1_781), (94.5, 1_786), (99.0, 1_831), (120.0, 1_800)):
+        truth.add((COMMITTED, "readers", "words", 0), at, at, value)
+    pending: list[Figure] = []
+    found = list(rules.lies(told(1_841), CALM, truth, GROUPS, pending))
+    assert (len(found), pending) == ((0, [COMMIT]) if cut else (1, []))
+
+
+def test_what_may_fall_is_judged_where_it_was_sampled_often() -> None:
+    truth = Truth(frozenset({"words"}))
+    for number in range(40):
+        at = 90.0 + number / 2
+        value = 1_800 + number if number < 15 else 1_700 + number
+        truth.add((COMMITTED, "readers", "words", 0), at, at + 0.1, value)
+    assert lies(told(1_810), truth) == []
+    assert lies(told(1_722), truth) == []
+    assert len(lies(told(1_841), truth)) == 1
+    assert len(lies(told(1_700), truth)) == 1
+
+
 def test_what_nobody_watches_is_not_judged(truth: Truth) -> None:
     others = {
         Figure(END, "", "elsewhere", 0): 3.0,
