@@ -22,6 +22,7 @@ for origin, short_help in (
     ("caughtup.bench.follow:follow", "An application grows, with the follower and without."),
     ("caughtup.bench.freshness:freshness", "From a commit to /metrics."),
     ("caughtup.bench.history:history", "The rate of the history job on Spark."),
+    ("caughtup.bench.live:live", "Commits as they come, among many group-partitions."),
     ("caughtup.bench.loop.command:loop", "What a large group costs the event loop."),
     (
         "caughtup.bench.movement.command:movement",

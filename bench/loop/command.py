@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.recommendations.records import encode
 from caughtup.agents.settings import Settings
 from caughtup.bench.loop.turns import LoopTurns
+from caughtup.bench.loop.waiting import WAIT_SECONDS, until
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation import recommendation
 from caughtup.models.errors import CaughtupError
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 #: Of these, the generated group is not on the one of the service's own group: brokers reload a
 #: partition of __consumer_offsets that somebody else writes to.
 _OFFSETS_PARTITIONS = 3
-_WAIT_SECONDS = 300.0
-_LOOK_SECONDS = 0.05
 #: How long everything else goes on after each event: assessments, and lag on its topic.
 _GO_ON_SECONDS = 6.0
 _MOST_JOIN = 10
@@ -116,7 +115,7 @@ def _fill(cluster: EmbeddedCluster, group: LargeGroup) -> None:
     for topic, partition in group.partitions():
         for _ in range(END_OFFSET):
             producer.produce(topic, b"", partition=partition)
-    if left := producer.flush(_WAIT_SECONDS):
+    if left := producer.flush(WAIT_SECONDS):
         raise CaughtupError("produce_failed", f"{left} records were not delivered")
 
 
@@ -137,7 +136,7 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
             await asyncio.sleep(0)
             with measured.phase(f"{run}starting up"):
                 await wired.app.start()
-                await _until(partial(getattr, wired.health, "ready"), "the service is ready")
+                await until(partial(getattr, wired.health, "ready"), "the service is ready")
             try:
                 if run:
                     await measured.decided("a decision read back", 2)
@@ -193,7 +192,7 @@ class _Measured:
             )
 
         with self.phase(what) as figure:
-            await _until(is_done, what)
+            await until(is_done, what)
             await asyncio.sleep(1)
         decided = self._state.applications[GROUP].decided
         assert decided is not None
@@ -236,15 +235,7 @@ async def _rebalance(
     await measured.decided(f"generation {number}: read, decided, its movements told", number)
 
 
-async def _until(is_done: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while not is_done():
-        if time.monotonic() > deadline:
-            raise CaughtupError("timed_out", f"after {_WAIT_SECONDS:.0f} s still not: {what}")
-        await asyncio.sleep(_LOOK_SECONDS)
-
-
 def _get(port: int, path: str) -> None:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=_WAIT_SECONDS) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=WAIT_SECONDS) as answer:
         while answer.read(1 << 20):
             pass

@@ -50,7 +50,7 @@ def write_commits(
     ``produce_failed``.
     """
     make_offsets_topic(cluster)
-    producer = _producer(cluster)
+    producer = offsets_producer(cluster.bootstrap_servers)
     names = [f"generated-{number:05d}" for number in range(groups)]
     keys = {name: [commit_key(name, p) for p in range(partitions)] for name in names}
     homes = {name: offsets_partition(name, offsets_partitions) for name in names}
@@ -74,21 +74,27 @@ def write_records(cluster: EmbeddedCluster, records: Iterable[RawRecord]) -> Non
 
     Raises CaughtupError ``produce_failed``.
     """
-    producer = _producer(cluster)
+    producer = offsets_producer(cluster.bootstrap_servers)
     for one in records:
-        _produce(producer, one.key, one.value, one.partition, one.timestamp_ms)
+        produce_record(producer, one)
     _flush(producer)
 
 
-def _producer(cluster: EmbeddedCluster) -> Producer:
+def offsets_producer(bootstrap_servers: str, linger_ms: int = 50) -> Producer:
+    """Return a producer that may write to ``__consumer_offsets``."""
     return Producer(
         {
-            **cluster.client_config(),
+            "bootstrap.servers": bootstrap_servers,
             "client.id": _CLIENT_ID,
-            "linger.ms": 50,
+            "linger.ms": linger_ms,
             "queue.buffering.max.messages": 1_000_000,
         }
     )
+
+
+def produce_record(producer: Producer, record: RawRecord) -> None:
+    """Produce a record with its timestamp, as soon as there is room for it."""
+    _produce(producer, record.key, record.value, record.partition, record.timestamp_ms)
 
 
 def _flush(producer: Producer) -> None:
