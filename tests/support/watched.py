@@ -129,7 +129,9 @@ class Watched:
                     reading.discard(message.partition())
                     continue
                 changes = decode_batch([(message.key(), message.value())]).commits
-                found.extend(item for item in changes.items() if item[0].group == self.group)
+                found.extend(
+                    item for item in changes.by_key().items() if item[0].group == self.group
+                )
         consumer.close()
         return found
 
