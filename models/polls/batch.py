@@ -42,7 +42,10 @@ Record = tuple[bytes | None, bytes | None]
 
 _SAMPLES = 5
 _KEY_TYPE_BYTES = 2
-_OFFSET_COMMIT = int(RecordType.OFFSET_COMMIT).to_bytes(_KEY_TYPE_BYTES)
+_OFFSET_COMMIT, _LEGACY_OFFSET_COMMIT = (
+    int(kind).to_bytes(_KEY_TYPE_BYTES)
+    for kind in (RecordType.OFFSET_COMMIT, RecordType.LEGACY_OFFSET_COMMIT)
+)
 #: More than a key's type can be.
 _NO_TYPE = 1 << 15
 #: Keys come often where less than this share of so many are distinct.
@@ -65,7 +68,7 @@ class Batch:
     every record whose key type could be read; ``skipped`` those of them whose type isn't read here:
     share groups' and unknown ones. ``errors`` counts by key type (None where even that could not be
     read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of the values
-    of a key that isn't a commit's only the last is read, and earlier ones only while that can't be.
+    of a key only the last may be read, and earlier ones only while that can't be.
     """
 
     commits: CommitColumns = field(default_factory=no_commits)
@@ -96,18 +99,10 @@ def decode_batch(records: Iterable[Record]) -> Batch:
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
     """Decode as ``decode_batch`` does, from keys and values in two lists: it is faster."""
     batch = Batch()
-    if _come_often(keys):
-        # dict() keeps the last value of each key: then there are few to decode.
-        last = dict(zip(keys, values, strict=True))
-        if all(map(_is_commit, last)):
-            found = decode_commits(list(last), list(last.values()))  # type: ignore[arg-type]
-            if not found.unreadable:  # else earlier values of its key count
-                batch.records[RecordType.OFFSET_COMMIT] = len(keys)
-                batch.commits = found.commits
-                return batch
+    if _come_often(keys) and _apply_last(batch, keys, values):
+        return batch
     reader = ColumnReader.of(keys)
-    types = reader.int16()
-    types[~reader.good] = _NO_TYPE
+    types = _types(reader)
     _count(batch, types)
     is_commit = (types == RecordType.OFFSET_COMMIT) | (types == RecordType.LEGACY_OFFSET_COMMIT)
     if not is_commit.all():
@@ -127,6 +122,36 @@ def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None])
 def _come_often(keys: Sequence[bytes | None]) -> bool:
     sample = keys[:_SAMPLE]
     return len(set(sample)) < _OFTEN * len(sample)
+
+
+def _apply_last(batch: Batch, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> bool:
+    """Decode the last record of each key only; return False, and do nothing, if that won't do."""
+    last = dict(zip(keys, values, strict=True))
+    others = {key for key in last if not _is_commit(key)}
+    if any(key and key.startswith(_LEGACY_OFFSET_COMMIT) for key in others):
+        return False  # it may stand for the same as another key
+    commits = {key: value for key, value in last.items() if key not in others} if others else last
+    found = decode_commits(list(commits), list(commits.values()))  # type: ignore[arg-type]
+    if found.unreadable:
+        return False  # an earlier value of its key counts
+    batch.commits = found.commits
+    of_others = 0
+    if others:
+        rows = [record for record in zip(keys, values, strict=True) if record[0] in others]
+        other_keys, other_values = zip(*rows, strict=True)
+        _count(batch, _types(ColumnReader.of(other_keys)))
+        _apply_others(batch, other_keys, other_values)
+        of_others = len(rows)
+    if commits:
+        batch.records[RecordType.OFFSET_COMMIT] = len(keys) - of_others
+    return True
+
+
+def _types(reader: ColumnReader) -> Ints:
+    """Read each key's type, _NO_TYPE for one that ends before it."""
+    types = reader.int16()
+    types[~reader.good] = _NO_TYPE
+    return types
 
 
 def _is_commit(key: bytes | None) -> bool:
