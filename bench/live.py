@@ -127,7 +127,7 @@ def _fill(cluster: EmbeddedCluster, load: Load) -> None:
         count = load.groups * load.partitions
         for start in range(0, count, _AT_ONCE):
             keys = range(start, min(count, start + _AT_ONCE))
-            write_records(cluster, [_commit(load, key, _END_OFFSET) for key in keys])
+            write_records(cluster, [_commit(load, key, _last_offset(load, key)) for key in keys])
             advance(len(keys))
 
 
@@ -206,7 +206,6 @@ def _write(bootstrap_servers: str, load: Load, stop: Event) -> None:
     while not stop.is_set():
         for _ in range(int((time.monotonic() - began) * load.a_second) - written):
             turn, key = divmod(written, load.active)
-            # Up and down again would be a rewind: round after round a record further.
             produce_record(commits, _commit(load, key, _END_OFFSET // 2 + turn))
             written += 1
         produce_record(markers, _commit(load, 0, now_ms(), _MARKER))
@@ -233,6 +232,11 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
     at_ms = now_ms()
     raw_key = commit_key(group, partition, _topic(number))
     return RawRecord(home, 0, at_ms, raw_key, commit_value(offset, at_ms))
+
+
+def _last_offset(load: Load, key: int) -> int:
+    """Return what was committed before: groups at rest have read all there is."""
+    return _END_OFFSET // 2 - 1 if key < load.active else _END_OFFSET
 
 
 def _topic(number: int) -> str:

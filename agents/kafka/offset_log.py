@@ -50,6 +50,8 @@ POLL_RECORDS = 20_000
 #: Of a poll afterwards. It is applied in one go, which holds up the event loop for some 10 ms.
 LIVE_RECORDS = 2_000
 _TIMEOUT_SECONDS = 10.0
+#: More objects than are new at once while a log is read: messages are dropped slice by slice.
+_OBJECTS = 1_000_000
 
 
 @contextmanager
@@ -59,7 +61,7 @@ def few_collections() -> Iterator[None]:
     Usually Python searches after every 700 new objects, a few times a slice, and finds none.
     """
     before = gc.get_threshold()
-    gc.set_threshold(10 * SLICE_MESSAGES, *before[1:])
+    gc.set_threshold(_OBJECTS, *before[1:])
     try:
         yield
     finally:

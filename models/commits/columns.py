@@ -1,4 +1,4 @@
-"""Columns that grow: what is known of the last commit in each row, 44 bytes a row."""
+"""Columns that grow: what is known of the last commit in each row, 45 bytes a row."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Columns:
     the group waited with that step, or later with a commit that repeats it, NO_WAIT while unknown
     (all int64; times in ms since the epoch). ``topic_id`` is an index in a list of ids, or
     NO_TOPIC_ID; ``slot`` is where the steps before the last are, or NO_SLOT; ``stamp`` is anybody's
-    for the time of a call (int32). ``rewound`` has ``CommitHistory.rewound_from`` of the few rows
-    that have one.
+    for the time of a call (int32). ``is_rewound`` marks the rows, few of them usually, whose
+    ``CommitHistory.rewound_from`` is in ``rewound``.
     """
 
     def __init__(self) -> None:
@@ -38,6 +38,7 @@ class Columns:
         self.topic_id = np.full(_FEWEST_ROWS, NO_TOPIC_ID, np.int32)
         self.slot = np.full(_FEWEST_ROWS, NO_SLOT, np.int32)
         self.stamp = np.zeros(_FEWEST_ROWS, np.int32)
+        self.is_rewound = np.zeros(_FEWEST_ROWS, np.bool_)
         self.rewound: dict[int, int] = {}
 
     def add(self, count: int) -> int:
@@ -63,7 +64,17 @@ class Columns:
             (self.topic_id, NO_TOPIC_ID),
             (self.slot, NO_SLOT),
             (self.stamp, 0),
+            (self.is_rewound, 0),
         )
+
+    def rewind(self, row: int, rewound_from: int | None) -> None:
+        """Note from where the commits of a row went back, None if they didn't, or are there again."""
+        if rewound_from is not None:
+            self.rewound[row] = rewound_from
+            self.is_rewound[row] = True
+        elif self.is_rewound[row]:
+            del self.rewound[row]
+            self.is_rewound[row] = False
 
     def move(self, source: int, target: int, count: int) -> None:
         """Move rows to where there are no commits; where they were there are none afterwards."""
@@ -73,10 +84,6 @@ class Columns:
         for column, nothing in ((self.offset, NO_OFFSET), (self.slot, NO_SLOT)):
             column[now] = column[was]
             column[was] = nothing
-        moved = range(source, source + count)
-        if count < len(self.rewound):
-            rewound = [row for row in moved if row in self.rewound]
-        else:
-            rewound = [row for row in self.rewound if row in moved]
-        for row in rewound:
-            self.rewound[row + target - source] = self.rewound.pop(row)
+        for row in (source + np.flatnonzero(self.is_rewound[was])).tolist():
+            self.rewind(row + target - source, self.rewound[row])
+            self.rewind(row, None)

@@ -149,10 +149,7 @@ def _repeated(
     there = (rows != NO_ROW) & (before != NO_OFFSET)
     plain = there & (offset != NO_OFFSET)
     plain &= (topic_id == NO_TOPIC_ID) | (topic_id == columns.topic_id[rows])
-    if table.columns.rewound:
-        plain &= ~np.isin(
-            rows, np.fromiter(table.columns.rewound, np.int64, len(table.columns.rewound))
-        )
+    plain &= ~columns.is_rewound[rows]
     is_older = plain & (time_ms < before_ms) & (offset <= before)
     if now_ms is not None:
         is_older &= before_ms <= now_ms + AHEAD_MS

@@ -39,7 +39,7 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     other_topic = (topic_id != NO_TOPIC_ID) & (known_id != NO_TOPIC_ID) & (topic_id != known_id)
     stays = (before == offset) & ~other_topic
     moved = rows[~stays]
-    if (columns.slot[moved] != NO_SLOT).any() or table.columns.rewound:
+    if (columns.slot[moved] != NO_SLOT).any() or columns.is_rewound[moved].any():
         table.forget_steps(moved)
     waits = np.maximum(columns.wait_ms[rows], time_ms - columns.commit_ms[rows])
     columns.wait_ms[rows] = np.where(stays, waits, NO_WAIT)

@@ -153,10 +153,7 @@ class CommitTable:
         elif slot != NO_SLOT:
             self.steps.free(slot)
             columns.slot[row] = NO_SLOT
-        if history.rewound_from is not None:
-            columns.rewound[row] = history.rewound_from
-        elif columns.rewound:
-            columns.rewound.pop(row, None)
+        columns.rewind(row, history.rewound_from)
 
     def forget_steps(self, rows: Ints) -> None:
         """Forget all steps of these rows but the last, and that they were rewound."""
@@ -165,9 +162,8 @@ class CommitTable:
             self.steps.free(slot)
         self.columns.slot[rows] = NO_SLOT
         self.columns.wait_ms[rows] = NO_WAIT
-        if self.columns.rewound:
-            for row in rows.tolist():
-                self.columns.rewound.pop(row, None)
+        for row in rows[self.columns.is_rewound[rows]].tolist():
+            self.columns.rewind(row, None)
 
     def sweep(self, heads: list[bytes]) -> None:
         """Forget those of these heads that have no commit left, and what only they needed."""
