@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import shutil
-import socket
 import tempfile
 import time
 import uuid
@@ -32,6 +31,8 @@ from caughtup.models.errors import CaughtupError
 HEAP_MEGABYTES = 384
 READY_SECONDS = 90.0
 _POLL_SECONDS = 0.05
+#: What a node logs once all of its listeners are bound.
+_STARTED = "Kafka Server started"
 # One shell, so that both programs come and go as one process and nodes start side by side.
 _FORMAT_AND_RUN = """\
 java=$1 arguments=$2 cluster=$3 config=$4 meta=$5
@@ -73,6 +74,7 @@ class EmbeddedCluster(ClosedOnExit):
         self._owns_processes = processes is None
         self._processes = processes
         self._running: dict[int, Process] = {}
+        self._started: set[Process] = set()
         numbers = iter(free_ports(3 * nodes))
         self._ports = {
             node: Ports(next(numbers), next(numbers), next(numbers)) for node in self.node_ids
@@ -163,7 +165,7 @@ class EmbeddedCluster(ClosedOnExit):
         """
         deadline = time.monotonic() + timeout_seconds
         for node in sorted(self._running):
-            self._wait(node, deadline, partial(_listens, self._ports[node].internal))
+            self._wait(node, deadline, partial(self._has_started, self._running[node]))
         for node in self.running_nodes:
             # Inside, because a client's listener may ask for a user's name and password.
             address = self._addresses([self._ports[node].internal])
@@ -213,6 +215,12 @@ class EmbeddedCluster(ClosedOnExit):
                 raise self._failure(process, "was not ready in time")
             time.sleep(_POLL_SECONDS)
 
+    def _has_started(self, process: Process) -> bool:
+        """Return whether a node says that all of it is there: a port may be lacking before."""
+        if process not in self._started and _STARTED in process.output():
+            self._started.add(process)
+        return process in self._started
+
     def _knows_all(self, admin: AdminClient) -> bool:
         try:
             brokers = admin.list_topics(timeout=2).brokers
@@ -232,12 +240,6 @@ class EmbeddedCluster(ClosedOnExit):
         return BrokerFailed(
             "broker_failed", f"{process.name} {what}: {process.first_error()} (log: {kept})"
         )
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as client:
-        client.settimeout(1)
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _new_cluster_id() -> str:
