@@ -30,6 +30,7 @@ from caughtup.agents.settings import Settings
 from caughtup.bench.loop.turns import LoopTurns
 from caughtup.bench.loop.waiting import until
 from caughtup.bench.offsets.readers import process_figures
+from caughtup.bench.options import partitions_option
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
@@ -63,7 +64,7 @@ class Load(NamedTuple):
 
 @click.command(short_help="Commits as they come, among many group-partitions.")
 @click.option("--groups", type=_positive, default=10_000, show_default=True, help="How many.")
-@click.option("--partitions", type=_positive, default=100, show_default=True, help="Of each group.")
+@partitions_option
 @click.option(
     "--active", type=_positive, default=50_000, show_default=True, help="Group-partitions."
 )

@@ -21,6 +21,7 @@ from caughtup.bench.offsets.readers import (
     read_with_aiokafka,
     read_with_confluent_kafka,
 )
+from caughtup.bench.options import partitions_option
 from caughtup.models.errors import CaughtupError
 
 _MEGABYTE = 1 << 20
@@ -50,13 +51,7 @@ _GROUPS = 500
     type=click.IntRange(min=1),
     help=f"How many groups commit.  [default: {_GROUPS}; of a compacted log, as many as it takes]",
 )
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Partitions that each group commits.",
-)
+@partitions_option
 @click.option(
     "--value-version",
     "version",

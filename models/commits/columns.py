@@ -79,11 +79,8 @@ class Columns:
     def move(self, source: int, target: int, count: int) -> None:
         """Move rows to where there are no commits; where they were there are none afterwards."""
         was, now = slice(source, source + count), slice(target, target + count)
-        for column in (self.commit_ms, self.step_ms, self.wait_ms, self.topic_id):
-            column[now] = column[was]
-        for column, nothing in ((self.offset, NO_OFFSET), (self.slot, NO_SLOT)):
+        for row in (source + np.flatnonzero(self.is_rewound[was])).tolist():
+            self.rewound[row + target - source] = self.rewound.pop(row)
+        for column, nothing in self._columns():
             column[now] = column[was]
             column[was] = nothing
-        for row in (source + np.flatnonzero(self.is_rewound[was])).tolist():
-            self.rewind(row + target - source, self.rewound[row])
-            self.rewind(row, None)

@@ -8,19 +8,16 @@ from typing import NoReturn
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.commits.places import NO_HEAD, NO_ROW
+from caughtup.models.commits.places import NO_HEAD, NO_ROW, PARTITION_BITS, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
-from caughtup.models.wire.consumer_offsets import head_names
 
 #: Called with the group and partition of a commit that failed, before the next one.
 OnError = Callable[[str, TopicPartition, Exception], object]
-#: More than a partition's number has.
-_PARTITION_BITS = 30
 
 
 def _raise(_: str, __: TopicPartition, error: Exception) -> NoReturn:
@@ -52,7 +49,7 @@ def apply_live(
         index = last.item(at)
         number = commits.head.item(index)
         head = commits.heads[number]
-        group, topic = names.get(number) or names.setdefault(number, _names(head))
+        group, topic = names.get(number) or names.setdefault(number, names_of(head))
         partition = TopicPartition(topic, commits.partition.item(index))
         try:
             made = offset.item(at)
@@ -126,7 +123,7 @@ def _add(
 
 def _last_of_each(commits: CommitColumns) -> Ints:
     """Return the index of each key's last commit, in the order in which the keys first come."""
-    keys = (commits.head << _PARTITION_BITS | commits.partition).tolist()
+    keys = (commits.head << PARTITION_BITS | commits.partition).tolist()
     return np.array(list(dict(zip(keys, range(len(keys)), strict=True)).values()), np.int64)
 
 
@@ -161,9 +158,3 @@ def _repeated(
     nothing: Rows = is_older | (~there & (offset == NO_OFFSET))
     nothing[again] = True
     return nothing
-
-
-def _names(head: bytes) -> tuple[str, str]:
-    names = head_names(head)
-    assert names is not None
-    return names

@@ -48,7 +48,8 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     columns.commit_ms[rows] = time_ms
     columns.topic_id[rows] = np.where(is_new | (topic_id != NO_TOPIC_ID), topic_id, known_id)
     np.add.at(table.places.counts, of_head[is_new], 1)
-    table.sweep(commits.heads)
+    if deleted.any():
+        table.sweep(commits.heads)
 
 
 def _last_of_each(table: CommitTable, rows: Ints) -> Ints:

@@ -22,7 +22,7 @@ NO_HEAD = -1
 _ROWS_A_PARTITION = 16
 _FEWEST_HEADS = 1 << 8
 #: More than a partition's number has.
-_PARTITION_BITS = 30
+PARTITION_BITS = 30
 
 
 class Places:
@@ -54,8 +54,7 @@ class Places:
         number = self._numbers.get(head)
         if number is not None:
             return number
-        names = head_names(head)
-        assert names is not None
+        group, topic = names_of(head)
         if self._free_heads:
             number = self._free_heads.pop()
             self._heads[number] = head
@@ -68,7 +67,6 @@ class Places:
                     for column in (self._first, self._sizes, self.counts)
                 )
         self._numbers[head] = number
-        group, topic = names
         self._of_group.setdefault(group, []).append(number)
         self._of_topic.setdefault(topic, {})[number] = group
         return number
@@ -86,9 +84,7 @@ class Places:
         groups, left_topics = set(), []
         for number in sorted(gone):
             head = self._heads[number]
-            names = head_names(head)
-            assert names is not None
-            group, topic = names
+            group, topic = names_of(head)
             groups.add(group)
             topics = self._of_topic[topic]
             del topics[number], self._numbers[head]
@@ -161,8 +157,8 @@ class Places:
 
     def _make_rooms(self, heads: Ints, partitions: Ints) -> None:
         """Give partitions of heads a row each: in a block if it needn't be too large for that."""
-        lacking = np.unique(heads << _PARTITION_BITS | partitions)
-        heads, partitions = lacking >> _PARTITION_BITS, lacking & (1 << _PARTITION_BITS) - 1
+        lacking = np.unique(heads << PARTITION_BITS | partitions)
+        heads, partitions = lacking >> PARTITION_BITS, lacking & (1 << PARTITION_BITS) - 1
         starts = np.flatnonzero(np.diff(heads, prepend=NO_HEAD))
         ends = np.append(starts[1:], len(heads))
         seen = self.counts[heads[starts]] + ends - starts
@@ -229,9 +225,14 @@ class Places:
 
     def topic(self, head: int) -> str:
         """Return the topic of a head."""
-        names = head_names(self._heads[head])
-        assert names is not None
-        return names[1]
+        return names_of(self._heads[head])[1]
+
+
+def names_of(head: bytes) -> tuple[str, str]:
+    """Return the group and the topic of a head, as a poll has it: a well-formed one."""
+    names = head_names(head)
+    assert names is not None
+    return names
 
 
 def head_of(group: str, topic: str) -> bytes:

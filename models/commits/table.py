@@ -76,12 +76,11 @@ class CommitTable:
 
     def last(self, group: str) -> LastCommits:
         """Return a group's last commits, topic by topic, its partitions in ascending order."""
-        columns, found = self.columns, LastCommits([], [], [])
-        for head in self.places.of_group(group):
-            numbers, rows = self.committed_rows(head)
-            found.partitions.extend(self._partitions_of(self.places.topic(head), numbers.tolist()))
-            found.offsets.extend(columns.offset[rows].tolist())
-            found.times_ms.extend(columns.commit_ms[rows].tolist())
+        found = LastCommits([], [], [])
+        for topic, numbers, offset, commit_ms in self.columns_of(group):
+            found.partitions.extend(self._partitions_of(topic, numbers.tolist()))
+            found.offsets.extend(offset.tolist())
+            found.times_ms.extend(commit_ms.tolist())
         return found
 
     def columns_of(self, group: str) -> list[CommittedTopic]:
