@@ -8,6 +8,7 @@ import os
 import statistics
 import time
 from functools import partial
+from itertools import product
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
-from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
@@ -112,17 +112,13 @@ def live(
 
 def _fill(cluster: EmbeddedCluster, load: Load) -> None:
     """Make the topics, and the last commit of every group-partition."""
+    from caughtup.demo.cluster.load import produce_empty
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
 
     create_topics(cluster, dict.fromkeys(map(_topic, range(_TOPICS)), load.partitions))
-    producer = Producer({**cluster.client_config(), "queue.buffering.max.messages": 1_000_000})
-    for number in range(_TOPICS):
-        for partition in range(load.partitions):
-            for _ in range(_END_OFFSET):
-                producer.produce(_topic(number), b"", partition=partition)
-    if left := producer.flush(_FLUSH_SECONDS):
-        raise CaughtupError("produce_failed", f"{left} records were not delivered")
+    partitions = product(map(_topic, range(_TOPICS)), range(load.partitions))
+    produce_empty(cluster, partitions, _END_OFFSET)
     make_offsets_topic(cluster)
     with Progress().task("writing commits", load.groups * load.partitions) as advance:
         count = load.groups * load.partitions

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
@@ -105,18 +104,14 @@ def _record(figure: Figure) -> tuple[str, ...]:
 
 def _fill(cluster: EmbeddedCluster, group: LargeGroup) -> None:
     """Make the group's topics, with as many records as it takes."""
+    from caughtup.demo.cluster.load import produce_empty
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, SOURCE
     from caughtup.demo.fleet.offset_commits import make_offsets_topic
 
     create_topics(cluster, {SOURCE: group.tasks, CHANGELOG: group.tasks})
     make_offsets_topic(cluster)
-    producer = Producer({**cluster.client_config(), "queue.buffering.max.messages": 1_000_000})
-    for topic, partition in group.partitions():
-        for _ in range(END_OFFSET):
-            producer.produce(topic, b"", partition=partition)
-    if left := producer.flush(WAIT_SECONDS):
-        raise CaughtupError("produce_failed", f"{left} records were not delivered")
+    produce_empty(cluster, group.partitions(), END_OFFSET)
 
 
 async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:

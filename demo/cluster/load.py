@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -14,6 +14,7 @@ from caughtup.models.errors import CaughtupError
 _BATCH = 1_000
 _QUEUE_FULL_SECONDS = 0.1
 _FLUSH_SECONDS = 60
+_EMPTY_FLUSH_SECONDS = 300
 
 
 def produce(
@@ -61,6 +62,21 @@ def produce(
         reason = failures[0].str() if failures else f"{undelivered} records were not delivered"
         raise CaughtupError("produce_failed", f"cannot produce to {topic}: {reason}")
     return delivered
+
+
+def produce_empty(
+    cluster: EmbeddedCluster, partitions: Iterable[tuple[str, int]], count: int
+) -> None:
+    """Produce so many empty records to each of some partitions: only their offsets matter.
+
+    Raises CaughtupError ``produce_failed``.
+    """
+    producer = Producer({**cluster.client_config(), "queue.buffering.max.messages": 1_000_000})
+    for topic, partition in partitions:
+        for _ in range(count):
+            producer.produce(topic, b"", partition=partition)
+    if left := producer.flush(_EMPTY_FLUSH_SECONDS):
+        raise CaughtupError("produce_failed", f"{left} records were not delivered")
 
 
 def _produce(
