@@ -15,7 +15,8 @@ from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
-from caughtup.agents.offsets import OffsetsReader, offsets
+from caughtup.agents.offsets.agent import offsets
+from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.process.wakeups import Wakeup

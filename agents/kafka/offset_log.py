@@ -7,12 +7,11 @@ whole slices of messages and to decode them.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     KafkaError,
     KafkaException,
@@ -45,7 +44,7 @@ CONSUMER: dict[str, Any] = {
 #: Messages taken at once: so few that they are still in the processor's cache when they are read,
 #: and are dropped, which is a third faster than with all of a poll's.
 SLICE_MESSAGES = 2_000
-#: Of a poll while the log's past is read: the larger, the less each record costs.
+#: Of a poll while what is left of the log's past is read.
 POLL_RECORDS = 20_000
 #: Of a poll afterwards. It is applied in one go, which holds up the event loop for some 10 ms.
 LIVE_RECORDS = 2_000
@@ -90,11 +89,12 @@ class OffsetLog:
         config = {**CONSUMER, **self._answers.config, "group.id": settings.application_id}
         self._consumer = Consumer(rdkafka_config(settings, **config))
         self._ended: dict[int | None, int | None] = {}
+        self._from: dict[int, int] = {}
         self.start_offsets: dict[int, int] = {}
         self.ends_at_start: dict[int, int] = {}
 
     def open(self) -> Self | None:
-        """Start to read all partitions from their start; None while there is no such topic.
+        """Learn where the partitions start and end; None while there is no such topic.
 
         Brokers make it when the first group needs it.
         """
@@ -110,10 +110,14 @@ class OffsetLog:
             # Under read_committed the upper one is the last stable offset.
             start, end = self._consumer.get_watermark_offsets(partition, _TIMEOUT_SECONDS)
             self.start_offsets[number], self.ends_at_start[number] = start, end
-        self._consumer.assign(
-            [TopicPartition(CONSUMER_OFFSETS, p, OFFSET_BEGINNING) for p in self.start_offsets]
-        )
         return self
+
+    def start(self, positions: Mapping[int, int] | None = None) -> None:
+        """Start to read all partitions from these offsets on, or from their start."""
+        self._from = dict(positions or self.start_offsets)
+        self._consumer.assign(
+            [TopicPartition(CONSUMER_OFFSETS, number, at) for number, at in self._from.items()]
+        )
 
     def poll(self, seconds: float, most: int = POLL_RECORDS) -> Poll:
         """Wait so long for a first message, then return what is there, up to about so many."""
@@ -168,8 +172,8 @@ class OffsetLog:
 
     def _positions(self) -> dict[int, int]:
         """Return the offset to be read next, by partition."""
-        asked = [TopicPartition(CONSUMER_OFFSETS, partition) for partition in self.start_offsets]
-        found = zip(self.start_offsets.items(), self._consumer.position(asked), strict=True)
+        asked = [TopicPartition(CONSUMER_OFFSETS, partition) for partition in self._from]
+        found = zip(self._from.items(), self._consumer.position(asked), strict=True)
         # Before a partition's first record it is a negative number with a meaning of its own.
         return {partition: max(start, at.offset) for (partition, start), at in found}
 

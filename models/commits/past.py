@@ -29,9 +29,10 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     columns, ids = table.columns, table.topic_ids
     offset, time_ms = commits.offset[last], commits.time_ms[last]
     numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
-    for index in np.unique(commits.topic_id[last]).tolist():
-        if index != NO_TOPIC_ID:
-            numbers[index] = ids.number(commits.topic_ids[index])
+    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
+    named[commits.topic_id[last]] = True
+    for index in np.flatnonzero(named[:-1]).tolist():
+        numbers[index] = ids.number(commits.topic_ids[index])
     topic_id = numbers[commits.topic_id[last]]
 
     before, known_id = columns.offset[rows], columns.topic_id[rows]

@@ -139,9 +139,10 @@ class Places:
         """
         numbers = self._numbers
         known = np.array([numbers.get(head, NO_HEAD) for head in commits.heads], np.int64)
-        for index in np.unique(commits.head[added]).tolist():
-            if known[index] == NO_HEAD:
-                known[index] = self.add(commits.heads[index])
+        to_add = np.zeros(len(known), np.bool_)
+        to_add[commits.head[added]] = True
+        for index in np.flatnonzero(to_add & (known == NO_HEAD)).tolist():
+            known[index] = self.add(commits.heads[index])
         head = known[commits.head]
         apart = self._sizes[head] <= commits.partition
         if apart.any():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from caughtup.models.polls.commit_columns import (
     decode_commits,
     no_commits,
 )
+from caughtup.models.polls.records import ListedRecords, Records
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupRecord,
     decode_consumer_group_record,
@@ -46,8 +46,8 @@ _OFFSET_COMMIT, _LEGACY_OFFSET_COMMIT = (
     int(kind).to_bytes(_KEY_TYPE_BYTES)
     for kind in (RecordType.OFFSET_COMMIT, RecordType.LEGACY_OFFSET_COMMIT)
 )
-#: More than a key's type can be.
-_NO_TYPE = 1 << 15
+#: The least that a key's type can be, and more than it can be.
+_LEAST_TYPE, _NO_TYPE = -1 << 15, 1 << 15
 #: Keys come often where less than this share of so many are distinct.
 _SAMPLE = 4_000
 _OFTEN = 0.7
@@ -98,21 +98,25 @@ def decode_batch(records: Iterable[Record]) -> Batch:
 
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
     """Decode as ``decode_batch`` does, from keys and values in two lists: it is faster."""
+    if _come_often(keys):
+        batch = Batch()
+        if _apply_last(batch, keys, values):
+            return batch
+    return decode_records(ListedRecords(keys, values))
+
+
+def decode_records(records: Records) -> Batch:
+    """Decode as ``decode_batch`` does, wherever the records are."""
     batch = Batch()
-    if _come_often(keys) and _apply_last(batch, keys, values):
-        return batch
-    reader = ColumnReader.of(keys)
-    types = _types(reader)
+    types = _types(records.key_reader())
     _count(batch, types)
     is_commit = (types == RecordType.OFFSET_COMMIT) | (types == RecordType.LEGACY_OFFSET_COMMIT)
     if not is_commit.all():
-        others = (~is_commit).tolist()
-        _apply_others(batch, list(compress(keys, others)), list(compress(values, others)))
-        chosen = is_commit.tolist()
-        keys, values = list(compress(keys, chosen)), list(compress(values, chosen))
-        reader = reader.select(np.flatnonzero(is_commit))
-    if keys:
-        decoded = decode_commits(keys, values, reader)  # type: ignore[arg-type]
+        others = records.select(~is_commit)
+        _apply_others(batch, others.keys(), others.values())
+        records = records.select(is_commit)
+    if len(records):
+        decoded = decode_commits(records)
         batch.commits = decoded.commits
         for subject, error in decoded.unreadable:
             _count_error(batch, int(RecordType.OFFSET_COMMIT), error, 1, subject)
@@ -131,7 +135,7 @@ def _apply_last(batch: Batch, keys: Sequence[bytes | None], values: Sequence[byt
     if any(key and key.startswith(_LEGACY_OFFSET_COMMIT) for key in others):
         return False  # it may stand for the same as another key
     commits = {key: value for key, value in last.items() if key not in others} if others else last
-    found = decode_commits(list(commits), list(commits.values()))  # type: ignore[arg-type]
+    found = decode_commits(ListedRecords(list(commits), list(commits.values())))
     if found.unreadable:
         return False  # an earlier value of its key counts
     batch.commits = found.commits
@@ -173,8 +177,9 @@ def _apply_others(
 
 def _count(batch: Batch, types: Ints) -> None:
     """Count records by their key's type; those whose key ends before it are an error each."""
-    found, counts = np.unique(types, return_counts=True)
-    for key_type, count in zip(found.tolist(), counts.tolist(), strict=True):
+    counts = np.bincount(types - _LEAST_TYPE)
+    found = np.flatnonzero(counts)
+    for key_type, count in zip((found + _LEAST_TYPE).tolist(), counts[found].tolist(), strict=True):
         if key_type == _NO_TYPE:
             error = DecodeError("truncated", f"{count} keys end before their type")
             _count_error(batch, None, error, count)

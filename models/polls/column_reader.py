@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Rows = NDArray[np.bool_]
 
+#: Bytes are looked at one by one where they are less than this part of the data.
+_FEW = 8
+
 
 class ColumnReader:
     """Goes through all rows of a column in step, one field after the other.
@@ -27,10 +30,10 @@ class ColumnReader:
 
     __slots__ = ("_data", "begin", "end", "good", "position")
 
-    def __init__(self, data: NDArray[np.uint8], bounds: Ints, good: Rows) -> None:
+    def __init__(self, data: NDArray[np.uint8], begin: Ints, end: Ints, good: Rows) -> None:
         self._data = data
-        self.begin = self.position = bounds[:-1]
-        self.end = bounds[1:]
+        self.begin = self.position = begin
+        self.end = end
         self.good = good
 
     @classmethod
@@ -49,7 +52,7 @@ class ColumnReader:
             data = b"".join(rows)  # type: ignore[arg-type]
         lengths = map(len, rows)  # type: ignore[arg-type]
         np.cumsum(np.fromiter(lengths, np.int64, len(rows)), out=bounds[1:])
-        return cls(np.frombuffer(data, np.uint8), bounds, good)
+        return cls(np.frombuffer(data, np.uint8), bounds[:-1], bounds[1:], good)
 
     def select(self, rows: Ints) -> Self:
         """Make a reader of some rows only, which stands where this one does."""
@@ -88,17 +91,29 @@ class ColumnReader:
         """Read ``size`` bytes of each row."""
         return self._field(np.dtype((np.void, size)))
 
-    def short_uvarint(self) -> Ints:
-        """Read an unsigned varint of at most two bytes; a row with a longer one is not good."""
+    def uvarint(self, most_bytes: int) -> Ints:
+        """Read an unsigned varint of each row; a row in which it takes more bytes is not good."""
         value = self.uint8()
         rows = np.flatnonzero(value >= 0x80)
-        if rows.size:
+        if not rows.size:
+            return value
+        value[rows] &= 0x7F
+        for index in range(1, most_bytes):
             longer = self.select(rows)
-            high = longer.uint8()
-            longer.require(high < 0x80)
-            value[rows] = value[rows] & 0x7F | high << 7
+            byte = longer.uint8()
             self.put_back(rows, longer)
+            value[rows] |= (byte & 0x7F) << 7 * index
+            rows = rows[byte >= 0x80]
+            if not rows.size:
+                return value
+        self.good[rows] = False
         return value
+
+    def varint(self, most_bytes: int) -> Ints:
+        """Read a signed (zigzag) varint of each row; one that takes more bytes is not good."""
+        value = self.uvarint(most_bytes)
+        signed: Ints = (value >> 1) ^ -(value & 1)
+        return signed
 
     def span(self, length: Ints) -> tuple[Ints, Ints]:
         """Skip ``length`` bytes of each row, and return where they start and end.
@@ -115,9 +130,18 @@ class ColumnReader:
         rows = np.flatnonzero(self.good & (end > start))
         if not rows.size or self._data.max() < 0x80:
             return
-        above = np.zeros(len(self._data) + 1, np.int32)
-        np.cumsum(self._data >= 0x80, out=above[1:])
-        self.good[rows] &= above[end[rows]] == above[start[rows]]
+        start, end = start[rows], end[rows]
+        length = end - start
+        total = int(length.sum())
+        if total > len(self._data) // _FEW:
+            above = np.zeros(len(self._data) + 1, np.int32)
+            np.cumsum(self._data >= 0x80, out=above[1:])
+            self.good[rows] &= above[end] == above[start]
+            return
+        before = np.cumsum(length) - length
+        chosen = self._data[np.arange(total) + np.repeat(start - before, length)]
+        if chosen.max() >= 0x80:
+            self.good[rows] &= ~np.logical_or.reduceat(chosen >= 0x80, before)
 
     def _field(self, layout: np.dtype[Any]) -> NDArray[Any]:
         start = self.position

@@ -7,8 +7,6 @@ say: only the forms that brokers write are read here, and all others go through 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import compress
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from caughtup.models.ids import NUMBER_MAX
 from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
 from caughtup.models.polls.commit_values import TOPIC_ID_BYTES, read_commit_values
+from caughtup.models.polls.records import ListedRecords, Records
 from caughtup.models.wire.consumer_offsets import (
     OFFSET_COMMIT_TYPES,
     OffsetCommit,
@@ -37,6 +36,7 @@ _LEAST_KEY_BYTES = 6 + PARTITION_BYTES
 _LEGACY, CURRENT_TYPE = (kind.to_bytes(2) for kind in OFFSET_COMMIT_TYPES)
 _TYPE_BYTES = len(CURRENT_TYPE)
 _NO_ID = bytes(TOPIC_ID_BYTES)
+_NO_ROW = -1
 
 
 class CommitColumns(NamedTuple):
@@ -45,8 +45,8 @@ class CommitColumns(NamedTuple):
     ``heads`` are what keys begin with, up to the partition, each once and of the current key type:
     a group and a topic. ``head`` is a row's index in them. ``offset`` is NO_OFFSET for a tombstone;
     ``time_ms`` is when it was committed (ms since the epoch; 0 for a tombstone); ``topic_id`` the
-    index in ``topic_ids`` (16 bytes each), or NO_TOPIC_ID. All arrays are int64. ``keys`` and
-    ``values`` are the records themselves.
+    index in ``topic_ids`` (16 bytes each), or NO_TOPIC_ID. All arrays are int64. ``records`` are
+    the records themselves.
     """
 
     heads: list[bytes]
@@ -56,12 +56,12 @@ class CommitColumns(NamedTuple):
     time_ms: Ints
     topic_id: Ints
     topic_ids: list[bytes]
-    keys: list[bytes]
-    values: list[bytes | None]
+    records: Records
 
     def by_key(self) -> dict[OffsetKey, OffsetCommit | None]:
         """Return the last commit of each key as a value of its own; None for a tombstone."""
-        last = dict(zip(map(decode_key, self.keys), self.values, strict=True))
+        keys: Sequence[bytes] = self.records.keys()  # type: ignore[assignment]  # none is null
+        last = dict(zip(map(decode_key, keys), self.records.values(), strict=True))
         return {
             key: None if value is None else decode_offset_commit(value)
             for key, value in last.items()
@@ -70,13 +70,13 @@ class CommitColumns(NamedTuple):
 
     def heads_by_topic_id(self) -> list[tuple[bytes, bytes]]:
         """Return each topic id with the head on which it was committed last, the newest last."""
-        if not self.topic_ids:
-            return []
-        last = dict(zip(self.topic_id.tolist(), range(len(self.topic_id)), strict=True))
-        last.pop(NO_TOPIC_ID, None)
+        last = np.full(len(self.topic_ids) + 1, _NO_ROW, np.int64)
+        last[self.topic_id] = np.arange(len(self.topic_id))
+        last[NO_TOPIC_ID] = _NO_ROW
+        rows = np.sort(last[last != _NO_ROW])
+        heads, ids = self.head[rows].tolist(), self.topic_id[rows].tolist()
         return [
-            (self.topic_ids[topic_id], self.heads[self.head.item(row)])
-            for topic_id, row in sorted(last.items(), key=itemgetter(1))
+            (self.topic_ids[one], self.heads[head]) for one, head in zip(ids, heads, strict=True)
         ]
 
 
@@ -98,35 +98,27 @@ class _Numbers(dict[bytes, int]):
 def no_commits() -> CommitColumns:
     """Return columns without a row."""
     none = np.empty(0, np.int64)
-    return CommitColumns([], none, none, none, none, none, [], [], [])
+    return CommitColumns([], none, none, none, none, none, [], ListedRecords((), ()))
 
 
-def decode_commits(
-    keys: Sequence[bytes], values: Sequence[bytes | None], reader: ColumnReader | None = None
-) -> DecodedCommits:
-    """Decode records all of whose keys are of an offset commit's types; a value of None is null.
-
-    ``reader`` is one of the keys, if there is one already.
-    """
-    columns, good = _read_values(values)
+def decode_commits(records: Records) -> DecodedCommits:
+    """Decode records all of whose keys are of an offset commit's types."""
+    columns, good = _read_values(records.value_reader())
     numbers = _Numbers()
-    heads = map(numbers.__getitem__, [key[:-PARTITION_BYTES] for key in keys])
-    columns["head"] = np.fromiter(heads, np.int64, len(keys))
-    columns["partition"], in_range = _partitions(reader or ColumnReader.of(keys))
+    heads, run = records.heads(PARTITION_BYTES)
+    numbered = map(numbers.__getitem__, heads)
+    columns["head"] = np.fromiter(numbered, np.int64, len(heads))[run]
+    columns["partition"], in_range = _partitions(records.key_reader())
     good &= in_range
     well_formed = _well_formed(numbers)
     if not well_formed.all():
         good &= well_formed[columns["head"]]
     topic_ids = _number_topic_ids(columns)
     unreadable: list[tuple[object, Exception]] = []
-    for row in np.flatnonzero(~good).tolist():
-        error = _decode_row(keys[row], values[row], row, columns, topic_ids)
-        if error is None:
-            good[row] = True
-        else:
-            unreadable.append(error)
+    if not good.all():
+        unreadable = _decode_rows(records, good, columns, topic_ids)
     if unreadable:
-        keys, values = list(compress(keys, good)), list(compress(values, good))
+        records = records.select(good)
         columns = {name: column[good] for name, column in columns.items()}
     commits = CommitColumns(
         *_current_heads(numbers, columns["head"]),
@@ -135,15 +127,13 @@ def decode_commits(
         columns["time"],
         columns["topic_id"] - 1,
         list(topic_ids)[1:],
-        list(keys),
-        list(values),
+        records,
     )
     return DecodedCommits(commits, unreadable)
 
 
-def _read_values(values: Sequence[bytes | None]) -> tuple[dict[str, NDArray[Any]], Rows]:
+def _read_values(reader: ColumnReader) -> tuple[dict[str, NDArray[Any]], Rows]:
     """Read committed offsets, times and topic ids; return which rows were read, too."""
-    reader = ColumnReader.of(values)
     present = reader.good.copy()
     fields = read_commit_values(reader)
     reader.require_ascii(fields["metadata_start"], fields["metadata_end"])
@@ -180,28 +170,44 @@ def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
     """Replace topic ids by numbers, and return these: 0 for none, which no row is left with."""
     numbers = _Numbers({_NO_ID: 0})
     raw = columns["topic_id"]
-    found = np.zeros(len(raw), np.int64)
-    if raw.view(np.int64).any():
-        found = np.fromiter(map(numbers.__getitem__, raw.tolist()), np.int64, len(raw))
-    columns["topic_id"] = found
+    halves = raw.view(np.int64).reshape(-1, 2)
+    found = columns["topic_id"] = np.zeros(len(raw), np.int64)
+    rows = np.flatnonzero(halves[:, 0] | halves[:, 1])
+    if not rows.size:
+        return numbers
+    # A topic has one id, nearly always: one row of each head is looked up, and those that differ.
+    head = columns["head"][rows]
+    example = np.zeros(int(head.max()) + 1, np.int64)
+    example[head] = rows
+    chosen = np.zeros(len(raw), np.bool_)
+    chosen[example[head]] = True
+    of_head = np.flatnonzero(chosen)
+    found[of_head] = [numbers[topic_id] for topic_id in raw[of_head].tolist()]
+    found[rows] = found[example[head]]
+    others = rows[(halves[rows] != halves[example[head]]).any(axis=1)]
+    found[others] = [numbers[topic_id] for topic_id in raw[others].tolist()]
     return numbers
 
 
-def _decode_row(
-    key: bytes, value: bytes | None, row: int, columns: dict[str, NDArray[Any]], ids: _Numbers
-) -> tuple[object, Exception] | None:
-    """Decode one record into its row; return its key and the error if it can't be read."""
-    subject: object = key
-    try:
-        subject = decode_key(key)
-        if value is not None:
-            commit = decode_offset_commit(value)
-            columns["committed"][row] = commit.offset
-            columns["time"][row] = commit.commit_timestamp_ms
-            columns["topic_id"][row] = ids[commit.topic_id or _NO_ID]
-    except Exception as error:  # noqa: BLE001 - a bug of ours costs this record alone, too
-        return subject, error
-    return None
+def _decode_rows(
+    records: Records, good: Rows, columns: dict[str, NDArray[Any]], ids: _Numbers
+) -> list[tuple[object, Exception]]:
+    """Decode rows that aren't good one by one; return the keys and errors of those that can't be."""
+    unreadable: list[tuple[object, Exception]] = []
+    bad = records.select(~good)
+    for row, key, value in zip(np.flatnonzero(~good), bad.keys(), bad.values(), strict=True):
+        subject: object = key
+        try:
+            subject = decode_key(key or b"")
+            if value is not None:
+                commit = decode_offset_commit(value)
+                columns["committed"][row] = commit.offset
+                columns["time"][row] = commit.commit_timestamp_ms
+                columns["topic_id"][row] = ids[commit.topic_id or _NO_ID]
+            good[row] = True
+        except Exception as error:  # noqa: BLE001 - a bug of ours costs this record alone, too
+            unreadable.append((subject, error))
+    return unreadable
 
 
 def _current_heads(numbers: _Numbers, head: Ints) -> tuple[list[bytes], Ints]:

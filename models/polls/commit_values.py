@@ -61,7 +61,7 @@ def _read_version(values: ColumnReader, version: int) -> dict[str, NDArray[Any]]
     if version >= 3:
         fields["epoch"] = values.int32()
         values.require(fields["epoch"] >= -1)
-    length = values.short_uvarint() - 1 if flexible else values.int16()
+    length = values.uvarint(2) - 1 if flexible else values.int16()
     fields["metadata_start"], fields["metadata_end"] = values.span(length)
     fields["time"] = values.int64()
     values.require((fields["time"] >= 0) & (fields["time"] <= LATEST_MS))

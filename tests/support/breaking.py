@@ -23,7 +23,7 @@ from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.kafka import offset_log
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.main import main
-from caughtup.agents.offsets import OffsetsReader
+from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.process import supervisor
 from caughtup.agents.process.pulses import PUBLISHER
 from caughtup.agents.reassignments.probe import ReassignmentsProbe

@@ -16,6 +16,9 @@ from caughtup.models.ids import TopicPartition
 #: Kafka's "debugging" replica id: any replica answers with its own log end, leader or not.
 DEBUGGING_REPLICA = -2
 LATEST = -1
+#: The replica id of whoever is no replica, and what a consumer may be given.
+CONSUMER_REPLICA = -1
+READ_COMMITTED = 1
 #: A broker never lists more partitions than these at once, whatever it is asked for.
 PAGE_PARTITIONS = 2_000
 #: Topics whose partitions are asked for at once, where they come whole.
@@ -24,6 +27,8 @@ PAGE_TOPICS = 100
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _OFFSETS_ENTRY = struct.Struct(">iq")  # partition, timestamp
+_FETCH_HEAD = struct.Struct(">iiiib")  # replica, wait, least and most bytes, isolation
+_FETCH_ENTRY = struct.Struct(">iqi")  # partition, offset, most bytes
 _NO_TAGS = b"\0"
 _NULL = b"\0"
 _METADATA_TOPIC = "__cluster_metadata"
@@ -32,6 +37,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 class Key(IntEnum):
     """The API keys of the requests."""
 
+    FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
     LEADER_AND_ISR = 4
@@ -129,6 +135,20 @@ def replica_log_ends_call(partitions: Iterable[TopicPartition]) -> Call:
     ]
     body = _INT32.pack(DEBUGGING_REPLICA) + classic_array(topics)
     return Call(Key.LIST_OFFSETS, 1, False, body)
+
+
+def fetch_call(
+    topic: str, positions: Mapping[int, int], *, wait_ms: int, most_bytes: int, of_one: int
+) -> Call:
+    """Ask a leader for committed records of a topic's partitions, each from an offset. Since 0.11.
+
+    It answers with ``most_bytes`` about, in the order of the partitions, each of which has at most
+    ``of_one`` bytes; a first batch that is larger comes as it is.
+    """
+    partitions = [_FETCH_ENTRY.pack(number, at, of_one) for number, at in positions.items()]
+    head = _FETCH_HEAD.pack(CONSUMER_REPLICA, wait_ms, 1, most_bytes, READ_COMMITTED)
+    body = classic_array([classic_string(topic) + classic_array(partitions)])
+    return Call(Key.FETCH, 4, False, head + body)
 
 
 def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -> Call:

@@ -36,7 +36,7 @@ class ArrowReader(ColumnReader):
             if column.null_count
             else np.ones(len(column), np.bool_)
         )
-        super().__init__(np.frombuffer(self._buffer, np.uint8), bounds, good)
+        super().__init__(np.frombuffer(self._buffer, np.uint8), bounds[:-1], bounds[1:], good)
 
     def select(self, rows: Ints) -> Self:
         """Make a reader of some rows only, which stands where this one does."""

@@ -37,12 +37,14 @@ def test_every_record_can_be_read_and_stands_where_its_group_is_kept(kind: str) 
 
 def test_values_are_of_all_versions_with_tombstones_among_them() -> None:
     batch = decode_batch([(r.key, r.value) for r in of("compacted", Shape(4_000, 40, 100))])
-    versions = Counter(None if value is None else value[1] for value in batch.commits.values)
+    versions = Counter(
+        None if value is None else value[1] for value in batch.commits.records.values()
+    )
     assert versions[4] > versions[3] > versions[1] > versions[None] > 0
     metadata = {commit.metadata for commit in batch.commits.by_key().values() if commit}
     assert len(metadata) == 2
     batch = decode_batch([(r.key, r.value) for r in of("compacted", Shape(400, 4, 100, 3))])
-    assert {value and value[1] for value in batch.commits.values} == {3}
+    assert {value and value[1] for value in batch.commits.records.values()} == {3}
 
 
 def test_a_compacted_log_has_each_key_once_and_the_others_again_and_again() -> None:

@@ -45,6 +45,7 @@ def open_log(brokers: EmbeddedCluster) -> Iterator[OpenLog]:
     def make() -> OffsetLog:
         opened.append(offset_log(brokers))
         assert opened[-1].open() is opened[-1]
+        opened[-1].start()
         return opened[-1]
 
     yield make
@@ -106,6 +107,7 @@ def test_a_log_that_is_not_there_yet_is_opened_once_it_is(make_cluster: MakeClus
         assert opened_if_it_leads(waiting) in (None, waiting)
         commit(cluster, "readers", TOPIC, 3)
         wait_for("the topic", lambda: opened_if_it_leads(waiting))
+        waiting.start()
         assert keys_of(read_past(waiting), "readers") == [commit_key("readers", 0)]
     finally:
         waiting.close()

@@ -7,7 +7,8 @@ import gc
 import pytest
 
 from caughtup.agents.kafka.offset_log import SLICE_MESSAGES, few_collections
-from caughtup.agents.offsets import PolledChanges, RateLimit
+from caughtup.agents.offsets.polls import PolledChanges
+from caughtup.agents.offsets.rate_limit import RateLimit
 
 
 def test_so_many_things_are_let_through_each_minute() -> None:

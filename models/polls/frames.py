@@ -1,0 +1,67 @@
+"""Where the records of many batches are: each has its length before it, a varint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caughtup.models.errors import DecodeError
+from caughtup.models.polls.column_reader import ColumnReader, Ints
+
+#: The most bytes of a length, and the fewest of a record with its length.
+LENGTH_BYTES = 5
+_LEAST_BYTES = 7
+#: So many batches are gone through in step, a record of each at a time; fewer, one after the other.
+_MANY = 100
+
+
+def find_frames(data: bytes, start: Ints, end: Ints, count: Ints) -> Ints:
+    """Return where each record begins (int64), with its length: ``count`` records of each batch.
+
+    They are all that there is from ``start`` to ``end``. Raises DecodeError ``bad_batch`` if not.
+    """
+    _require(bool(((count >= 0) & (count * _LEAST_BYTES <= end - start)).all()))
+    last = np.cumsum(count)
+    frames = np.empty(int(count.sum()), np.int64)
+    row, left, at = last - count, count.copy(), start.copy()
+    raw = np.frombuffer(data, np.uint8)
+    while (active := np.flatnonzero(left)).size >= _MANY:
+        frames[row[active]] = at[active]
+        reader = ColumnReader(raw, at[active], end[active], np.ones(len(active), np.bool_))
+        _, at[active] = reader.span(reader.varint(LENGTH_BYTES))
+        _require(bool(reader.good.all()))
+        row[active] += 1
+        left[active] -= 1
+    for batch in active.tolist():
+        first, of_batch = row.item(batch), left.item(batch)
+        found, at[batch] = _walk(data, at.item(batch), of_batch)
+        frames[first : first + of_batch] = found
+    _require(bool((at == end).all()))
+    return frames
+
+
+def _walk(data: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """Return where each of so many records begins, and where the last one ends."""
+    found = []
+    try:
+        for _ in range(count):
+            found.append(at)
+            length = data[at]
+            at += 1
+            if length >= 0x80:
+                byte, shift = data[at], 7
+                length = length & 0x7F | (byte & 0x7F) << shift
+                at += 1
+                while byte >= 0x80 and shift < 7 * LENGTH_BYTES:
+                    byte, shift = data[at], shift + 7
+                    length |= (byte & 0x7F) << shift
+                    at += 1
+            _require(not length & 1)  # negative
+            at += length >> 1
+    except IndexError:
+        _require(fulfilled=False)
+    return found, at
+
+
+def _require(fulfilled: bool) -> None:
+    if not fulfilled:
+        raise DecodeError("bad_batch", "records that aren't as long as their batch")

@@ -1,0 +1,180 @@
+"""Records, wherever their bytes are: each in an object of its own, or all of them in one buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
+
+#: Where a null key or value of framed records starts, and ends.
+NULL = -1
+_WORD = 8
+#: Longer heads, of names that hardly anybody has, are looked at one by one.
+_LONGEST = 256
+#: So many records show whether it is worth while to compare each with the one before.
+_SAMPLE = 64
+
+
+class Heads(NamedTuple):
+    """What keys begin with: one after the other, and of each record the index in these (int64)."""
+
+    heads: list[bytes]
+    of_record: Ints
+
+
+class Records(Protocol):
+    """Records in the order of their log; a key or a value may be null."""
+
+    def __len__(self) -> int: ...
+
+    def key_reader(self) -> ColumnReader:
+        """Make a reader of all keys."""
+
+    def value_reader(self) -> ColumnReader:
+        """Make a reader of all values."""
+
+    def keys(self) -> Sequence[bytes | None]:
+        """Return all keys."""
+
+    def values(self) -> Sequence[bytes | None]:
+        """Return all values."""
+
+    def heads(self, tail_bytes: int) -> Heads:
+        """Return all keys without so many of their last bytes."""
+
+    def select(self, rows: Rows) -> Self:
+        """Return some of the records."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRecords:
+    """Records as a client library hands them out: a list of keys, and one of values."""
+
+    listed_keys: Sequence[bytes | None]
+    listed_values: Sequence[bytes | None]
+
+    def __len__(self) -> int:
+        return len(self.listed_keys)
+
+    def key_reader(self) -> ColumnReader:
+        """Make a reader of all keys, copied to one place."""
+        return ColumnReader.of(self.listed_keys)
+
+    def value_reader(self) -> ColumnReader:
+        """Make a reader of all values, copied to one place."""
+        return ColumnReader.of(self.listed_values)
+
+    def keys(self) -> Sequence[bytes | None]:
+        """Return all keys."""
+        return self.listed_keys
+
+    def values(self) -> Sequence[bytes | None]:
+        """Return all values."""
+        return self.listed_values
+
+    def heads(self, tail_bytes: int) -> Heads:
+        """Return all keys without so many of their last bytes; none may be null."""
+        keys: Sequence[bytes] = self.listed_keys  # type: ignore[assignment]
+        return Heads([key[:-tail_bytes] for key in keys], np.arange(len(keys)))
+
+    def select(self, rows: Rows) -> ListedRecords:
+        """Return some of the records."""
+        chosen = rows.tolist()
+        return ListedRecords(
+            list(compress(self.listed_keys, chosen)), list(compress(self.listed_values, chosen))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FramedRecords:
+    """Records as brokers send them: each where it starts and ends in a buffer (int64).
+
+    One that is null starts at NULL.
+    """
+
+    data: bytes
+    key_start: Ints
+    key_end: Ints
+    value_start: Ints
+    value_end: Ints
+
+    def __len__(self) -> int:
+        return len(self.key_start)
+
+    def key_reader(self) -> ColumnReader:
+        """Make a reader of all keys."""
+        return self._reader(self.key_start, self.key_end)
+
+    def value_reader(self) -> ColumnReader:
+        """Make a reader of all values."""
+        return self._reader(self.value_start, self.value_end)
+
+    def keys(self) -> Sequence[bytes | None]:
+        """Return all keys, each copied."""
+        return self._cut(self.key_start, self.key_end)
+
+    def values(self) -> Sequence[bytes | None]:
+        """Return all values, each copied."""
+        return self._cut(self.value_start, self.value_end)
+
+    def heads(self, tail_bytes: int) -> Heads:
+        """Return all keys without so many of their last bytes, once where they repeat the last."""
+        data, start = self.data, self.key_start
+        end = np.maximum(self.key_end - tail_bytes, start)
+        if len(start) > 1 and _repeat(data, start, end):
+            first = np.flatnonzero(~_same_as_before(np.frombuffer(data, np.uint8), start, end))
+            run = np.repeat(np.arange(len(first)), np.diff(first, append=len(start)))
+            start, end = start[first], end[first]
+        else:
+            run = np.arange(len(start))
+        bounds = zip(start.tolist(), end.tolist(), strict=True)
+        return Heads([data[start:end] for start, end in bounds], run)
+
+    def select(self, rows: Rows) -> FramedRecords:
+        """Return some of the records."""
+        return FramedRecords(
+            self.data,
+            self.key_start[rows],
+            self.key_end[rows],
+            self.value_start[rows],
+            self.value_end[rows],
+        )
+
+    def _reader(self, start: Ints, end: Ints) -> ColumnReader:
+        return ColumnReader(np.frombuffer(self.data, np.uint8), start, end, start >= 0)
+
+    def _cut(self, start: Ints, end: Ints) -> list[bytes | None]:
+        data = self.data
+        bounds = zip(start.tolist(), end.tolist(), strict=True)
+        return [None if start < 0 else data[start:end] for start, end in bounds]
+
+
+def _repeat(data: bytes, start: Ints, end: Ints) -> bool:
+    """Return whether many heads, of a few of them, are those of the record before."""
+    few = np.arange(1, len(start), max(1, len(start) // _SAMPLE))
+    pairs = zip(
+        *(one.tolist() for one in (start[few - 1], end[few - 1], start[few], end[few])),
+        strict=False,
+    )
+    same = [data[before:ended] == data[begin:ends] for before, ended, begin, ends in pairs]
+    return 2 * sum(same) > len(same)
+
+
+def _same_as_before(data: NDArray[np.uint8], start: Ints, end: Ints) -> Rows:
+    """Return which heads are surely those of the record before: eight bytes at a time."""
+    length = end - start
+    same = np.zeros(len(start), np.bool_)
+    same[1:] = (length[1:] == length[:-1]) & (length[1:] >= _WORD) & (length[1:] <= _LONGEST)
+    words: NDArray[np.uint64] = np.ndarray((len(data) - _WORD + 1,), np.uint64, data, strides=(1,))
+    longest = int(length[same].max(initial=0))
+    for place in range(0, longest, _WORD):
+        # The last word of a head ends where the head does.
+        word = words[start + np.clip(length - _WORD, 0, place)]
+        same[1:] &= word[1:] == word[:-1]
+    return same
