@@ -83,15 +83,18 @@ class StandaloneConsumer:
         self._skipping = Skipping()
         self.unread: set[tuple[str, int]] = set()
 
-    def open(self, topics: Mapping[str, bool]) -> dict[str, KafkaError]:
+    def open(
+        self, topics: Mapping[str, bool], made: Collection[str] = ()
+    ) -> dict[str, KafkaError]:
         """Read topics from their start, or from their end where True; again if they were read.
 
-        One that doesn't exist is left out. Returns what failed, by topic.
+        One that doesn't exist is left out, unless it is one of those that were ``made``: a broker
+        may not know it yet. Returns what failed, by topic.
         """
         failed: dict[str, KafkaError] = {}
         for topic, at_end in sorted(topics.items()):
             try:
-                starts, ends = self._bounds(topic)
+                starts, ends = self._bounds(topic, is_there=topic in made)
             except KafkaException as error:
                 failed[topic] = error.args[0]
                 continue
@@ -106,11 +109,11 @@ class StandaloneConsumer:
         self._held.clear()
         return failed
 
-    def _bounds(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
+    def _bounds(self, topic: str, *, is_there: bool) -> tuple[dict[int, int], dict[int, int]]:
         """List a topic's start offsets and last stable offsets; none of one that isn't there."""
         known = self._admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if known.error is not None:
-            if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not is_there:
                 return {}, {}
             raise KafkaException(known.error)
         # The consumer's own way to ask takes it half a second once it reads something.

@@ -78,12 +78,15 @@ def window(said: Said, around: Around) -> tuple[float, float]:
     """Return between which times a figure must have been true at some moment (s, monotonic).
 
     As old as it says itself to be, and a little more. Whoever says that he isn't ready may show
-    what was true before the fault.
+    what was true before the fault. A leader that was just elected answers from before its high
+    watermark, and so for a moment with less than consumers of its log have read.
     """
-    since = said.asked - STALE_SECONDS - max(0.0, said.age_seconds)
-    if not said.is_ready and around.fault_since is not None:
-        since = min(since, around.fault_since - STALE_SECONDS)
-    return since, said.answered
+    since, until = said.asked - STALE_SECONDS - max(0.0, said.age_seconds), said.answered
+    if around.fault_since is not None:
+        until += STALE_SECONDS
+        if not said.is_ready:
+            since = min(since, around.fault_since - STALE_SECONDS)
+    return since, until
 
 
 def bounds(

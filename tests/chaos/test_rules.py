@@ -64,6 +64,12 @@ def test_who_is_not_ready_may_show_what_was_true_before_the_fault(truth: Truth) 
     assert len(lies(unready, truth, CALM)) == 1
 
 
+def test_just_after_an_election_the_truth_may_come_later_than_what_was_said(truth: Truth) -> None:
+    assert lies(told(1_050), truth, FAULT) == []
+    assert len(lies(told(1_050), truth, CALM)) == 1
+    assert len(lies(told(1_080), truth, FAULT)) == 1
+
+
 @pytest.mark.parametrize(("value", "is_lie"), [(100, False), (30, False), (250, True), (0, True)])
 def test_lag_is_held_against_ends_and_commits(truth: Truth, value: int, is_lie: bool) -> None:
     assert bool(lies(told(value, LAG), truth)) is is_lie

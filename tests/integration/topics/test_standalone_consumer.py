@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.settings import Settings
@@ -101,6 +101,19 @@ def test_one_that_is_not_there_is_left_out_and_keeps_no_other_waiting(
     write(cluster, topic, "a")
     assert consumer.open({topic: False, f"{topic}-gone": False}) == {}
     assert values(consumer, topic, 1) == [b"a"]
+
+
+def test_one_that_was_made_is_not_left_out_though_a_broker_has_not_heard_of_it(
+    cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
+) -> None:
+    made = f"{topic}-made"
+    failed = consumer.open({topic: False, made: False}, {made})
+    assert [error.code() for error in failed.values()] == [KafkaError.UNKNOWN_TOPIC_OR_PART]
+    assert failed.keys() == {made}
+    make(cluster, made)
+    write(cluster, made, "a")
+    wait_for("it is known", lambda: consumer.open({made: False}, {made}) == {})
+    assert values(consumer, made, 1) == [b"a"]
 
 
 def test_one_that_is_held_waits_and_the_others_go_on(
