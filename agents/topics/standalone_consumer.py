@@ -83,9 +83,7 @@ class StandaloneConsumer:
         self._skipping = Skipping()
         self.unread: set[tuple[str, int]] = set()
 
-    def open(
-        self, topics: Mapping[str, bool], made: Collection[str] = ()
-    ) -> dict[str, KafkaError]:
+    def open(self, topics: Mapping[str, bool], made: Collection[str] = ()) -> dict[str, KafkaError]:
         """Read topics from their start, or from their end where True; again if they were read.
 
         One that doesn't exist is left out, unless it is one of those that were ``made``: a broker
