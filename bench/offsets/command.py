@@ -28,7 +28,9 @@ _MEGABYTE = 1 << 20
 #: Kafka's own default.
 OFFSETS_PARTITIONS = 50
 _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
-_KINDS = ("compacted", "interleaved", "runs")
+_KINDS = ("compacted", "scattered", "interleaved", "runs")
+#: Logs that have each key once.
+_ONCE = ("compacted", "scattered")
 #: Of the logs in which keys come again and again: as many groups as a large cluster has.
 _GROUPS = 500
 
@@ -49,7 +51,7 @@ _GROUPS = 500
 @click.option(
     "--groups",
     type=click.IntRange(min=1),
-    help=f"How many groups commit.  [default: {_GROUPS}; of a compacted log, as many as it takes]",
+    help=f"How many groups commit.  [default: {_GROUPS}; where keys come once, as many as it takes]",
 )
 @partitions_option
 @click.option(
@@ -69,17 +71,19 @@ def offsets(
 ) -> None:
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
 
-    Writes generated records to 50 partitions of an embedded broker, a new one for each log. In a
-    compacted log each key comes once, in no order, as the cleaner leaves them; in an interleaved
-    one keys come again and again, in turn; in runs each group's come one after the other.
+    Writes generated records to 50 partitions of an embedded broker, a new one for each log, ten
+    records a batch, as members commit them. In a compacted log each key comes once, the ten of a
+    commit together, as the cleaner leaves them; in a scattered one each key comes once, in no order
+    at all; in an interleaved one keys come again and again, in turn; in runs each group's come one
+    after the other.
 
     First client libraries alone read the log, each in a process of its own and decoding nothing:
-    the one that the service reads with, and aiokafka. Then `caughtup run` does, with all that it
-    keeps.
+    confluent-kafka, which the service reads the live tail with, and aiokafka. Then `caughtup run`
+    does, with all that it keeps.
     """
     found = []
     for kind in kinds:
-        of = groups or (_GROUPS if kind != "compacted" else -(-records // partitions))
+        of = groups or (-(-records // partitions) if kind in _ONCE else _GROUPS)
         figures = _measure(kind, records, of, partitions, None if version is None else int(version))
         if output == "json":
             click.echo(msgspec.json.encode(figures).decode())
@@ -151,7 +155,7 @@ def _show(figures: dict[str, Any]) -> None:
     Console().print(table)
     ready = figures["service"]["ready_seconds"]
     click.echo(
-        f"{figures['ratio']:.2f} of confluent-kafka's own rate, with which it reads; "
+        f"{figures['ratio']:.2f} of confluent-kafka's own rate; "
         f"{ready:.1f} s from its start to ready"
     )
 

@@ -69,18 +69,22 @@ def write_commits(
     return written
 
 
-def write_records(cluster: EmbeddedCluster, records: Iterable[RawRecord]) -> None:
+def write_records(
+    cluster: EmbeddedCluster, records: Iterable[RawRecord], *, batch_records: int = 10_000
+) -> None:
     """Write records as they are, with their timestamps; the brokers number them themselves.
 
     Raises CaughtupError ``produce_failed``.
     """
-    producer = offsets_producer(cluster.bootstrap_servers)
+    producer = offsets_producer(cluster.bootstrap_servers, batch_records=batch_records)
     for one in records:
         produce_record(producer, one)
     _flush(producer)
 
 
-def offsets_producer(bootstrap_servers: str, linger_ms: int = 50) -> Producer:
+def offsets_producer(
+    bootstrap_servers: str, linger_ms: int = 50, batch_records: int = 10_000
+) -> Producer:
     """Return a producer that may write to ``__consumer_offsets``."""
     return Producer(
         {
@@ -88,6 +92,7 @@ def offsets_producer(bootstrap_servers: str, linger_ms: int = 50) -> Producer:
             "client.id": _CLIENT_ID,
             "linger.ms": linger_ms,
             "queue.buffering.max.messages": 1_000_000,
+            "batch.num.messages": batch_records,
         }
     )
 

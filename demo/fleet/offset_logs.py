@@ -1,8 +1,10 @@
-"""``__consumer_offsets`` as clusters keep it: generated logs of three kinds, for measurements.
+"""``__consumer_offsets`` as clusters keep it: generated logs of four kinds, for measurements.
 
-*Compacted*: what the cleaner leaves of a log, each key once, in no order. *Interleaved*: a log that
-isn't compacted yet, of groups that take turns. *Runs*: one group's commits on all its partitions
-after the other's, again and again, as the live tail has them in short.
+*Compacted*: what the cleaner leaves of a log, each key once: the last commit of each member, on the
+partitions that it was assigned. *Scattered*: each key once, no two of a group side by side, which
+is the hardest to read. *Interleaved*: a log that isn't compacted yet, of keys that take turns.
+*Runs*: one group's commits on all its partitions after the other's, again and again, as the live
+tail has them in short. A batch has as many records as a member commits at once.
 
 Values are of the versions that brokers have written: 3 from 2.1 on, 4 with a topic id from 4.1 on,
 1 for clients that ask for a retention of their own; some have metadata, as Kafka Streams writes it;
@@ -15,6 +17,7 @@ import random
 import struct
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -26,7 +29,9 @@ from caughtup.demo.fleet.offset_commits import (
     write_records,
 )
 
-LOGS = ("compacted", "interleaved", "runs")
+LOGS = ("compacted", "scattered", "interleaved", "runs")
+#: Partitions that a member is assigned, and commits at once.
+_ASSIGNED = 10
 #: Of a hundred values, so many of each version, where they are mixed; and of all records, tombstones.
 _MIXED = {4: 60, 3: 35, 1: 5}
 _TOMBSTONES = 2
@@ -81,7 +86,7 @@ def write_log(
                 advance(_SAID_EVERY)
             yield record
 
-    write_records(cluster, counted())
+    write_records(cluster, counted(), batch_records=_ASSIGNED)
     return written
 
 
@@ -108,7 +113,11 @@ def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> It
 def _order(kind: str, shape: Shape, drawn: random.Random) -> Iterator[int]:
     """Yield which key is committed next: its group's number times the partitions, plus its own."""
     keys = list(range(shape.groups * shape.partitions))
-    if kind != "runs":
+    if kind == "compacted":
+        commits = [keys[at : at + _ASSIGNED] for at in range(0, len(keys), _ASSIGNED)]
+        drawn.shuffle(commits)
+        keys = list(chain.from_iterable(commits))
+    elif kind != "runs":
         drawn.shuffle(keys)
     written = 0
     while written < shape.records:

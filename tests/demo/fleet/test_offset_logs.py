@@ -50,9 +50,10 @@ def test_values_are_of_all_versions_with_tombstones_among_them() -> None:
 def test_a_compacted_log_has_each_key_once_and_the_others_again_and_again() -> None:
     shape = Shape(4_000, 10, 100)
     keys = {kind: [record.key for record in of(kind, shape)[10:]] for kind in LOGS}
-    assert len(set(keys["compacted"])) == 1_000
-    once = [record.key for record in of("compacted", Shape(1_000, 10, 100))[10:]]
-    assert Counter(Counter(once).values()) == {1: 1_000}
+    for kind in ("compacted", "scattered"):
+        assert len(set(keys[kind])) == 1_000
+        once = [record.key for record in of(kind, Shape(1_000, 10, 100))[10:]]
+        assert Counter(Counter(once).values()) == {1: 1_000}
     assert Counter(Counter(keys["interleaved"]).values()) == {4: 1_000}
 
     def neighbours(kind: str) -> int:
@@ -60,6 +61,8 @@ def test_a_compacted_log_has_each_key_once_and_the_others_again_and_again() -> N
         return sum((a or b"")[:-4] == (b or b"")[:-4] for a, b in pairwise(keys[kind]))
 
     assert neighbours("runs") > 3_900
+    assert neighbours("compacted") > 3_500
+    assert neighbours("scattered") < 1_000
     assert neighbours("interleaved") < 1_000
 
 
