@@ -12,7 +12,7 @@ from caughtup.agents.end_offsets import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import EndOffsetsRecord
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state
 
 PARTITION = TopicPartition("orders-in", 3)
 KEY = b"orders-in-3"

@@ -22,10 +22,11 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
+from tests.support.group_records import START_MS, commit
 from tests.support.observability.scraping import scrape, text
 from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
-from tests.support.states import assess
-from tests.support.streams import START_MS, TOLD, WARMING, commit, generation, known_ends, read
+from tests.support.states import TOLD, assess, known_ends, read
+from tests.support.streams import WARMING, generation
 
 BAD, GOOD = "bad", "good"
 NOW_MS = START_MS + 20_000

@@ -30,16 +30,8 @@ from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Su
 from tests.fuzz.values import CLICKS_ID
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support import wire
-from tests.support.streams import (
-    CHANGELOG,
-    GROUP,
-    HANDED_OVER,
-    HANDING_OVER,
-    SOURCE,
-    WARMING,
-    consumer_generation,
-    generation,
-)
+from tests.support.group_records import GROUP, SOURCE, consumer_generation
+from tests.support.streams import CHANGELOG, HANDED_OVER, HANDING_OVER, WARMING, generation
 
 PLAIN, BILLING, COUNTS = "plain", "billing", "counts"
 INNOCENT = (PLAIN, GROUP, BILLING, COUNTS)

@@ -21,7 +21,7 @@ from caughtup.models.reassignments.tracking.observation import (
 )
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state
 
 PARTITION = TopicPartition("orders", 0)
 KEY = b"orders-0"

@@ -22,7 +22,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
 )
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state
 
 ORDERS = TopicPartition("orders", 0)
 DONE = PartitionInfo((3, 1), (3, 1), 1, 6, ())

@@ -24,39 +24,28 @@ from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import (
+from tests.support.decisions import a_recommendation
+from tests.support.group_records import GROUP
+from tests.support.states import (
     ENDS,
-    GROUP,
-    START_MS,
     TOLD,
-    WARMING,
-    Member,
     cluster_state,
-    generation,
     known_ends,
     list_ends,
     read,
 )
-
-
-def recommended(*members: Member) -> Recommendation:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(7, *members))
-    (one,) = state.decide(START_MS + LEADER_STATE_WAIT_MS)
-    return one
+from tests.support.streams import WARMING, generation
 
 
 def test_what_is_published_is_json_without_loss() -> None:
-    record = recommendation_fields(recommended(*WARMING))
+    record = recommendation_fields(a_recommendation(*WARMING))
     assert msgspec.json.decode(msgspec.json.encode(record)) == json.loads(json.dumps(record))
 
 
 def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() -> None:
-    assert summary(recommended(*WARMING)) == "orders generation 7: 1 movements, leader match"
-    differing = recommended(replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    assert summary(a_recommendation(*WARMING)) == "orders generation 7: 1 movements, leader match"
+    differing = a_recommendation(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert summary(differing) == (
         "orders generation 7: 1 movements, leader mismatch "
         "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
@@ -93,7 +82,7 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
 ) -> None:
     app = _App("recommends", datadir=tmp_path, web_enabled=False)
     state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
-    older, newer = recommended(*WARMING), replace(recommended(*WARMING), generation=8)
+    older, newer = a_recommendation(*WARMING), replace(a_recommendation(*WARMING), generation=8)
     endless = replace(older, cluster="c" * MAX_BYTES)
     for group, known in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
         state.applications.apply_published(group, known)

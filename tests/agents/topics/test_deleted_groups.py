@@ -46,16 +46,9 @@ from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Su
 from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support import wire
 from tests.support.application_states import state_record
-from tests.support.streams import (
-    HANDING_OVER,
-    START_MS,
-    TOLD,
-    WARMING,
-    cluster_state,
-    consumer_generation,
-    generation,
-    read,
-)
+from tests.support.group_records import START_MS, consumer_generation
+from tests.support.states import TOLD, cluster_state, read
+from tests.support.streams import HANDING_OVER, WARMING, generation
 
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.

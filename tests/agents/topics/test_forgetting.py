@@ -13,8 +13,10 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.state.forgetting import GRACE_MS
-from tests.support.service_topic_records import recommended
-from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, read
+from tests.support.decisions import recommended_record
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import cluster_state, read
+from tests.support.streams import WARMING, generation
 
 
 class Topic:
@@ -39,7 +41,7 @@ async def test_a_tombstone_is_written_once_however_often_that_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(recommended()[0]))
+    state.applications.apply_published(GROUP, read_recommendation(recommended_record(*WARMING)))
     topic: Any = Topic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS, GRACE_MS + 1, GRACE_MS + 2):
@@ -50,12 +52,14 @@ async def test_a_tombstone_is_written_once_however_often_that_fails(
 
 async def test_a_group_that_has_another_recommendation_keeps_it() -> None:
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(recommended()[0]))
+    state.applications.apply_published(GROUP, read_recommendation(recommended_record(*WARMING)))
     topic: Any = Topic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS):
         await forgetter.forget(START_MS + at_ms)
     read(state, generation(8, *WARMING))
-    state.applications.apply_published(GROUP, read_recommendation(recommended(8)[0]))
+    state.applications.apply_published(
+        GROUP, read_recommendation(recommended_record(*WARMING, number=8))
+    )
     await forgetter.forget(START_MS + GRACE_MS + 1)
     assert topic.written == []

@@ -12,7 +12,7 @@ from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
 from tests.support.observability.scraping import samples_of
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state
 
 AT_MS = 9_000
 TOLD: dict[str, Any] = {

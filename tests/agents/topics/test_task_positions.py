@@ -11,7 +11,8 @@ from caughtup.agents.topics.reports import task_positions
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.streams import GROUP, cluster_state
+from tests.support.group_records import GROUP
+from tests.support.states import cluster_state
 
 PROCESS = "00000000-0000-0000-0000-000000000002"
 KEY = json.dumps([GROUP, PROCESS, "0_1"]).encode()

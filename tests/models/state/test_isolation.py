@@ -22,22 +22,11 @@ from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
+from tests.support.group_records import SOURCE, START_MS, commit, group_tombstone
 from tests.support.reassigning import DEAD, SEEN_MS, reassigning
 from tests.support.reassigning import assess as assess_movements
-from tests.support.streams import (
-    HANDING_OVER,
-    SOURCE,
-    START_MS,
-    TOLD,
-    WARMING,
-    cluster_state,
-    commit,
-    generation,
-    group_tombstone,
-    known_ends,
-    publish,
-    read,
-)
+from tests.support.states import TOLD, cluster_state, known_ends, publish, read
+from tests.support.streams import HANDING_OVER, WARMING, generation
 
 BAD, GOOD = "bad", "good"
 NOW_MS = START_MS + 20_000

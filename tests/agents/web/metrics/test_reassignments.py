@@ -26,8 +26,7 @@ from tests.support.reassigning import (
     ongoing_observation,
     reassigning,
 )
-from tests.support.states import HOSTILE
-from tests.support.streams import cluster_state
+from tests.support.states import HOSTILE, cluster_state
 
 FINE, DEAD, NEW = ("fine", "0"), ("dead", "0"), ("new", "0")
 
