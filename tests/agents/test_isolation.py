@@ -24,7 +24,7 @@ from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
 from tests.support.group_records import START_MS, commit
 from tests.support.observability.scraping import scrape, text
-from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
+from tests.support.reassignments.reassigning import DEAD, FINE, SEEN_MS, reassigning
 from tests.support.states import TOLD, assess, known_ends, read
 from tests.support.streams import WARMING, generation
 

@@ -27,7 +27,7 @@ from caughtup.models.records.task_positions import read_position
 from tests.support.application_states import state_record
 from tests.support.decisions import recommended_with_events
 from tests.support.group_records import GROUP, START_MS
-from tests.support.one_reassignment import CLUSTER, an_observation
+from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
 from tests.support.streams import Member, process
 
 #: When every one of them was written, and a good while before anybody reads them.

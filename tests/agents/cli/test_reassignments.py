@@ -19,7 +19,7 @@ from caughtup.agents.probes.reassignments import Round
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.group_records import START_MS
-from tests.support.reassigning import (
+from tests.support.reassignments.reassigning import (
     APART_MS,
     DEAD,
     FINE,

@@ -27,14 +27,7 @@ from caughtup.models.decisions.recommendation_fields import recommendation_field
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import a_recommendation
 from tests.support.group_records import GROUP
-from tests.support.states import (
-    ENDS,
-    TOLD,
-    cluster_state,
-    known_ends,
-    list_ends,
-    read,
-)
+from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
 from tests.support.streams import WARMING, generation
 
 

@@ -23,13 +23,7 @@ from caughtup.pipelines.rates.state import Rates
 from tests.support.decisions import decided_state, recommended_record
 from tests.support.group_records import GROUP, START_MS
 from tests.support.observability.scraping import samples_of
-from tests.support.states import (
-    ENDS,
-    cluster_state,
-    list_ends,
-    publish,
-    read,
-)
+from tests.support.states import ENDS, cluster_state, list_ends, publish, read
 from tests.support.streams import WARMING, generation, process
 
 COPY = CopyKey(str(process(2)), TaskId(0, 1))

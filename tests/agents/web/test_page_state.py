@@ -19,7 +19,7 @@ from caughtup.agents.web.page_state import (
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 from tests.support.group_records import GROUP, START_MS, commit
-from tests.support.reassigning import (
+from tests.support.reassignments.reassigning import (
     ORPHANED_MS,
     SEEN_MS,
     cluster_observation,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.copies.probing import Probing, assess_probing
 from tests.support.group_records import START_MS
-from tests.support.probed import SECOND, assess, scheduled, warmup
+from tests.support.simulation.probed import SECOND, assess, scheduled, warmup
 from tests.support.simulation.warmups import Service
 from tests.support.states import TOLD
 from tests.support.streams import HANDED_OVER, WARMING

@@ -12,7 +12,7 @@ from caughtup.models.copies.probing import assess_probing, plan_seconds, seconds
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.parameters import ApplicationParameters
 from tests.support.group_records import START_MS
-from tests.support.probed import KAFKAS_DEFAULTS, SECOND, assess, scheduled, warmup
+from tests.support.simulation.probed import KAFKAS_DEFAULTS, SECOND, assess, scheduled, warmup
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,7 @@ from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support.application_states import state_record, tell
 from tests.support.decisions import decided_state
 from tests.support.group_records import GROUP, START_MS, group_tombstone
-from tests.support.states import (
-    ENDS,
-    cluster_state,
-    known_ends,
-    list_ends,
-    publish,
-    read,
-)
+from tests.support.states import ENDS, cluster_state, known_ends, list_ends, publish, read
 from tests.support.streams import (
     HANDED_OVER,
     HANDING_OVER,

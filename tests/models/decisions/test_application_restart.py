@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.recommendation_fields import (
-    read_recommendation,
-)
+from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from tests.support.decisions import decided_generation, recommended_record

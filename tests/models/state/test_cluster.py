@@ -21,13 +21,7 @@ from tests.support.group_records import (
     consumer_generation,
     group_tombstone,
 )
-from tests.support.states import (
-    cluster_state,
-    list_ends,
-    publish,
-    read,
-    state_with_ends,
-)
+from tests.support.states import cluster_state, list_ends, publish, read, state_with_ends
 from tests.support.streams import WARMING, Member, generation
 
 ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)

@@ -23,8 +23,8 @@ from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
 from tests.support.group_records import SOURCE, START_MS, commit, group_tombstone
-from tests.support.reassigning import DEAD, SEEN_MS, reassigning
-from tests.support.reassigning import assess as assess_movements
+from tests.support.reassignments.reassigning import DEAD, SEEN_MS, reassigning
+from tests.support.reassignments.reassigning import assess as assess_movements
 from tests.support.states import TOLD, cluster_state, known_ends, publish, read
 from tests.support.streams import HANDING_OVER, WARMING, generation
 

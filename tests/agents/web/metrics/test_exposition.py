@@ -20,7 +20,7 @@ from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.offsets import EndOffsets
 from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
 from tests.support.observability.scraping import Labels, scrape, text
-from tests.support.reassigning import reassigning
+from tests.support.reassignments.reassigning import reassigning
 from tests.support.states import (
     GAINING,
     HOSTILE,

@@ -16,7 +16,7 @@ from caughtup.models.reassignments.tracking.ends import OUTCOMES
 from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.reassignments.verdict import VERDICTS
 from tests.support.observability.scraping import Labels, scrape, text
-from tests.support.reassigning import (
+from tests.support.reassignments.reassigning import (
     APART_MS,
     ORPHANED_MS,
     SEEN_MS,

@@ -11,14 +11,7 @@ from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.group_records import GROUP, START_MS
-from tests.support.states import (
-    ENDS,
-    TOLD,
-    cluster_state,
-    list_ends,
-    read,
-    state_with_ends,
-)
+from tests.support.states import ENDS, TOLD, cluster_state, list_ends, read, state_with_ends
 from tests.support.streams import (
     CHANGELOG,
     HANDED_OVER,

@@ -13,7 +13,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
 )
 from caughtup.models.reassignments.tracking.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
-from tests.models.reassignments import observed
+from tests.support.reassignments import observed
 
 PARTITION = observed.MOVING.partition
 MOVING = replace(observed.MOVING, leader_epoch=7)

@@ -16,7 +16,13 @@ from caughtup.models.reassignments.tracking.observation import (
     TopicThrottle,
 )
 from caughtup.models.reassignments.verdict import ENDLESS, VERDICTS
-from tests.support.one_reassignment import CLUSTER, HEAD, PARTITION, an_observation, judged
+from tests.support.reassignments.one_reassignment import (
+    CLUSTER,
+    HEAD,
+    PARTITION,
+    an_observation,
+    judged,
+)
 from tests.support.sizes import daily
 
 BROKERS = st.integers(0, 6)

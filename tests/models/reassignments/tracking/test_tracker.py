@@ -20,7 +20,7 @@ from caughtup.models.reassignments.tracking.tracker import (
     OBSERVATIONS,
     ReassignmentTracker,
 )
-from tests.models.reassignments import observed
+from tests.support.reassignments import observed
 
 PARTITION = observed.MOVING.partition
 MOVING = replace(observed.MOVING, log_ends={1: 1_000, 2: 1_000, 3: 400, 4: 900})
