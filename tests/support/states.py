@@ -15,6 +15,7 @@ from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.state.cluster import ClusterState
 from tests.support.group_records import GROUP, SOURCE, START_MS, commit, consumer_generation
+from tests.support.reassignments.observations import a_reassignment
 from tests.support.streams import CHANGELOG, WARMING, generation
 
 #: Everything that the wire doesn't show of the application, told: nothing is assumed or inferred.
@@ -93,16 +94,8 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     )
     for partition in partitions:
         state.apply_ends(partition, EndOffsets(20, 90, 100, START_MS))
-    moving = PartitionObservation(
-        partition=TopicPartition(SOURCE, 0),
-        replicas=(3, 1, 2),
-        adding=(3,),
-        removing=(2,),
-        isr=(1, 2),
-        leader=1,
-        log_ends={1: 900, 2: 900, 3: 100},
-        as_of_ms=START_MS,
-    )
+    log_ends = {1: 900, 2: 900, 3: 100}
+    moving = a_reassignment(TopicPartition(SOURCE, 0), at_ms=START_MS, log_ends=log_ends)
     state.reassignments.apply(moving)
     ended = TopicPartition("clicks", 1)
     state.reassignments.apply(PartitionObservation(ended, (2, 1), (2,), (1,), (1,), None, START_MS))

@@ -22,14 +22,14 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
 )
 from caughtup.models.records.reassignments import ReassignmentRecord
+from tests.support.reassignments.observations import ORDERS, a_reassignment
 from tests.support.states import cluster_state
 
-ORDERS = TopicPartition("orders", 0)
 DONE = PartitionInfo((3, 1), (3, 1), 1, 6, ())
 
 
 def observed(at_ms: int) -> PartitionObservation:
-    return PartitionObservation(ORDERS, (3, 1, 2), (3,), (2,), (1, 2), 1, at_ms, 5)
+    return a_reassignment(at_ms=at_ms, leader_epoch=5)
 
 
 class Topic:

@@ -12,7 +12,7 @@ from caughtup.models.reassignments.throttles.orphaned import (
     unused_throttles,
 )
 from caughtup.models.reassignments.tracking.observation import BrokerObservation, ClusterObservation
-from tests.support.reassignments.observed import EVENTS, THROTTLED
+from tests.support.reassignments.observations import EVENTS, THROTTLED
 
 
 def test_kafkas_default_rate_is_no_throttle() -> None:
