@@ -63,10 +63,20 @@ def group_tombstone(group: str = GROUP) -> Record:
 
 
 def commit(
-    partition: int, offset: int | None, *, topic: str = SOURCE, group: str = GROUP, at_ms: int = 0
+    partition: int,
+    offset: int | None,
+    *,
+    topic: str = SOURCE,
+    group: str = GROUP,
+    at_ms: int = 0,
+    topic_id: bytes | None = None,
 ) -> Record:
-    """The record of a committed offset; None is a tombstone."""
+    """The record of a committed offset, of the version that has the topic's id if there is one.
+
+    Without an offset it is a tombstone.
+    """
     value = None
     if offset is not None:
-        value = wire.offset_commit(OffsetCommit(offset, -1, "", at_ms, -1, None), 3)
+        version = 3 if topic_id is None else 4
+        value = wire.offset_commit(OffsetCommit(offset, -1, "", at_ms, -1, topic_id), version)
     return wire.offset_key(OffsetKey(group, topic, partition)), value

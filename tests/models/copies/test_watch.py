@@ -10,16 +10,14 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from caughtup.models.wire.record_keys import RecordType, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,
     TaskIds,
 )
-from caughtup.models.wire.streams_group_records import StreamsGroupMemberMetadata
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support.application_states import state_record, tell
 from tests.support.decisions import decided_state
 from tests.support.group_records import GROUP, START_MS, group_tombstone
+from tests.support.new_groups import streams_member
 from tests.support.states import ENDS, cluster_state, known_ends, list_ends, publish, read
 from tests.support.streams import (
     HANDED_OVER,
@@ -152,14 +150,8 @@ def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
 def test_a_group_that_was_left_on_both_protocols_is_watched_as_its_tasks_are_shown() -> None:
     state = warming()
     assert list(watched(state, START_MS + 1_000).copies) == [COPY]
-    member = StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, str(process(9)), None, {})
     held = StreamsGroupCurrentMemberAssignment(1, 1, 1, (), (TaskIds("0", (0,)),), (), (), (), ())
-    for record_type, value in (
-        (RecordType.STREAMS_GROUP_MEMBER_METADATA, member),
-        (RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, held),
-    ):
-        key = StreamsGroupMemberKey(record_type, GROUP, "m")
-        read(state, (new_group_key(key), new_group_record(value)))
+    read(state, *streams_member(GROUP, held, str(process(9))))
     assert list(watched(state, START_MS + 2_000).copies) == [CopyKey(str(process(9)), TaskId(0, 0))]
 
 

@@ -32,7 +32,6 @@ from caughtup.models.wire.record_keys import RecordType
 from caughtup.models.wire.streams_group_records import decode_streams_group_record
 from caughtup.models.wire.subscription_info import decode_subscription_info
 from tests.models.wire import strategies
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.models.wire.new_group_strategies import (
     CONSUMER_GROUP_RECORDS,
     NEW_GROUP_KEYS,
@@ -41,6 +40,7 @@ from tests.models.wire.new_group_strategies import (
 from tests.models.wire.strategies import thorough
 from tests.models.wire.streams_encoders import assignment_info, subscription_info
 from tests.support import wire
+from tests.support.new_group_encoders import new_group_key, new_group_record
 
 #: By name: what decodes, what makes valid bytes, and the type of the record whose value it is.
 Format = tuple[Callable[[bytes], object], st.SearchStrategy[bytes], int | None]

@@ -13,9 +13,7 @@ from caughtup.models.reassignments.tracking.controllers import (
     target,
     zookeeper_step,
 )
-from caughtup.models.reassignments.tracking.observation import (
-    ClusterObservation,
-)
+from caughtup.models.reassignments.tracking.observation import ClusterObservation
 from tests.support.controllers.partition_state import PartitionState
 from tests.support.controllers.zookeeper import Step, proceeded, updated
 from tests.support.reassignments.observations import observed
