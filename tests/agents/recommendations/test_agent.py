@@ -6,7 +6,6 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import faust
 import msgspec
@@ -27,6 +26,7 @@ from caughtup.models.decisions.recommendation_fields import recommendation_field
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import a_recommendation
 from tests.support.group_records import GROUP
+from tests.support.kept_topic import KeptTopic
 from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
 from tests.support.streams import WARMING, generation
 
@@ -53,23 +53,6 @@ class _App(faust.App):
     BootStrategy = _WithoutKafka
 
 
-class Topic:
-    """Keeps records as a topic does."""
-
-    name = "recommendations"
-
-    def __init__(self) -> None:
-        self.taken: asyncio.Queue[tuple[bytes, Any]] = asyncio.Queue()
-
-    async def send(
-        self, *, key: bytes, value: bytes, headers: object = None
-    ) -> asyncio.Future[None]:
-        self.taken.put_nowait((key, msgspec.json.decode(value)))
-        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        acknowledged.set_result(None)
-        return acknowledged
-
-
 async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
     tmp_path: Path,
 ) -> None:
@@ -79,7 +62,7 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
     endless = replace(older, cluster="c" * MAX_BYTES)
     for group, known in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
         state.applications.apply_published(group, known)
-    recommendations, movements = Topic(), Topic()
+    recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
     signer = Signer(None, state.cluster)
     recommend(app, wakeups, state, health, recommendations, movements, asyncio.Event(), signer)
     await app.start()
@@ -93,13 +76,13 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
         health.standby = None
         await wakeups.put(Wakeup.RECREATED)
         async with asyncio.timeout(10):
-            found = [await recommendations.taken.get() for _ in range(2)]
+            found = await recommendations.first(2)
         assert [(key, record["generation"]) for key, record in found] == [
             (b"gone", 7),
             (b"orders", 8),
         ]
-        assert recommendations.taken.empty()
-        assert movements.taken.empty()
+        assert len(recommendations.sent) == 2
+        assert movements.sent == []
         assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
     finally:
         await app.stop()
@@ -121,16 +104,14 @@ async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_ar
             generation(7, *WARMING, group=group, at_ms=now_ms() - 10_000),
             seen_ms=now_ms() - 5_000,
         )
-    recommendations, movements = Topic(), Topic()
-    movements.name = "movements"
+    recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
     signer = Signer(None, state.cluster)
     await Recommender(state, recommendations, movements, signer).decide()
-    assert recommendations.taken.get_nowait()[0] == GROUP.encode()
-    assert recommendations.taken.empty()
+    assert [key for key, _ in recommendations.sent] == [GROUP.encode()]
     assert {group: known.published for group, known in state.applications.items()} == {
         "large": 0,
         GROUP: 1,
     }
     assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
-    told = {movements.taken.get_nowait()[0] for _ in range(movements.taken.qsize())}
+    told = {key for key, _ in movements.sent}
     assert told == {b"large", GROUP.encode()}
