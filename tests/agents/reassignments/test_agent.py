@@ -20,6 +20,7 @@ from caughtup.models.reassignments.tracking.observation import (
 )
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
+from tests.support.malformed import malformed
 from tests.support.reassignments.observations import ORDERS, a_reassignment
 from tests.support.states import cluster_state
 
@@ -85,27 +86,24 @@ def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "value"),
+    ("reason", "key", "value"),
     [
-        pytest.param("bad_json", b"", id="empty"),
-        pytest.param("bad_json", b"\xff", id="not UTF-8"),
-        pytest.param("bad_type", b"7", id="not an object"),
-        pytest.param("bad_json", encoded()[:-1], id="cut short"),
-        pytest.param("bad_type", encoded(replicas="3,1"), id="a string for broker ids"),
-        pytest.param("bad_type", encoded(replicas=[None]), id="no broker id"),
-        pytest.param("bad_type", encoded(log_ends={"leader": 5}), id="log ends of no broker"),
-        pytest.param("bad_type", encoded(log_ends={"1": 2**63}), id="beyond all offsets"),
-        pytest.param("bad_type", encoded(as_of_ms=None), id="null"),
-        pytest.param("bad_type", b'{"schema": 1, "topic": "orders"}', id="fields missing"),
-        pytest.param("too_deep", b"[" * 10_000, id="nested deeply"),
-        pytest.param("other_schema", encoded(schema=99), id="another schema"),
-        pytest.param("bad_key", encoded(partition=1), id="of another partition"),
-        pytest.param("from_the_future", encoded(as_of_ms=4_102_444_800_000), id="of 2100"),
+        *malformed(KEY, encoded()),
+        pytest.param("bad_type", KEY, encoded(replicas="3,1"), id="a string for broker ids"),
+        pytest.param("bad_type", KEY, encoded(replicas=[None]), id="no broker id"),
+        pytest.param("bad_type", KEY, encoded(log_ends={"leader": 5}), id="log ends of no broker"),
+        pytest.param("bad_type", KEY, encoded(log_ends={"1": 2**63}), id="beyond all offsets"),
+        pytest.param("bad_type", KEY, encoded(as_of_ms=None), id="null"),
+        pytest.param("bad_type", KEY, b'{"schema": 1, "topic": "orders"}', id="fields missing"),
+        pytest.param("bad_key", KEY, encoded(partition=1), id="of another partition"),
+        pytest.param("from_the_future", KEY, encoded(as_of_ms=4_102_444_800_000), id="of 2100"),
     ],
 )
-def test_a_malformed_record_is_refused_with_its_reason(reason: str, value: bytes) -> None:
+def test_a_malformed_record_is_refused_with_its_reason(
+    reason: str, key: bytes, value: bytes
+) -> None:
     state = cluster_state()
-    assert apply_record(state, KEY, value) is None
+    assert apply_record(state, key, value) is None
     assert state.reassignments.ongoing == {}
     assert state.refused.counts == {("reassignments", reason): 1}
     assert state.faults.newest() == []

@@ -22,6 +22,7 @@ from caughtup.pipelines.rates.records import copy_key, partition_key, rates_valu
 from caughtup.pipelines.rates.state import Rates
 from tests.support.decisions import decided_state, recommended_record
 from tests.support.group_records import GROUP, START_MS
+from tests.support.malformed import badly_keyed, malformed
 from tests.support.observability.scraping import samples_of
 from tests.support.states import ENDS, cluster_state, list_ends, publish, read
 from tests.support.streams import WARMING, generation, process
@@ -158,15 +159,9 @@ def in_minute(**fields: Any) -> bytes:
 @pytest.mark.parametrize(
     ("reason", "key", "value"),
     [
-        pytest.param("bad_key", None, written(), id="no key"),
-        pytest.param("bad_key", b"orders", written(), id="a key that isn't JSON"),
-        pytest.param("bad_key", b'["orders"]', written(), id="a key with too few parts"),
-        pytest.param("bad_key", b'["orders", "p", "01"]', written(), id="not a task"),
+        *badly_keyed(written()),
+        *malformed(KEY, written()),
         pytest.param("bad_key", KEY, changed(task="0_7"), id="of another task"),
-        pytest.param("bad_json", KEY, b"{", id="half a value"),
-        pytest.param("too_deep", KEY, b"[" * 10_000, id="a nesting bomb"),
-        pytest.param("bad_json", KEY, b"\xff", id="not UTF-8"),
-        pytest.param("other_schema", KEY, changed(schema=2), id="a schema of a later release"),
         pytest.param("bad_type", KEY, changed(trigger_seconds=-1), id="a negative trigger"),
         pytest.param("bad_type", KEY, in_minute(seconds=0), id="a window of no time"),
         pytest.param("bad_type", KEY, in_minute(spread=-1), id="a negative spread"),
