@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from caughtup.agents.kafka.protocol import answers, cluster_answers
@@ -34,39 +34,32 @@ def metadata_answer() -> Answer:
         brokers=[broker(node_id=one, host=f"broker-{one}", port=9092) for one in _REPLICAS],
         cluster_id="cluster",
         controller_id=1,
-        topics=[
-            topic(
+        topics=_topics(
+            lambda name, partitions: topic(
+                error_code=0, name=name, is_internal=False, partitions=partitions
+            ),
+            lambda index: partition(
                 error_code=0,
-                name=name,
-                is_internal=False,
-                partitions=[
-                    partition(
-                        error_code=0,
-                        partition_index=index,
-                        leader_id=1 + index % 3,
-                        leader_epoch=7,
-                        replica_nodes=list(_REPLICAS),
-                        isr_nodes=list(_REPLICAS),
-                        offline_replicas=[],
-                    )
-                    for index in range(PARTITIONS)
-                ],
-            )
-            for name in _names()
-        ],
+                partition_index=index,
+                leader_id=1 + index % 3,
+                leader_epoch=7,
+                replica_nodes=list(_REPLICAS),
+                isr_nodes=list(_REPLICAS),
+                offline_replicas=[],
+            ),
+        ),
     ).encode(version=7)
 
     def as_ours(decoded: Any) -> Any:
         return {
-            TopicPartition(one.name, row.partition_index): (
+            name: (
                 tuple(row.replica_nodes),
                 tuple(row.isr_nodes),
                 None if row.leader_id == -1 else row.leader_id,
                 row.leader_epoch,
                 tuple(row.offline_replicas),
             )
-            for one in decoded.topics
-            for row in one.partitions
+            for name, row in _partitions(decoded.topics)
         }
 
     return Answer(
@@ -99,32 +92,21 @@ def reassignments_answer() -> Answer:
         throttle_time_ms=0,
         error_code=0,
         error_message=None,
-        topics=[
-            topic(
-                name=name,
-                partitions=[
-                    partition(
-                        partition_index=index,
-                        replicas=[1, 2, 3, 4],
-                        adding_replicas=[4],
-                        removing_replicas=[1],
-                    )
-                    for index in range(PARTITIONS)
-                ],
-            )
-            for name in _names()
-        ],
+        topics=_topics(
+            lambda name, partitions: topic(name=name, partitions=partitions),
+            lambda index: partition(
+                partition_index=index,
+                replicas=[1, 2, 3, 4],
+                adding_replicas=[4],
+                removing_replicas=[1],
+            ),
+        ),
     ).encode(version=0)
 
     def as_ours(decoded: Any) -> Any:
         return {
-            TopicPartition(one.name, row.partition_index): (
-                tuple(row.replicas),
-                tuple(row.adding_replicas),
-                tuple(row.removing_replicas),
-            )
-            for one in decoded.topics
-            for row in one.partitions
+            name: (tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas))
+            for name, row in _partitions(decoded.topics)
         }
 
     return Answer(
@@ -149,21 +131,15 @@ def log_dirs_answer() -> Answer:
             directory(
                 error_code=0,
                 log_dir="/var/lib/kafka",
-                topics=[
-                    topic(
-                        name=name,
-                        partitions=[
-                            partition(
-                                partition_index=index,
-                                partition_size=1_000_000 + index,
-                                offset_lag=0,
-                                is_future_key=False,
-                            )
-                            for index in range(PARTITIONS)
-                        ],
-                    )
-                    for name in _names()
-                ],
+                topics=_topics(
+                    lambda name, partitions: topic(name=name, partitions=partitions),
+                    lambda index: partition(
+                        partition_index=index,
+                        partition_size=1_000_000 + index,
+                        offset_lag=0,
+                        is_future_key=False,
+                    ),
+                ),
                 total_bytes=1 << 40,
                 usable_bytes=1 << 39,
             )
@@ -172,10 +148,9 @@ def log_dirs_answer() -> Answer:
 
     def as_ours(decoded: Any) -> Any:
         return {
-            TopicPartition(one.name, row.partition_index): row.partition_size
+            name: row.partition_size
             for found in decoded.results
-            for one in found.topics
-            for row in one.partitions
+            for name, row in _partitions(found.topics)
         }
 
     return Answer(
@@ -187,8 +162,19 @@ def log_dirs_answer() -> Answer:
     )
 
 
-def _names() -> list[str]:
-    return [f"payments.orders-{number:05}" for number in range(TOPICS)]
+def _topics(topic: Callable[[str, list[Any]], Any], partition: Callable[[int], Any]) -> list[Any]:
+    """Make every topic of its name and its partitions, and each of these of its number."""
+    return [
+        topic(f"payments.orders-{number:05}", [partition(index) for index in range(PARTITIONS)])
+        for number in range(TOPICS)
+    ]
+
+
+def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    """Yield the name and the row of each of the decoded topics' partitions."""
+    for topic in topics:
+        for row in topic.partitions:
+            yield TopicPartition(topic.name, row.partition_index), row
 
 
 def _kafka_python(module: str, name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Final
 from caughtup.demo.reassignments.stage import ReassignmentStage
 from caughtup.demo.reassignments.staged import ORPHANED, StagedReassignment
 from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import TopicPartition
 
 NODES, CONTROLLERS = 6, 3
 #: What can be played, and the method that does.
@@ -134,35 +135,42 @@ class StagedReassignments:
 
     def a_leader_is_lost(self) -> list[StagedReassignment]:
         """The leader dies mid-copy; another replica takes over, and the reassignment goes on."""
-        stage = self._stage
-        with stage.watch() as watch:
-            partition = stage.topic("leader-lost", [5, 4], megabytes=60)
-            with stage.throttled(partition, _RATE):
-                staged = stage.start(
-                    watch, "leader killed mid-copy", partition, [2, 3], "completed"
-                )
-                time.sleep(_MID_COPY_SECONDS)
-                stage.cluster.kill_node(5)
-                stage.cluster.wait_ready()
-                stage.await_ends([staged])
-            stage.cluster.start_node(5)
-            stage.clear_throttle(partition)
-        return [staged]
+
+        def leader_dies() -> int:
+            self._stage.cluster.kill_node(5)
+            self._stage.cluster.wait_ready()
+            return 5
+
+        topic = self._stage.topic("leader-lost", [5, 4], megabytes=60)
+        return self._survived("leader killed mid-copy", topic, [2, 3], leader_dies)
 
     def the_controller_is_lost(self) -> list[StagedReassignment]:
         """The active controller dies mid-copy: nothing of the reassignment changes."""
+
+        def controller_dies() -> int:
+            controller = self._quorum_leader()
+            self._stage.cluster.kill_node(controller)
+            return controller
+
+        topic = self._stage.topic("controller-lost", [4, 5], megabytes=60)
+        return self._survived("active controller killed", topic, [4, 6], controller_dies)
+
+    def _survived(
+        self,
+        name: str,
+        partition: TopicPartition,
+        target: list[int],
+        dies: Callable[[], int],
+    ) -> list[StagedReassignment]:
+        """Have a node die mid-copy, which ``dies`` returns, and start it again at the end."""
         stage = self._stage
         with stage.watch() as watch:
-            partition = stage.topic("controller-lost", [4, 5], megabytes=60)
             with stage.throttled(partition, _RATE):
-                staged = stage.start(
-                    watch, "active controller killed", partition, [4, 6], "completed"
-                )
+                staged = stage.start(watch, name, partition, target, "completed")
                 time.sleep(_MID_COPY_SECONDS)
-                controller = self._quorum_leader()
-                stage.cluster.kill_node(controller)
+                node = dies()
                 stage.await_ends([staged])
-            stage.cluster.start_node(controller)
+            stage.cluster.start_node(node)
             stage.clear_throttle(partition)
         return [staged]
 

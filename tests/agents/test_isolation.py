@@ -22,43 +22,20 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
+from tests.support.group_records import START_MS, commit
+from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
 from tests.support.observability.scraping import scrape, text
-from tests.support.reassigning import DEAD, FINE, SEEN_MS, reassigning
-from tests.support.states import assess
-from tests.support.streams import START_MS, TOLD, WARMING, commit, generation, known_ends, read
-
-BAD, GOOD = "bad", "good"
-NOW_MS = START_MS + 20_000
-
-
-class BreaksError(Exception):
-    """What nobody thought of."""
+from tests.support.reassignments.reassigning import DEAD, FINE, SEEN_MS, reassigning
+from tests.support.states import assess, read
 
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> ClusterState:
     monkeypatch.setattr(exposition, "now_ms", lambda: NOW_MS)
-    state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
-    known_ends(state)
-    for group in (BAD, GOOD):
-        read(state, generation(1, *WARMING, group=group), commit(0, 40, group=group))
+    state = two_applications()
     assert len(list(state.decide(START_MS + 1_000))) == 2
-    for group in (BAD, GOOD):
-        for _ in state.assess(group, NOW_MS):
-            pass
+    assess(state, NOW_MS)
     return state
-
-
-def breaks_for_bad(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
-    """Have a function raise whose arguments have the bad group among them."""
-    works = getattr(owner, name)
-
-    def breaks(*args: Any, **kwargs: Any) -> Any:
-        if BAD in [arg for arg in args if isinstance(arg, str)]:
-            raise BreaksError("nobody thought of it")
-        return works(*args, **kwargs)
-
-    monkeypatch.setattr(owner, name, breaks)
 
 
 def faults(state: ClusterState) -> set[tuple[str, str, str]]:

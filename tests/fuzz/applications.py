@@ -13,9 +13,9 @@ from typing import Any
 
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.polls.batch import Record
-from tests.fuzz.damage import damaged
 from tests.fuzz.service_topics import APPLY, Told
 from tests.fuzz.values import OFFSETS, Values
+from tests.support.damage import damaged
 from tests.support.streams import RUNNING, Member, generation, process
 
 SUBTOPOLOGIES, PARTITIONS, MEMBERS = 2, 3, 3

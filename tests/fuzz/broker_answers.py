@@ -11,8 +11,8 @@ from caughtup.agents.kafka.protocol.brokers import Purpose
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker
 from caughtup.agents.kafka.protocol.releases import FEATURE
 from caughtup.agents.kafka.protocol.requests import Call, Key
-from tests.fuzz.damage import damaged
 from tests.fuzz.values import Values
+from tests.support.damage import damaged
 
 _NO_TAGS = b"\0"
 _RATES = ("1000", "-1", "", "1" * 5_000, "²", "9223372036854775807", "0", "x")

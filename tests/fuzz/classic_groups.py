@@ -8,10 +8,10 @@ from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo
-from tests.fuzz.damage import damaged
 from tests.fuzz.values import Values
 from tests.models.wire.streams_encoders import assignment_info, subscription_info
 from tests.support import wire
+from tests.support.damage import damaged
 
 
 class ClassicGroups:

@@ -9,10 +9,10 @@ from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from tests.fuzz.classic_groups import ClassicGroups
 from tests.fuzz.consumer_groups import ConsumerGroups
-from tests.fuzz.damage import damaged
 from tests.fuzz.streams_groups import StreamsGroups
 from tests.fuzz.values import Values
 from tests.support import wire
+from tests.support.damage import damaged
 
 _KINDS = ("commit", "classic", "consumer", "streams", "unknown")
 _WEIGHTS = (45, 25, 14, 14, 2)

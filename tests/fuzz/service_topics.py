@@ -19,10 +19,10 @@ from caughtup.agents.topics.reports import (
 )
 from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.state.cluster import ClusterState
-from tests.fuzz.damage import damaged
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
+from tests.support.damage import damaged
+from tests.support.group_records import GROUP, SOURCE
 from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
-from tests.support.streams import GROUP, SOURCE
 
 _ANYTHING: tuple[Any, ...] = (
     *(None, True, 0.5, -1.5, 1e308, 1 << 70, [], {}, [[[[]]]], {"": None}, [None] * 50),

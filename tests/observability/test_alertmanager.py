@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from caughtup.demo.processes.children import Processes
 from tests.observability.repository import RULES, read_yaml
 from tests.support.observability.alertmanager import CONFIG, DEADLINE_SECONDS, Alertmanager, Webhook
+from tests.support.service import wait_for
 
 CONFIGURATION: dict[str, Any] = read_yaml(CONFIG)
 ALERTS = {rule["alert"]: rule for g in read_yaml(RULES)["groups"] for rule in g["rules"]}
@@ -34,15 +35,6 @@ def alertmanager(
         started = Alertmanager(processes, webhook.url, tmp_path_factory.mktemp("alertmanager"))
         started.wait_ready()
         yield started
-
-
-def await_(what: str, look: Callable[[], Any]) -> Any:
-    """Look until something is there."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.05)
-    return found
 
 
 def alert(name: str, /, **labels: str) -> dict[str, str]:
@@ -76,7 +68,7 @@ def _inhibitors(alertmanager: Alertmanager, *alerts: dict[str, str]) -> dict[str
             {a["fingerprint"]: a for a in found} if judged and len(found) == len(alerts) else None
         )
 
-    found = await_("all alerts judged", known)
+    found = wait_for("all alerts judged", known)
     name = {fingerprint: a["labels"]["alertname"] for fingerprint, a in found.items()}
     result: dict[str, set[str]] = {}
     for a in found.values():
@@ -212,7 +204,7 @@ def test_pages_and_tickets_reach_their_receivers(
         told = [a for a in webhook.told if a["labels"]["cluster"] == "told"]
         return {a["labels"]["alertname"]: a["receiver"] for a in told}
 
-    await_("both messages", lambda: len(receivers()) == 2)
+    wait_for("both messages", lambda: len(receivers()) == 2)
     assert receivers() == {
         "CaughtupReassignmentBlocked": "page",
         "CaughtupReassignmentVanished": "ticket",

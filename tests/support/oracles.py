@@ -15,6 +15,7 @@ from caughtup.demo.java.compiling import compiler_command
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.jars import classpath
 
+_PIPE = Path(__file__).with_name("java") / "Pipe.java"
 _QUIET = "-Dorg.apache.logging.log4j.level=OFF"
 
 
@@ -39,9 +40,9 @@ class Oracle:
 def compile_java(
     sources: Sequence[Path], classes: Path, *jars: Path, kafka: str | None = None
 ) -> None:
-    """Compile sources against other jars and Kafka's (``kafka`` is their class path)."""
+    """Compile sources, and the pipe, against other jars and Kafka's (``kafka``: their class path)."""
     path = os.pathsep.join((kafka or classpath(), *map(str, jars)))
-    subprocess.run(compiler_command(sources, classes, against=path), check=True)
+    subprocess.run(compiler_command([_PIPE, *sources], classes, against=path), check=True)
 
 
 @contextmanager

@@ -19,25 +19,16 @@ from caughtup.models.records.cluster_observations import (
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_copy
-from caughtup.models.records.movements import TaskMovementRecord, read_movement
+from caughtup.models.records.movements import read_movement
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
 from tests.support.application_states import state_record
-from tests.support.one_reassignment import CLUSTER, an_observation
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    process,
-    publish,
-    read,
-)
+from tests.support.decisions import recommended_with_events
+from tests.support.group_records import GROUP, START_MS
+from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
+from tests.support.streams import Member, process
 
 #: When every one of them was written, and a good while before anybody reads them.
 WRITTEN_MS = START_MS + 60_000
@@ -62,21 +53,9 @@ class ServiceRecord(NamedTuple):
         return json.dumps({**self.value, **fields}).encode()
 
 
-def recommended(number: int = 7) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a recommendation and the events that follow from it, as the service writes them."""
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(number, *WARMING))
-    (record,) = publish(state, START_MS + 20_000)
-    return json.loads(json.dumps(record)), [
-        builtins_of(TaskMovementRecord.from_event(event))
-        for event in state.applications.movement_events(START_MS + 20_001)
-    ]
-
-
 def service_records() -> list[ServiceRecord]:
     """Return one of every form that there is."""
-    recommendation, events = recommended()
+    recommendation, events = recommended_with_events()
     look = an_observation(3, {4: 60_000, 5: 20_000})
     ends = EndOffsetsRecord.from_ends(
         TopicPartition("orders-in", 3), EndOffsets(5, 90, 100, WRITTEN_MS, 88), bytes(range(16))

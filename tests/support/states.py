@@ -1,24 +1,28 @@
-"""A cluster's state with something of everything in it, built of the bytes of the wire."""
+"""States of a cluster, built of the bytes of the wire; two have something of everything in them."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from caughtup.models.decisions.application import Application
+from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import (
-    SOURCE,
-    START_MS,
-    WARMING,
-    cluster_state,
-    commit,
-    consumer_generation,
-    generation,
-    known_ends,
-    list_ends,
-    read,
-)
+from tests.support.group_records import GROUP, SOURCE, START_MS, commit, consumer_generation
+from tests.support.reassignments.observations import a_reassignment
+from tests.support.streams import CHANGELOG, WARMING, generation
 
+#: Everything that the wire doesn't show of the application, told: nothing is assumed or inferred.
+TOLD = ApplicationParameters(config=dict(DEFAULTS), changelogs={0: (CHANGELOG,)})
+
+#: The log end offsets of the changelog throughout, by partition.
+ENDS = {0: 50_000, 1: 50_000}
 #: Names that Kafka allows for groups, made to break whatever quotes them badly.
 HOSTILE = '"><script>alert(1)</script>\\\n{x="y"}\r\ndata: é\u2028'
 NOW_MS = START_MS + 10_000
@@ -27,17 +31,58 @@ STOPPED, KEEPING_UP, GAINING, NEVER_COMMITTED = "stopped", "keeping-up", "gainin
 JUDGED_MS = START_MS + 59 * 60_000
 
 
+def cluster_state(parameters: ApplicationParameters = TOLD, group: str = GROUP) -> ClusterState:
+    return ClusterState("cluster-1", {group: parameters})
+
+
+def read(state: ClusterState, *records: Record, seen_ms: int = START_MS) -> None:
+    """Read one poll of ``__consumer_offsets``."""
+    state.apply_batch(decode_batch(records), seen_ms)
+
+
+def publish(state: ClusterState, now_ms: int = START_MS) -> list[dict[str, Any]]:
+    """Decide all that is due, and return the records, as a consumer of their topic reads them."""
+    fields = map(recommendation_fields, state.decide(now_ms))
+    return [json.loads(json.dumps(record)) for record in fields]
+
+
+def application(state: ClusterState, group: str = GROUP) -> Application:
+    return state.applications[group]
+
+
+def list_ends(
+    state: ClusterState, ends: Mapping[int, int], *, at_ms: int, topic: str = CHANGELOG
+) -> None:
+    """List the end offsets of a topic's partitions (partition → log end offset) at a moment."""
+    for partition, end in ends.items():
+        sample = EndOffsets(0, end, end, at_ms)
+        state.apply_ends(TopicPartition(topic, partition), sample)
+
+
+def known_ends(state: ClusterState, since_ms: int = START_MS - 60_000) -> None:
+    """List end offsets that stand still long before and long after the first generations."""
+    list_ends(state, ENDS, at_ms=since_ms)
+    list_ends(state, ENDS, at_ms=START_MS + 60_000)
+    list_ends(state, dict.fromkeys(ENDS, 100), at_ms=START_MS + 60_000, topic=SOURCE)
+
+
+def state_with_ends(*records: Record, parameters: ApplicationParameters = TOLD) -> ClusterState:
+    """Return a state that knows all end offsets, and has read these records."""
+    state = cluster_state(parameters)
+    known_ends(state)
+    if records:
+        read(state, *records)
+    return state
+
+
 def everything(hostile: str = HOSTILE) -> ClusterState:
     """A Streams application that warms up, plain groups, and partitions in movement.
 
     ``plain``: partition 0 committed behind an open transaction, 1 never; ``gone``: a commit on a
     topic that no longer exists; ``hostile``: a name that no output may take for its own syntax.
     """
-    state = cluster_state()
-    known_ends(state)
     partitions = tuple(TopicPartition("clicks", number) for number in (0, 1))
-    read(
-        state,
+    state = state_with_ends(
         generation(7, *WARMING),
         commit(0, 60),
         commit(0, 40, topic="clicks", group="plain"),
@@ -49,16 +94,8 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     )
     for partition in partitions:
         state.apply_ends(partition, EndOffsets(20, 90, 100, START_MS))
-    moving = PartitionObservation(
-        partition=TopicPartition(SOURCE, 0),
-        replicas=(3, 1, 2),
-        adding=(3,),
-        removing=(2,),
-        isr=(1, 2),
-        leader=1,
-        log_ends={1: 900, 2: 900, 3: 100},
-        as_of_ms=START_MS,
-    )
+    log_ends = {1: 900, 2: 900, 3: 100}
+    moving = a_reassignment(TopicPartition(SOURCE, 0), at_ms=START_MS, log_ends=log_ends)
     state.reassignments.apply(moving)
     ended = TopicPartition("clicks", 1)
     state.reassignments.apply(PartitionObservation(ended, (2, 1), (2,), (1,), (1,), None, START_MS))

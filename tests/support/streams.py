@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.offsets import EndOffsets
-from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.polls.batch import Record, decode_batch
-from caughtup.models.state.cluster import ClusterState
+from caughtup.models.polls.batch import Record
 from caughtup.models.wire.assignment_info import AssignmentInfo
-from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo
 from tests.support import wire
+from tests.support.group_records import GROUP, SOURCE, START_MS, group_member
 
-GROUP = "orders"
-SOURCE = "orders-in"
 CHANGELOG = "orders-counts-changelog"
-#: When the first generation began, in ms.
-START_MS = 1_732_000_000_000
 RUNNING = -2
-#: Everything that the wire doesn't show of the application, told: nothing is assumed or inferred.
-TOLD = ApplicationParameters(config=dict(DEFAULTS), changelogs={0: (CHANGELOG,)})
 
 
 def process(number: int) -> ProcessId:
@@ -117,22 +104,6 @@ def _group_member(member: Member, topics: Mapping[str, int], version: int) -> Gr
     )
 
 
-def group_member(
-    client_id: str, subscription: ConsumerSubscription, assignment: ConsumerAssignment
-) -> GroupMember:
-    """A member as the coordinator writes it; its member id is its client id."""
-    return GroupMember(
-        member_id=client_id,
-        group_instance_id=None,
-        client_id=client_id,
-        client_host="/127.0.0.1",
-        rebalance_timeout_ms=300_000,
-        session_timeout_ms=45_000,
-        subscription=wire.subscription(subscription),
-        assignment=wire.assignment(assignment),
-    )
-
-
 def _sources(task: str, topics: Mapping[str, int]) -> tuple[TopicPartition, ...]:
     wanted = TaskId.parse(task)
     return tuple(
@@ -140,73 +111,6 @@ def _sources(task: str, topics: Mapping[str, int]) -> tuple[TopicPartition, ...]
         for topic, subtopology in sorted(topics.items())
         if subtopology == wanted.subtopology
     )
-
-
-def consumer_generation(
-    number: int,
-    owners: Mapping[str, tuple[TopicPartition, ...]],
-    group: str = GROUP,
-    protocol: str = "range",
-) -> Record:
-    """The record of a group of plain consumers. ``owners``: client id → its partitions."""
-    metadata = GroupMetadata(
-        protocol_type="consumer",
-        generation=number,
-        protocol=protocol,
-        leader=min(owners, default=None),
-        state_timestamp_ms=START_MS,
-        members=tuple(
-            group_member(
-                client_id,
-                ConsumerSubscription(3, (), None, (), -1, None),
-                ConsumerAssignment(3, partitions, None),
-            )
-            for client_id, partitions in owners.items()
-        ),
-    )
-    return wire.group_key(group), wire.group_metadata(metadata, 3)
-
-
-def group_tombstone(group: str = GROUP) -> Record:
-    return wire.group_key(group), None
-
-
-def commit(
-    partition: int, offset: int | None, *, topic: str = SOURCE, group: str = GROUP, at_ms: int = 0
-) -> Record:
-    """The record of a committed offset; None is a tombstone."""
-    value = None
-    if offset is not None:
-        value = wire.offset_commit(OffsetCommit(offset, -1, "", at_ms, -1, None), 3)
-    return wire.offset_key(OffsetKey(group, topic, partition)), value
-
-
-def cluster_state(parameters: ApplicationParameters = TOLD, group: str = GROUP) -> ClusterState:
-    return ClusterState("cluster-1", {group: parameters})
-
-
-def read(state: ClusterState, *records: Record, seen_ms: int = START_MS) -> None:
-    """Read one poll of ``__consumer_offsets``."""
-    state.apply_batch(decode_batch(records), seen_ms)
-
-
-def publish(state: ClusterState, now_ms: int = START_MS) -> list[dict[str, Any]]:
-    """Decide all that is due, and return the records, as a consumer of their topic reads them."""
-    fields = map(recommendation_fields, state.decide(now_ms))
-    return [json.loads(json.dumps(record)) for record in fields]
-
-
-def application(state: ClusterState, group: str = GROUP) -> Application:
-    return state.applications[group]
-
-
-def list_ends(
-    state: ClusterState, ends: Mapping[int, int], *, at_ms: int, topic: str = CHANGELOG
-) -> None:
-    """List the end offsets of a topic's partitions (partition → log end offset) at a moment."""
-    for partition, end in ends.items():
-        sample = EndOffsets(0, end, end, at_ms)
-        state.apply_ends(TopicPartition(topic, partition), sample)
 
 
 # An instance joins the one that runs everything: it warms up, takes over, and then has it.
@@ -222,12 +126,3 @@ HANDED_OVER = (
     Member("a", 1, ("0_0",), {"0_0": RUNNING, "0_1": 50_000}, ("0_0",)),
     Member("b", 2, sums={"0_1": 49_000}, active=("0_1",)),
 )
-#: The log end offsets of the changelog throughout, by partition.
-ENDS = {0: 50_000, 1: 50_000}
-
-
-def known_ends(state: ClusterState, since_ms: int = START_MS - 60_000) -> None:
-    """List end offsets that stand still long before and long after the first generations."""
-    list_ends(state, ENDS, at_ms=since_ms)
-    list_ends(state, ENDS, at_ms=START_MS + 60_000)
-    list_ends(state, dict.fromkeys(ENDS, 100), at_ms=START_MS + 60_000, topic=SOURCE)

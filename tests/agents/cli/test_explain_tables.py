@@ -12,27 +12,14 @@ from caughtup.agents.cli.explain_tables import print_explanation
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    process,
-    read,
-)
+from tests.support.decisions import decided_generation, decided_state
+from tests.support.group_records import GROUP
+from tests.support.streams import WARMING, Member, process
 
 
 def decided(*members: Member) -> tuple[ClusterState, DecidedGeneration]:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(7, *members))
-    list(state.decide(START_MS + 20_000))
-    known = state.applications[GROUP].decided
-    assert known is not None
-    return state, known
+    state = decided_state(*members)
+    return state, decided_generation(state)
 
 
 def printed(*tasks: str, members: tuple[Member, ...] = WARMING) -> str:

@@ -10,8 +10,9 @@ import pytest
 
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.models.state.cluster import ClusterState
-from tests.support.states import HOSTILE, everything
-from tests.support.streams import GROUP, START_MS, Member, cluster_state, generation, process, read
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import HOSTILE, cluster_state, everything, read
+from tests.support.streams import Member, generation, process
 
 #: What a line of each kind always has, and what else it may have.
 FIELDS = {

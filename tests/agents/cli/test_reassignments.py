@@ -18,7 +18,8 @@ from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.reassigning import (
+from tests.support.group_records import START_MS
+from tests.support.reassignments.reassigning import (
     APART_MS,
     DEAD,
     FINE,
@@ -27,7 +28,6 @@ from tests.support.reassigning import (
     cluster_observation,
     ongoing_observation,
 )
-from tests.support.streams import START_MS
 
 
 @pytest.fixture(autouse=True)

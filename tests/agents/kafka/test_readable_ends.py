@@ -10,7 +10,8 @@ from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import SOURCE, START_MS, cluster_state, commit, read
+from tests.support.group_records import SOURCE, START_MS, commit
+from tests.support.states import cluster_state, read
 
 ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)
 END = 1_000

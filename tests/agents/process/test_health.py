@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from caughtup.agents.process.health import MOMENTS_RECORDS, Health
 from tests.support.observability.scraping import scrape
-from tests.support.states import everything
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state, everything
 
 POLLED = "caughtup_offsets_last_poll_timestamp_seconds"
 

@@ -16,14 +16,14 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import (
     BrokerObservation,
     ClusterObservation,
-    PartitionObservation,
     offsets_remaining,
 )
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.streams import cluster_state
+from tests.support.malformed import malformed
+from tests.support.reassignments.observations import ORDERS, a_reassignment
+from tests.support.states import cluster_state
 
-PARTITION = TopicPartition("orders", 0)
 KEY = b"orders-0"
 MOVING = ReassignmentRecord(
     schema=1,
@@ -50,15 +50,8 @@ def ended(replicas: tuple[int, ...]) -> bytes:
 def test_a_record_reads_back_as_the_observation_it_was_written_of() -> None:
     state = cluster_state()
     apply_record(state, KEY, msgspec.json.encode(MOVING))
-    assert state.reassignments.ongoing[PARTITION].latest == PartitionObservation(
-        partition=PARTITION,
-        replicas=(3, 1, 2),
-        adding=(3,),
-        removing=(2,),
-        isr=(1, 2),
-        leader=1,
-        log_ends={1: 900, 2: 900, 3: 100},
-        as_of_ms=1_000,
+    assert state.reassignments.ongoing[ORDERS].latest == a_reassignment(
+        at_ms=1_000, log_ends={1: 900, 2: 900, 3: 100}
     )
 
 
@@ -67,7 +60,7 @@ def test_what_could_not_be_had_is_absent() -> None:
     bare = ReassignmentRecord(1, "orders", 0, 1_000, (3, 1), (3,), (1,))
     assert b"leader" not in msgspec.json.encode(bare)
     apply_record(state, KEY, msgspec.json.encode(bare))
-    latest = state.reassignments.ongoing[PARTITION].latest
+    latest = state.reassignments.ongoing[ORDERS].latest
     assert (latest.leader, latest.isr, offsets_remaining(latest)) == (None, (), None)
 
 
@@ -82,7 +75,7 @@ def test_the_last_observation_ends_a_reassignment(replicas: tuple[int, ...], out
     apply_record(state, KEY, None)
     assert state.reassignments.ongoing == {}
     (end,) = state.reassignments.ended
-    assert (end.partition, end.outcome, end.at_ms) == (PARTITION, outcome, 2_000)
+    assert (end.partition, end.outcome, end.at_ms) == (ORDERS, outcome, 2_000)
 
 
 def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
@@ -93,38 +86,35 @@ def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "value"),
+    ("reason", "key", "value"),
     [
-        pytest.param("bad_json", b"", id="empty"),
-        pytest.param("bad_json", b"\xff", id="not UTF-8"),
-        pytest.param("bad_type", b"7", id="not an object"),
-        pytest.param("bad_json", encoded()[:-1], id="cut short"),
-        pytest.param("bad_type", encoded(replicas="3,1"), id="a string for broker ids"),
-        pytest.param("bad_type", encoded(replicas=[None]), id="no broker id"),
-        pytest.param("bad_type", encoded(log_ends={"leader": 5}), id="log ends of no broker"),
-        pytest.param("bad_type", encoded(log_ends={"1": 2**63}), id="beyond all offsets"),
-        pytest.param("bad_type", encoded(as_of_ms=None), id="null"),
-        pytest.param("bad_type", b'{"schema": 1, "topic": "orders"}', id="fields missing"),
-        pytest.param("too_deep", b"[" * 10_000, id="nested deeply"),
-        pytest.param("other_schema", encoded(schema=99), id="another schema"),
-        pytest.param("bad_key", encoded(partition=1), id="of another partition"),
-        pytest.param("from_the_future", encoded(as_of_ms=4_102_444_800_000), id="of 2100"),
+        *malformed(KEY, encoded()),
+        pytest.param("bad_type", KEY, encoded(replicas="3,1"), id="a string for broker ids"),
+        pytest.param("bad_type", KEY, encoded(replicas=[None]), id="no broker id"),
+        pytest.param("bad_type", KEY, encoded(log_ends={"leader": 5}), id="log ends of no broker"),
+        pytest.param("bad_type", KEY, encoded(log_ends={"1": 2**63}), id="beyond all offsets"),
+        pytest.param("bad_type", KEY, encoded(as_of_ms=None), id="null"),
+        pytest.param("bad_type", KEY, b'{"schema": 1, "topic": "orders"}', id="fields missing"),
+        pytest.param("bad_key", KEY, encoded(partition=1), id="of another partition"),
+        pytest.param("from_the_future", KEY, encoded(as_of_ms=4_102_444_800_000), id="of 2100"),
     ],
 )
-def test_a_malformed_record_is_refused_with_its_reason(reason: str, value: bytes) -> None:
+def test_a_malformed_record_is_refused_with_its_reason(
+    reason: str, key: bytes, value: bytes
+) -> None:
     state = cluster_state()
-    assert apply_record(state, KEY, value) is None
+    assert apply_record(state, key, value) is None
     assert state.reassignments.ongoing == {}
     assert state.refused.counts == {("reassignments", reason): 1}
     assert state.faults.newest() == []
-    assert apply_record(state, KEY, encoded()).topic_partition == PARTITION
-    assert list(state.reassignments.ongoing) == [PARTITION]
+    assert apply_record(state, KEY, encoded()).topic_partition == ORDERS
+    assert list(state.reassignments.ongoing) == [ORDERS]
 
 
 def test_the_beginning_that_a_record_tells_counts_where_it_was_not_seen() -> None:
     state = cluster_state()
     apply_record(state, KEY, encoded(schema=2, since_ms=300, original=[2, 1]))
-    tracked = state.reassignments.ongoing[PARTITION]
+    tracked = state.reassignments.ongoing[ORDERS]
     assert (tracked.since_ms, tracked.original) == (300, (2, 1))
 
 
@@ -132,7 +122,7 @@ def test_a_reassignment_that_is_not_listed_propagates_until_it_is_again() -> Non
     state = cluster_state()
     apply_record(state, KEY, encoded())
     apply_record(state, KEY, encoded(unlisted=True, as_of_ms=1_500))
-    tracked = state.reassignments.ongoing[PARTITION]
+    tracked = state.reassignments.ongoing[ORDERS]
     assert (tracked.unlisted_ms, tracked.phase(None)) == (1_500, "propagating")
     apply_record(state, KEY, encoded(as_of_ms=2_000))
     assert (tracked.unlisted_ms, tracked.phase(None)) == (None, "A")
@@ -143,12 +133,11 @@ def test_an_observation_from_long_before_the_last_one_says_nothing_of_now() -> N
     now_ms = 100 * AHEAD_MS
     apply_record(state, KEY, encoded(as_of_ms=now_ms), now_ms)
     assert apply_record(state, KEY, encoded(as_of_ms=0, isr=[]), now_ms) is None
-    tracked = state.reassignments.ongoing[PARTITION]
+    tracked = state.reassignments.ongoing[ORDERS]
     assert (tracked.since_ms, tracked.isr) == (now_ms, (1, 2))
     # The clock was set back: this one was made just now.
     assert (
-        apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1).topic_partition
-        == PARTITION
+        apply_record(state, KEY, encoded(as_of_ms=AHEAD_MS), AHEAD_MS + 1).topic_partition == ORDERS
     )
     assert [observation.as_of_ms for observation in tracked.observations] == [AHEAD_MS]
 
@@ -188,7 +177,7 @@ def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) ->
     apply_record(state, KEY, encoded())
     assert apply_record(state, b"orders-1", encoded(partition=1)) is None
     assert state.refused.counts == {("reassignments", "too_many"): 1}
-    assert apply_record(state, KEY, encoded(as_of_ms=1_001)).topic_partition == PARTITION
+    assert apply_record(state, KEY, encoded(as_of_ms=1_001)).topic_partition == ORDERS
 
 
 def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> None:
@@ -203,7 +192,7 @@ def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> Non
     observations = [(KEY, encoded()), (KEY, encoded(as_of_ms=1_500))]
     over = [*observations, (KEY, ended((3, 1))), (KEY, None)]
     assert known(over, unfinished=[]) == {}
-    (one,) = known(over, unfinished=[PARTITION]).values()
-    assert (one.observation.partition, one.observation.as_of_ms) == (PARTITION, 1_500)
-    assert known(observations, unfinished=[]) == {PARTITION: one}
-    assert known([*over, *observations[:1]], unfinished=[])[PARTITION].observation.as_of_ms == 1_000
+    (one,) = known(over, unfinished=[ORDERS]).values()
+    assert (one.observation.partition, one.observation.as_of_ms) == (ORDERS, 1_500)
+    assert known(observations, unfinished=[]) == {ORDERS: one}
+    assert known([*over, *observations[:1]], unfinished=[])[ORDERS].observation.as_of_ms == 1_000

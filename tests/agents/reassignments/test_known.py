@@ -6,10 +6,7 @@ import pytest
 
 from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.agents.reassignments.known import Endings, KnownReassignment
-from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
-
-ORDERS = TopicPartition("orders", 0)
+from tests.support.reassignments.observations import ORDERS, a_reassignment
 
 
 def known(
@@ -18,7 +15,9 @@ def known(
     removing: tuple[int, ...] = (),
     original: tuple[int, ...] | None = None,
 ) -> KnownReassignment:
-    observation = PartitionObservation(ORDERS, replicas, adding, removing, (1, 2), 1, 1_000, 0)
+    observation = a_reassignment(
+        replicas=replicas, adding=adding, removing=removing, leader_epoch=0
+    )
     return KnownReassignment(observation, 1_000, original)
 
 

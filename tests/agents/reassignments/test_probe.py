@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any, cast
 
@@ -22,31 +21,23 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
 )
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.streams import cluster_state
+from tests.support.kept_topic import KeptTopic
+from tests.support.reassignments.observations import ORDERS, a_reassignment
+from tests.support.states import cluster_state
 
-ORDERS = TopicPartition("orders", 0)
 DONE = PartitionInfo((3, 1), (3, 1), 1, 6, ())
 
 
 def observed(at_ms: int) -> PartitionObservation:
-    return PartitionObservation(ORDERS, (3, 1, 2), (3,), (2,), (1, 2), 1, at_ms, 5)
+    return a_reassignment(at_ms=at_ms, leader_epoch=5)
 
 
-class Topic:
-    """Keeps what is sent to it, which the brokers have at once."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[bytes, Any]] = []
-
-    async def send(self, *, key: bytes, value: bytes | None) -> asyncio.Future[None]:
-        self.sent.append((key, None if value is None else msgspec.json.decode(value)))
-        acknowledged = asyncio.get_running_loop().create_future()
-        acknowledged.set_result(None)
-        return acknowledged
+class Topic(KeptTopic):
+    """What the probe publishes to."""
 
     def of_orders(self) -> list[Any]:
         """Return what was sent of the partition since the last call."""
-        found = [value for key, value in self.sent if key == b"orders-0"]
+        found = [value for key, value in self.decoded() if key == b"orders-0"]
         self.sent.clear()
         return found
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import faust
 import msgspec
@@ -24,39 +23,22 @@ from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import (
-    ENDS,
-    GROUP,
-    START_MS,
-    TOLD,
-    WARMING,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    list_ends,
-    read,
-)
-
-
-def recommended(*members: Member) -> Recommendation:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(7, *members))
-    (one,) = state.decide(START_MS + LEADER_STATE_WAIT_MS)
-    return one
+from tests.support.decisions import a_recommendation
+from tests.support.group_records import GROUP
+from tests.support.kept_topic import KeptTopic
+from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
+from tests.support.streams import WARMING, generation
 
 
 def test_what_is_published_is_json_without_loss() -> None:
-    record = recommendation_fields(recommended(*WARMING))
+    record = recommendation_fields(a_recommendation(*WARMING))
     assert msgspec.json.decode(msgspec.json.encode(record)) == json.loads(json.dumps(record))
 
 
 def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() -> None:
-    assert summary(recommended(*WARMING)) == "orders generation 7: 1 movements, leader match"
-    differing = recommended(replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    assert summary(a_recommendation(*WARMING)) == "orders generation 7: 1 movements, leader match"
+    differing = a_recommendation(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert summary(differing) == (
         "orders generation 7: 1 movements, leader mismatch "
         "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
@@ -71,33 +53,16 @@ class _App(faust.App):
     BootStrategy = _WithoutKafka
 
 
-class Topic:
-    """Keeps records as a topic does."""
-
-    name = "recommendations"
-
-    def __init__(self) -> None:
-        self.taken: asyncio.Queue[tuple[bytes, Any]] = asyncio.Queue()
-
-    async def send(
-        self, *, key: bytes, value: bytes, headers: object = None
-    ) -> asyncio.Future[None]:
-        self.taken.put_nowait((key, msgspec.json.decode(value)))
-        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        acknowledged.set_result(None)
-        return acknowledged
-
-
 async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
     tmp_path: Path,
 ) -> None:
     app = _App("recommends", datadir=tmp_path, web_enabled=False)
     state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
-    older, newer = recommended(*WARMING), replace(recommended(*WARMING), generation=8)
+    older, newer = a_recommendation(*WARMING), replace(a_recommendation(*WARMING), generation=8)
     endless = replace(older, cluster="c" * MAX_BYTES)
     for group, known in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
         state.applications.apply_published(group, known)
-    recommendations, movements = Topic(), Topic()
+    recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
     signer = Signer(None, state.cluster)
     recommend(app, wakeups, state, health, recommendations, movements, asyncio.Event(), signer)
     await app.start()
@@ -111,13 +76,13 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
         health.standby = None
         await wakeups.put(Wakeup.RECREATED)
         async with asyncio.timeout(10):
-            found = [await recommendations.taken.get() for _ in range(2)]
+            found = await recommendations.first(2)
         assert [(key, record["generation"]) for key, record in found] == [
             (b"gone", 7),
             (b"orders", 8),
         ]
-        assert recommendations.taken.empty()
-        assert movements.taken.empty()
+        assert len(recommendations.sent) == 2
+        assert movements.sent == []
         assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
     finally:
         await app.stop()
@@ -139,16 +104,14 @@ async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_ar
             generation(7, *WARMING, group=group, at_ms=now_ms() - 10_000),
             seen_ms=now_ms() - 5_000,
         )
-    recommendations, movements = Topic(), Topic()
-    movements.name = "movements"
+    recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
     signer = Signer(None, state.cluster)
     await Recommender(state, recommendations, movements, signer).decide()
-    assert recommendations.taken.get_nowait()[0] == GROUP.encode()
-    assert recommendations.taken.empty()
+    assert [key for key, _ in recommendations.sent] == [GROUP.encode()]
     assert {group: known.published for group, known in state.applications.items()} == {
         "large": 0,
         GROUP: 1,
     }
     assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
-    told = {movements.taken.get_nowait()[0] for _ in range(movements.taken.qsize())}
+    told = {key for key, _ in movements.sent}
     assert told == {b"large", GROUP.encode()}

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -35,26 +35,10 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.state.cluster import ClusterState
+from tests.support.kept_topic import KeptTopic
 
 #: Members and tasks of the smaller group, and how many times more the larger one has.
 FEW, TIMES = 40, 4
-
-
-class Topic:
-    """A topic whose broker acknowledges each record in a later turn of the loop."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.log: list[tuple[bytes, bytes]] = []
-
-    async def send(
-        self, *, key: bytes, value: bytes, headers: Mapping[str, bytes] | None
-    ) -> Awaitable[None]:
-        self.log.append((key, value))
-        loop = asyncio.get_running_loop()
-        acknowledged = loop.create_future()
-        loop.call_soon(acknowledged.set_result, None)
-        return acknowledged
 
 
 class Calls:
@@ -85,7 +69,7 @@ class Service:
     def __init__(self, group: LargeGroup, calls: Calls) -> None:
         told = ApplicationParameters(dict(group.config), {0: (CHANGELOG,)})
         self.state = ClusterState("cluster-1", {GROUP: told})
-        self.recommendations, self.movements = Topic("recommendations"), Topic("movements")
+        self.recommendations, self.movements = KeptTopic("recommendations"), KeptTopic("movements")
         self._recommender = Recommender(
             self.state,
             self.recommendations,  # type: ignore[arg-type]
@@ -126,9 +110,9 @@ class Service:
     async def restarted(self, generation: Record) -> Service:
         """Read back what was published, and take the newest generation up."""
         again = Service(self._group, self._calls)
-        for key, value in self.recommendations.log:
+        for key, value in self.recommendations.sent:
             recommendations.apply_record(again.state, key, value)
-        for key, value in self.movements.log:
+        for key, value in self.movements.sent:
             movements.apply_record(again.state, key, value)
         await again.take(generation)
         return again
@@ -161,7 +145,7 @@ async def test_what_the_loops_thread_does_grows_as_the_group_and_not_as_its_squa
     assert known.decided is not None
     assert known.decided.read_back
     assert known.exact_counts == {"match": 1}
-    assert service.recommendations.log == []
+    assert service.recommendations.sent == []
     print({what: (few.of[what], many.of[what]) for what in sorted(few.of)})
     for what, count in few.of.items():
         assert many.of[what] < 1.5 * TIMES * count, what

@@ -11,16 +11,13 @@ from caughtup.followers.python.kafka import recommendations as follower
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.errors import CaughtupError
-from tests.support.streams import START_MS, WARMING, cluster_state, generation, known_ends, read
+from tests.support.decisions import a_recommendation
+from tests.support.streams import WARMING
 
 
 @pytest.fixture(scope="module")
 def recommended() -> Recommendation:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(7, *WARMING))
-    (recommended,) = state.decide(START_MS + 20_000)
-    return recommended
+    return a_recommendation(*WARMING)
 
 
 def test_one_that_fits_is_written_whole(recommended: Recommendation) -> None:

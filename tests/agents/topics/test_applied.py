@@ -19,7 +19,7 @@ from caughtup.agents.topics.applied import (
 from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state
 
 HOUR_MS = 3_600_000
 

@@ -20,20 +20,12 @@ from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
+from tests.support.decisions import decided_state, recommended_record
+from tests.support.group_records import GROUP, START_MS
+from tests.support.malformed import badly_keyed, malformed
 from tests.support.observability.scraping import samples_of
-from tests.support.streams import (
-    ENDS,
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    generation,
-    known_ends,
-    list_ends,
-    process,
-    publish,
-    read,
-)
+from tests.support.states import ENDS, cluster_state, list_ends, publish, read
+from tests.support.streams import WARMING, generation, process
 
 COPY = CopyKey(str(process(2)), TaskId(0, 1))
 KEY = copy_key(GROUP, COPY.process, str(COPY.task))
@@ -51,10 +43,7 @@ def written(per_second: float = 1_000.0, at_ms: int = START_MS, **names: Any) ->
 
 def warming() -> ClusterState:
     """An application whose warm-up was reported three times in ten seconds: a thousand a second."""
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *WARMING))
-    publish(state, START_MS + 1_000)
+    state = decided_state(*WARMING, number=1, now_ms=START_MS + 1_000)
     for second in (1, 5, 10):
         at_ms = START_MS + second * 1_000
         list_ends(state, ENDS, at_ms=at_ms)
@@ -130,10 +119,7 @@ def test_a_recommendation_says_whose_rates_it_counts_on(source: str) -> None:
 
 
 def test_a_rate_counts_for_copies_that_are_judged_for_the_first_time() -> None:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *WARMING))
-    publish(state, START_MS + 1_000)
+    state = decided_state(*WARMING, number=1, now_ms=START_MS + 1_000)
     now_ms = START_MS + 40_000
     list_ends(state, ENDS, at_ms=now_ms)
     catch_up_rates.apply_record(state, KEY, written(2_000, now_ms))
@@ -141,10 +127,7 @@ def test_a_rate_counts_for_copies_that_are_judged_for_the_first_time() -> None:
 
 
 def test_a_recommendation_before_any_pace_is_known_names_no_rates() -> None:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *WARMING))
-    (record,) = publish(state, START_MS + 1_000)
+    record = recommended_record(*WARMING, now_ms=START_MS + 1_000)
     assert "rates" not in record["inputs"]
 
 
@@ -176,15 +159,9 @@ def in_minute(**fields: Any) -> bytes:
 @pytest.mark.parametrize(
     ("reason", "key", "value"),
     [
-        pytest.param("bad_key", None, written(), id="no key"),
-        pytest.param("bad_key", b"orders", written(), id="a key that isn't JSON"),
-        pytest.param("bad_key", b'["orders"]', written(), id="a key with too few parts"),
-        pytest.param("bad_key", b'["orders", "p", "01"]', written(), id="not a task"),
+        *badly_keyed(written()),
+        *malformed(KEY, written()),
         pytest.param("bad_key", KEY, changed(task="0_7"), id="of another task"),
-        pytest.param("bad_json", KEY, b"{", id="half a value"),
-        pytest.param("too_deep", KEY, b"[" * 10_000, id="a nesting bomb"),
-        pytest.param("bad_json", KEY, b"\xff", id="not UTF-8"),
-        pytest.param("other_schema", KEY, changed(schema=2), id="a schema of a later release"),
         pytest.param("bad_type", KEY, changed(trigger_seconds=-1), id="a negative trigger"),
         pytest.param("bad_type", KEY, in_minute(seconds=0), id="a window of no time"),
         pytest.param("bad_type", KEY, in_minute(spread=-1), id="a negative spread"),

@@ -18,51 +18,17 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Record
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Forgetting
-from caughtup.models.wire.consumer_group_records import (
-    ConsumerGroupCurrentMemberAssignment,
-    ConsumerGroupMemberMetadata,
-    ConsumerGroupMetadata,
-    ConsumerGroupRegularExpression,
-    TopicPartitions,
-)
-from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.models.wire.record_keys import (
-    ConsumerGroupKey,
-    ConsumerGroupMemberKey,
-    ConsumerGroupRegularExpressionKey,
-    RecordType,
-    StreamsGroupKey,
-    StreamsGroupMemberKey,
-)
-from caughtup.models.wire.streams_group_assignments import (
-    StreamsGroupCurrentMemberAssignment,
-    TaskIds,
-)
-from caughtup.models.wire.streams_group_records import (
-    StreamsGroupMemberMetadata,
-    StreamsGroupMetadata,
-)
-from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
-from tests.support import wire
 from tests.support.application_states import state_record
-from tests.support.streams import (
-    HANDING_OVER,
-    START_MS,
-    TOLD,
-    WARMING,
-    cluster_state,
-    consumer_generation,
-    generation,
-    read,
-)
+from tests.support.group_records import START_MS, commit, consumer_generation
+from tests.support.new_groups import consumer_group, streams_group
+from tests.support.states import TOLD, cluster_state, read
+from tests.support.streams import HANDING_OVER, WARMING, generation
 
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.
 PLACES = ("state.commits.places._heads", "state.commits.places._free", "state.commits.steps")
 #: Ids that no row has any more are swept out once there may be many of them.
 IDS = "state.commits.topic_ids"
-PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"
 #: What is counted or logged of the past, and has bounds of its own.
 NO_TABLES = ("counts", "faults", "refused", "set_aside", "_parameters", "parameters")
 
@@ -154,10 +120,7 @@ class Cluster:
         made = (self._classic, self._streams, self._consumer, self._new_streams)[number % 4]
         group, records = made(number)
         commits = [
-            (
-                wire.offset_key(OffsetKey(group, topic, partition)),
-                wire.offset_commit(OffsetCommit(5, 1, "", START_MS, -1, topic_id), 4),
-            )
+            commit(partition, 5, topic=topic, group=group, at_ms=START_MS, topic_id=topic_id)
             for partition in range(2)
         ]
         return [*commits, *records]
@@ -173,62 +136,13 @@ class Cluster:
 
     def _consumer(self, number: int) -> tuple[str, list[Record]]:
         name = f"consumer-{number}"
-        member = ConsumerGroupMemberMetadata(
-            None, None, "c", "/h", (f"topic-{number}",), "t.*", 300_000, None, None
-        )
-        held = (TopicPartitions(number.to_bytes(16), (0, 1)),)
-        return name, [
-            _record(
-                ConsumerGroupRegularExpressionKey(
-                    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, name, "t.*"
-                ),
-                ConsumerGroupRegularExpression((f"topic-{number}",), 1, START_MS),
-            ),
-            _record(
-                ConsumerGroupMemberKey(RecordType.CONSUMER_GROUP_MEMBER_METADATA, name, "m"),
-                member,
-            ),
-            _record(
-                ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, name),
-                ConsumerGroupMetadata(3, 0),
-            ),
-            _record(
-                ConsumerGroupMemberKey(
-                    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, name, "m"
-                ),
-                ConsumerGroupCurrentMemberAssignment(3, 2, 0, held, ()),
-            ),
-        ]
+        return name, consumer_group(name, f"topic-{number}", number.to_bytes(16), regex="t.*")
 
     def _new_streams(self, number: int) -> tuple[str, list[Record]]:
         name = f"streams-{number}"
-        changelog = TopicInfo(f"streams-{number}-counts-changelog", 0, 0, {})
-        topology = Subtopology("0", (f"topic-{number}",), (), (changelog,), (), (), ())
-        tasks = (TaskIds("0", (0, 1)),)
-        return name, [
-            _record(
-                StreamsGroupKey(RecordType.STREAMS_GROUP_METADATA, name),
-                StreamsGroupMetadata(4, 0, 1, {"num.standby.replicas": "1"}, -1, -1),
-            ),
-            _record(
-                StreamsGroupKey(RecordType.STREAMS_GROUP_TOPOLOGY, name),
-                StreamsGroupTopology(1, (topology,)),
-            ),
-            _record(
-                StreamsGroupMemberKey(RecordType.STREAMS_GROUP_MEMBER_METADATA, name, "m"),
-                StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, PROCESS, None, {}),
-            ),
-            _record(
-                StreamsGroupMemberKey(
-                    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, name, "m"
-                ),
-                StreamsGroupCurrentMemberAssignment(4, 3, 1, tasks, (), tasks, (), (), ()),
-            ),
-        ]
-
-
-def _record(key: Any, value: Any) -> Record:
-    return new_group_key(key), new_group_record(value)
+        configs = {"num.standby.replicas": "1"}
+        changelog = f"{name}-counts-changelog"
+        return name, streams_group(name, f"topic-{number}", changelog, configs=configs)
 
 
 def test_a_thousand_groups_that_go_leave_nothing_behind() -> None:

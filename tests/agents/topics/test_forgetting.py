@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.state.forgetting import GRACE_MS
-from tests.support.service_topic_records import recommended
-from tests.support.streams import GROUP, START_MS, WARMING, cluster_state, generation, read
-
-
-class Topic:
-    """Keeps records as a topic does, but for those moments when it fails."""
-
-    def __init__(self, failures: int = 0) -> None:
-        self.failures = failures
-        self.written: list[tuple[bytes, bytes | None]] = []
-
-    async def send(self, *, key: bytes, value: bytes | None) -> Awaitable[None]:
-        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self.failures:
-            self.failures -= 1
-            acknowledged.set_exception(KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT)))
-        else:
-            self.written.append((key, value))
-            acknowledged.set_result(None)
-        return acknowledged
+from tests.support.decisions import recommended_record
+from tests.support.group_records import GROUP, START_MS
+from tests.support.kept_topic import KeptTopic
+from tests.support.states import cluster_state, read
+from tests.support.streams import WARMING, generation
 
 
 async def test_a_tombstone_is_written_once_however_often_that_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(recommended()[0]))
-    topic: Any = Topic(failures=1)
+    state.applications.apply_published(GROUP, read_recommendation(recommended_record(*WARMING)))
+    topic: Any = KeptTopic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS, GRACE_MS + 1, GRACE_MS + 2):
         await forgetter.forget(START_MS + at_ms)
-    assert topic.written == [(GROUP.encode(), None)]
+    assert topic.sent == [(GROUP.encode(), None)]
     assert len(caplog.records) == 1
 
 
 async def test_a_group_that_has_another_recommendation_keeps_it() -> None:
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(recommended()[0]))
-    topic: Any = Topic(failures=1)
+    state.applications.apply_published(GROUP, read_recommendation(recommended_record(*WARMING)))
+    topic: Any = KeptTopic(failures=1)
     forgetter = Forgetter(state, Health(), topic)
     for at_ms in (0, GRACE_MS):
         await forgetter.forget(START_MS + at_ms)
     read(state, generation(8, *WARMING))
-    state.applications.apply_published(GROUP, read_recommendation(recommended(8)[0]))
+    state.applications.apply_published(
+        GROUP, read_recommendation(recommended_record(*WARMING, number=8))
+    )
     await forgetter.forget(START_MS + GRACE_MS + 1)
-    assert topic.written == []
+    assert topic.sent == []

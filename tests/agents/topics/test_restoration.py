@@ -22,26 +22,18 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.topics import RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, SigningKey, sign
-from tests.support.service_topic_records import recommended
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    generation,
-    known_ends,
-    publish,
-)
-from tests.support.streams import read as read_records
+from tests.support.decisions import recommended_record
+from tests.support.group_records import GROUP, START_MS
+from tests.support.malformed import malformed
+from tests.support.states import cluster_state, known_ends, publish, state_with_ends
+from tests.support.states import read as read_records
+from tests.support.streams import WARMING, generation
 
 SETTINGS = Settings(bootstrap_servers="kafka.example:9093")
 
 
 def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
-    before = cluster_state()
-    known_ends(before)
-    read_records(before, generation(7, *WARMING))
-    (record,) = publish(before, START_MS)
+    record = recommended_record(*WARMING, now_ms=START_MS)
     state = cluster_state()
     recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
     read_records(state, generation(7, *WARMING))
@@ -52,15 +44,8 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
 @pytest.mark.parametrize(
     ("reason", "key", "value"),
     [
-        pytest.param("bad_json", GROUP.encode(), b"", id="empty"),
-        pytest.param("bad_json", GROUP.encode(), b"\xff", id="not UTF-8"),
-        pytest.param("bad_json", GROUP.encode(), b"{", id="cut short"),
-        pytest.param("bad_type", GROUP.encode(), b"[]", id="an array"),
-        pytest.param("bad_type", GROUP.encode(), b"7", id="a number"),
-        pytest.param("bad_type", GROUP.encode(), b"null", id="null"),
+        *malformed(GROUP.encode(), b'{"schema": 1}'),
         pytest.param("bad_type", GROUP.encode(), b'{"generation": 7}', id="somebody else's"),
-        pytest.param("other_schema", GROUP.encode(), b'{"schema": 99}', id="another schema"),
-        pytest.param("too_deep", GROUP.encode(), b"[" * 10_000, id="nested deeply"),
         pytest.param("bad_key", b"\xff", b"{}", id="a key that is not UTF-8"),
         pytest.param("bad_key", None, b"{}", id="no key"),
     ],
@@ -68,8 +53,7 @@ def test_a_published_recommendation_is_taken_up_with_its_generation() -> None:
 def test_a_malformed_one_is_refused_and_the_generation_decided(
     reason: str, key: bytes | None, value: bytes
 ) -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     recommendations.apply_record(state, key, value)
     assert state.refused.counts == {("recommended-assignments", reason): 1}
     read_records(state, generation(7, *WARMING))
@@ -77,9 +61,8 @@ def test_a_malformed_one_is_refused_and_the_generation_decided(
 
 
 def test_a_tombstone_withdraws_what_was_published() -> None:
-    record, _ = recommended(7)
-    state = cluster_state()
-    known_ends(state)
+    record = recommended_record(*WARMING)
+    state = state_with_ends()
     recommendations.apply_record(state, GROUP.encode(), json.dumps(record).encode())
     recommendations.apply_record(state, GROUP.encode(), None)
     assert state.refused.counts == {}
@@ -122,7 +105,7 @@ def test_at_a_takeover_only_what_is_signed_spares_deciding(
     key = SigningKey("one", bytes(range(32)))
     file = tmp_path / "keys"
     file.write_text(f"one {base64.b64encode(key.secret).decode()}\n")
-    record, _ = recommended(7)
+    record = recommended_record(*WARMING)
     value, state = json.dumps(record).encode(), cluster_state()
     if headers is None:
         headers = [(HEADER, sign(key, state.cluster, GROUP, value))]
@@ -180,7 +163,7 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
 
 def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(last_by_group, "MOST_GROUPS", 1)
-    record, _ = recommended(7)
+    record = recommended_record(*WARMING)
     state = cluster_state()
     for group in (GROUP, "others", GROUP):
         value = json.dumps(record | {"group": group}).encode()

@@ -20,7 +20,7 @@ from caughtup.agents.views.reassignments import (
 )
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from tests.support.reassigning import (
+from tests.support.reassignments.reassigning import (
     APART_MS,
     DEAD,
     FINE,

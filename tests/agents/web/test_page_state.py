@@ -18,7 +18,8 @@ from caughtup.agents.web.page_state import (
 )
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from tests.support.reassigning import (
+from tests.support.group_records import GROUP, START_MS, commit
+from tests.support.reassignments.reassigning import (
     ORPHANED_MS,
     SEEN_MS,
     cluster_observation,
@@ -32,14 +33,9 @@ from tests.support.states import (
     NOW_MS,
     STOPPED,
     assess,
+    cluster_state,
     everything,
     judged,
-)
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    cluster_state,
-    commit,
     list_ends,
     read,
 )

@@ -6,17 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.watchdog import end_processes, start_time
+from tests.support.service import wait_for
 
 # A child that shrugs SIGTERM off, and has a child of its own.
 STUBBORN = "trap '' TERM; sleep 300 & echo started $!; wait; wait; sleep 300"
+SECONDS = 20
 PARENT = """
 import sys, time
 from caughtup.demo.processes.children import Processes
@@ -29,15 +29,6 @@ grandchild = children[1].log.read_text().split()[1]
 print(processes.directory, *(child.pid for child in children), grandchild, flush=True)
 {ending}
 """
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def parent_of_children(ending: str) -> tuple[subprocess.Popen[str], Path, list[int]]:
@@ -63,8 +54,8 @@ def test_a_parent_ended_by_a_signal_leaves_nothing(signal_number: signal.Signals
         assert all(start_time(pid) is not None for pid in pids)
         parent.send_signal(signal_number)
         parent.communicate(timeout=20)
-    assert eventually(lambda: all(start_time(pid) is None for pid in pids))
-    assert eventually(lambda: not directory.exists())
+    wait_for("they have ended", lambda: all(start_time(pid) is None for pid in pids), SECONDS)
+    wait_for("the folder is gone", lambda: not directory.exists(), SECONDS)
 
 
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "processes.close()"])
@@ -72,13 +63,14 @@ def test_a_parent_that_ends_by_itself_leaves_nothing(ending: str) -> None:
     parent, directory, pids = parent_of_children(ending)
     with parent:
         parent.communicate(timeout=20)
-    assert eventually(lambda: all(start_time(pid) is None for pid in pids))
-    assert eventually(lambda: not directory.exists())
+    wait_for("they have ended", lambda: all(start_time(pid) is None for pid in pids), SECONDS)
+    wait_for("the folder is gone", lambda: not directory.exists(), SECONDS)
 
 
 def test_a_parent_killed_while_it_starts_children_leaves_nothing() -> None:
     script = """
 from caughtup.demo.processes.children import Processes
+from tests.support.service import wait_for
 processes = Processes()
 print(processes.directory, flush=True)
 while True:
@@ -90,10 +82,10 @@ while True:
         ) as parent:
             assert parent.stdout is not None
             directory = Path(parent.stdout.readline().strip())
-            assert eventually((directory / "sleeper.log").exists)
+            wait_for("it is being started", (directory / "sleeper.log").exists, SECONDS)
             parent.kill()
-        assert eventually(lambda directory=directory: not directory.exists())
-        assert eventually(lambda directory=directory: not running_in(directory))
+        wait_for("the folder is gone", lambda at=directory: not at.exists(), SECONDS)
+        wait_for("nothing runs in it", lambda at=directory: not running_in(at), SECONDS)
 
 
 def running_in(directory: Path) -> list[str]:
@@ -152,19 +144,19 @@ java.io.IOException: about the consequence
 def test_output_goes_to_the_log_and_the_first_error_is_found_in_it(output: str, error: str) -> None:
     with Processes() as processes:
         child = processes.start("talker", ["printf", "%s", output])
-        assert eventually(lambda: child.exit_code is not None)
+        wait_for("it has ended", lambda: child.exit_code is not None, SECONDS)
         assert child.exit_code == 0
         assert child.log.read_text() == output
         assert child.first_error() == error
         again = processes.start("talker", ["true"])
-        assert eventually(lambda: again.exit_code is not None)
+        wait_for("it has ended", lambda: again.exit_code is not None, SECONDS)
         assert again.first_error() == ""
 
 
 def test_a_program_that_is_not_there_says_so_in_its_log() -> None:
     with Processes() as processes:
         child = processes.start("nobody", ["/nonexistent/program"])
-        assert eventually(lambda: child.exit_code is not None)
+        wait_for("it has ended", lambda: child.exit_code is not None, SECONDS)
         assert child.exit_code == 127
         assert "/nonexistent/program" in child.first_error()
 
@@ -172,11 +164,11 @@ def test_a_program_that_is_not_there_says_so_in_its_log() -> None:
 def test_terminating_a_child_that_ignores_it_kills_it() -> None:
     with Processes() as processes:
         child = processes.start("stubborn", ["sh", "-c", STUBBORN])
-        assert eventually(lambda: b"started" in child.log.read_bytes())
+        wait_for("it has started", lambda: b"started" in child.log.read_bytes(), SECONDS)
         grandchild = int(child.log.read_text().split()[1])
         child.terminate(timeout_seconds=0.1)
         assert child.exit_code == -signal.SIGKILL
-        assert eventually(lambda: start_time(grandchild) is None)
+        wait_for("its child has ended", lambda: start_time(grandchild) is None, SECONDS)
         assert_ending_again_does_nothing(child)
 
 
@@ -195,6 +187,6 @@ def test_a_process_whose_id_was_given_anew_is_left_alone() -> None:
             when = start_time(stranger.pid)
             assert when is not None
             end_processes({stranger.pid: when})
-            assert eventually(lambda: stranger.poll() is not None)
+            wait_for("it has ended", lambda: stranger.poll() is not None, SECONDS)
         finally:
             stranger.kill()

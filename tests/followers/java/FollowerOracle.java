@@ -4,9 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -15,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import oracles.Pipe;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.ApplicationState;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
@@ -28,17 +26,13 @@ public final class FollowerOracle {
     private FollowerOracle() { }
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
+        Pipe.answer(line -> {
             final JsonNode question = JACKSON.readTree(line);
-            out.println(question.has("json") ? readJson(question)
+            return question.has("json") ? readJson(question)
                 : question.has("assign") ? assign(question)
                 : question.has("rebalances") ? wait(question)
-                : question.has("keys") ? checkSignature(question) : decide(question));
-            out.flush();
-        }
+                : question.has("keys") ? checkSignature(question) : decide(question);
+        });
     }
 
     /** Reads bytes with the follower's reader, and writes what it read with its writer. */

@@ -14,13 +14,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
-    ResourceType,
 )
 
 from caughtup.demo.cluster.broker_config import ClientConfig, Security, Tls
@@ -28,6 +23,7 @@ from caughtup.demo.cluster.cluster import BrokerFailed, EmbeddedCluster
 from caughtup.demo.processes.watchdog import start_time
 from caughtup.models.errors import CaughtupError
 from tests.integration.conftest import MakeCluster, MakeTopic
+from tests.support.kafka.acls import WRITE, allow, topic
 
 USERS = {"admin": "admin's", "alice": 'back\\slash and "quotes"', "bob": "pässwörd"}
 
@@ -119,18 +115,7 @@ def test_sasl_tells_users_apart_and_acls_tell_what_they_may_do(make_cluster: Mak
     with pytest.raises(KafkaException) as refused:
         produce(cluster.client_config("alice"), "private", [b"by alice"])
     assert refused.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
-    binding = AclBinding(
-        ResourceType.TOPIC,
-        "private",
-        ResourcePatternType.LITERAL,
-        "User:alice",
-        "*",
-        AclOperation.WRITE,
-        AclPermissionType.ALLOW,
-    )
-    administrator = AdminClient(admin)
-    for created in administrator.create_acls([binding]).values():
-        created.result(30)
+    allow(AdminClient(admin), "alice", topic("private", WRITE))
     produce(cluster.client_config("alice"), "private", [b"by alice"])
     assert consume(admin, "private", 2) == [b"by admin", b"by alice"]
 

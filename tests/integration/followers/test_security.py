@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
-    ResourcePatternType,
     ResourceType,
 )
 
@@ -21,6 +17,7 @@ from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.followers.kafka_streams.jar import build_jar
 from tests.support.followers.streams_application import Following, recommend
+from tests.support.kafka.acls import ALL, READ, WRITE, allow, prefixed
 
 pytestmark = pytest.mark.thorough
 
@@ -32,26 +29,11 @@ def secure() -> Iterator[EmbeddedCluster]:
     """Passwords and an authorizer; the application may do all with what is its own."""
     users = {"admin": "of the admin", "application": PASSWORD}
     with EmbeddedCluster(security=Security("sasl_plaintext", users, authorizer=True)) as cluster:
-        allow(cluster, ResourceType.TOPIC, "followed-", AclOperation.ALL)
-        allow(cluster, ResourceType.GROUP, "followed-", AclOperation.ALL)
+        own = (
+            prefixed(kind, "followed-", ALL) for kind in (ResourceType.TOPIC, ResourceType.GROUP)
+        )
+        allow(AdminClient(cluster.client_config()), "application", *own)
         yield cluster
-
-
-def allow(
-    cluster: EmbeddedCluster, kind: ResourceType, prefix: str, operation: AclOperation
-) -> None:
-    binding = AclBinding(
-        kind,
-        prefix,
-        ResourcePatternType.PREFIXED,
-        "User:application",
-        "*",
-        operation,
-        AclPermissionType.ALLOW,
-    )
-    admin = AdminClient(cluster.client_config())
-    for created in admin.create_acls([binding]).values():
-        created.result(30)
 
 
 def test_without_rights_the_application_runs_and_with_them_it_follows(
@@ -76,11 +58,15 @@ def test_without_rights_the_application_runs_and_with_them_it_follows(
         assert following.application.state("one") == "RUNNING"
         assert following.states() == []
 
-        for topic, operation in (
-            ("recommended-assignments", AclOperation.READ),
-            ("application-states", AclOperation.WRITE),
-        ):
-            allow(secure, ResourceType.TOPIC, following.prefix + topic, operation)
+        rights = (("recommended-assignments", READ), ("application-states", WRITE))
+        allow(
+            AdminClient(secure.client_config()),
+            "application",
+            *(
+                prefixed(ResourceType.TOPIC, following.prefix + name, operation)
+                for name, operation in rights
+            ),
+        )
         state = following.wait_reason("no_recommendation")
         record = recommend(state)
         following.publish(record)

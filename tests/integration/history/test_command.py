@@ -19,12 +19,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
     ResourceType,
 )
 
@@ -34,6 +30,7 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.pipelines.schema import SERVICE_TOPICS
 from tests.integration.conftest import MakeCluster
 from tests.support.end_offsets import end_offsets_record
+from tests.support.kafka.acls import READ, allow, prefixed, topic
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -41,9 +38,9 @@ COMMAND = [sys.executable, "-m", "caughtup.agents", "pipeline", "history"]
 #: All that the job's user may do.
 TOPICS = tuple(SERVICE_TOPICS.values())
 RIGHTS = (
-    *((ResourceType.TOPIC, topic, ResourcePatternType.LITERAL) for topic in TOPICS),
-    (ResourceType.TOPIC, "__consumer_offsets", ResourcePatternType.LITERAL),
-    (ResourceType.GROUP, "caughtup-history", ResourcePatternType.PREFIXED),
+    *(topic(name, READ) for name in TOPICS),
+    topic("__consumer_offsets", READ),
+    prefixed(ResourceType.GROUP, "caughtup-history", READ),
 )
 
 
@@ -99,16 +96,9 @@ def test_a_user_with_few_rights_writes_history_until_told_to_stop(
     cluster = make_cluster(security=Security("sasl_ssl", users=users, authorizer=True, tls=tls))
     client = {**cluster.client_config("admin"), "log_level": 0}
     admin = AdminClient(client)
-    for topic in ("orders", *TOPICS):
-        admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
-    rights = [
-        AclBinding(
-            kind, name, pattern, "User:spark", "*", AclOperation.READ, AclPermissionType.ALLOW
-        )
-        for kind, name, pattern in RIGHTS
-    ]
-    for done in admin.create_acls(rights).values():
-        done.result(30)
+    for name in ("orders", *TOPICS):
+        admin.create_topics([NewTopic(name, 1)])[name].result(30)
+    allow(admin, "spark", *RIGHTS)
     consumer = Consumer({**client, "group.id": "billing"})
     consumer.commit(offsets=[Position("orders", 0, 4)], asynchronous=False)
     key, value = end_offsets_record("orders", 0, 9, time.time_ns() // 1_000_000)

@@ -25,7 +25,7 @@ from caughtup.pipelines.history.stream import History, HistoryOptions
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
-from tests.support.watched import Row, Watched
+from tests.support.pipelines.watched import Row, Watched
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
     ResourceType,
 )
 
@@ -21,20 +17,19 @@ from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.story.stage import caughtup_command
 from tests.integration.conftest import MakeCluster
 from tests.support.end_offsets import end_offsets_record
+from tests.support.kafka.acls import READ, WRITE, allow, prefixed, topic
 from tests.support.kafka.topics import read_topic
 from tests.support.service import settings_file, wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
-READ, WRITE = AclOperation.READ, AclOperation.WRITE
 #: All that the job's user may do, as docs/operating.md says.
 RIGHTS = (
-    (TOPIC, "caughtup-task-positions", ResourcePatternType.LITERAL, READ),
-    (TOPIC, "caughtup-end-offsets", ResourcePatternType.LITERAL, READ),
-    (TOPIC, "caughtup-catch-up-rates", ResourcePatternType.LITERAL, WRITE),
-    (TOPIC, "caughtup-pipeline-progress", ResourcePatternType.LITERAL, WRITE),
-    (GROUP, "caughtup", ResourcePatternType.PREFIXED, READ),
+    topic("caughtup-task-positions", READ),
+    topic("caughtup-end-offsets", READ),
+    topic("caughtup-catch-up-rates", WRITE),
+    topic("caughtup-pipeline-progress", WRITE),
+    prefixed(ResourceType.GROUP, "caughtup", READ),
 )
 SECONDS = 150.0
 
@@ -47,15 +42,10 @@ def test_a_user_with_few_rights_measures_until_told_to_stop(
     cluster = make_cluster(security=Security("sasl_ssl", users=users, authorizer=True, tls=tls))
     client = {**cluster.client_config("admin"), "log_level": 0}
     admin = AdminClient(client)
-    topics = [NewTopic(name, 1) for kind, name, _, _ in RIGHTS if kind == TOPIC]
+    topics = [NewTopic(one.name, 1) for one in RIGHTS if one.kind == ResourceType.TOPIC]
     for made in admin.create_topics(topics).values():
         made.result(30)
-    rights = [
-        AclBinding(kind, name, pattern, "User:spark", "*", operation, AclPermissionType.ALLOW)
-        for kind, name, pattern, operation in RIGHTS
-    ]
-    for done in admin.create_acls(rights).values():
-        done.result(30)
+    allow(admin, "spark", *RIGHTS)
     key, value = end_offsets_record("a-changelog", 0, 9, time.time_ns() // 1_000_000)
     producer = Producer(client)
     producer.produce("caughtup-end-offsets", value, key)

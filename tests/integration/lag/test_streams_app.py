@@ -16,6 +16,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId
 from tests.support.kafka.topics import log_end
+from tests.support.service import wait_for
 
 pytestmark = pytest.mark.thorough
 
@@ -41,15 +42,6 @@ def make_application(cluster: EmbeddedCluster) -> Iterator[MakeApplication]:
         yield make
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def end_offsets(cluster: EmbeddedCluster, topic: str) -> dict[int, int]:
     return {number: log_end(cluster, topic, number) for number in range(PARTITIONS)}
 
@@ -71,8 +63,9 @@ def test_both_subtopologies_keep_their_state_in_changelogs_of_their_own(
     assert produce(cluster, application.source, 5_000, keys=100) == 5_000
     changelogs = application.parameters[application.application_id]["changelogs"]
     for (topic,) in changelogs.values():
-        assert eventually(lambda topic=topic: sum(end_offsets(cluster, topic).values()) == 5_000), (
-            f"{topic}: {end_offsets(cluster, topic)}"
+        wait_for(
+            f"all of {topic} written",
+            lambda topic=topic: sum(end_offsets(cluster, topic).values()) == 5_000,
         )
     assert tasks(application, "active") == sorted(TASKS)
     assert tasks(application, "standby") == []
@@ -97,13 +90,13 @@ def test_a_second_instance_holds_the_standbys_and_takes_over_when_the_first_is_k
     produce(cluster, application.source, 1_000)
     application.start_instance("second")
     application.wait_caught_up()
-    assert eventually(lambda: set(tasks(application, "standby")) == TASKS)
+    wait_for("standbys", lambda: set(tasks(application, "standby")) == TASKS)
     assert tasks(application, "active") == sorted(TASKS)
     former = application.process_id("first")
     assert former != application.process_id("second")
     application.kill_instance("first")
     assert application.instances == ("second",)
-    assert eventually(lambda: tasks(application, "active") == sorted(TASKS))
+    wait_for("all are active", lambda: tasks(application, "active") == sorted(TASKS))
     application.start_instance("first")
     assert application.process_id("first") == former
 
@@ -115,7 +108,7 @@ def test_an_instance_that_is_closed_leaves_before_its_session_would_time_out(
     for name in ("staying", "leaving"):
         application.start_instance(name)
     application.stop_instance("leaving")
-    assert eventually(lambda: tasks(application, "active") == sorted(TASKS), seconds=20)
+    wait_for("all are active", lambda: tasks(application, "active") == sorted(TASKS), 20)
 
 
 def test_the_streams_group_protocol_works_too(

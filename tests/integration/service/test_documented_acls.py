@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
-from confluent_kafka.admin import AclBinding, AclPermissionType, AdminClient
+from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -18,6 +18,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.java.command_lines import java_command
 from caughtup.demo.java.jars import KAFKA_VERSION, fetch_jars
+from tests.support.kafka.acls import allow
 from tests.support.kafka.secured import FEWEST, SERVICE_TOPICS
 from tests.support.service import Service, commit, wait_for
 
@@ -63,22 +64,8 @@ def secure() -> Iterator[EmbeddedCluster]:
     """A cluster with an authorizer, and rights for what the document isn't about."""
     users = {name: f"of {name}" for name in ("admin", "caughtup", "orders", "stranger")}
     with EmbeddedCluster(security=Security("sasl_plaintext", users, authorizer=True)) as cluster:
-        bindings = [
-            AclBinding(
-                given.kind,
-                given.name,
-                given.pattern,
-                "User:caughtup",
-                "*",
-                operation,
-                AclPermissionType.ALLOW,
-            )
-            for given in set(FEWEST) - {SERVICE_TOPICS}
-            for operation in given.operations
-        ]
-        admin = AdminClient(cluster.client_config())
-        for created in admin.create_acls(bindings).values():
-            created.result(30)
+        rights = set(FEWEST) - {SERVICE_TOPICS}
+        allow(AdminClient(cluster.client_config()), "caughtup", *rights)
         create_topics(cluster, {"words": 1})
         produce(cluster, "words", 10)
         commit(cluster, "readers", "words", 4)

@@ -11,20 +11,13 @@ import trustme
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
-    AclPermissionType,
     AdminClient,
 )
 
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.support.kafka.secured import (
-    CREATE,
-    PASSWORD,
-    SERVICE_TOPICS,
-    run,
-    run_all,
-    secured_cluster,
-)
+from tests.support.kafka.acls import CREATE, allow
+from tests.support.kafka.secured import PASSWORD, SERVICE_TOPICS, run, run_all, secured_cluster
 from tests.support.service import Service, commit, wait_for
 
 #: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
@@ -160,16 +153,9 @@ def test_a_topic_that_may_not_be_made_anew_is_named_until_it_may(
 ) -> None:
     """Somebody takes a right away and then deletes a topic: it says which right, and recovers."""
     admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
-    create = AclBinding(
-        SERVICE_TOPICS.kind,
-        SERVICE_TOPICS.name,
-        SERVICE_TOPICS.pattern,
-        "User:nothing",
-        "*",
-        CREATE,
-        AclPermissionType.ALLOW,
-    )
-    for deleted in admin.delete_acls([AclBindingFilter(*_fields(create))]).values():
+    create = SERVICE_TOPICS._replace(operations=(CREATE,))
+    (binding,) = create.bindings("nothing")
+    for deleted in admin.delete_acls([AclBindingFilter(*_fields(binding))]).values():
         assert deleted.result(30)
     try:
         lag = service.topic("lag")
@@ -179,8 +165,7 @@ def test_a_topic_that_may_not_be_made_anew_is_named_until_it_may(
         assert reason.startswith(f"topics: {lag} is gone: cannot create the topic {lag} (")
         assert not service.ready()
     finally:
-        for created in admin.create_acls([create]).values():
-            created.result(30)
+        allow(admin, "nothing", create)
     wait_for("it is ready again", service.ready)
     assert lag in admin.list_topics(timeout=30).topics
 

@@ -10,7 +10,7 @@ from caughtup.agents.topics.definitions import SERVICE_TOPICS, create_topics, to
 from caughtup.agents.topics.read_to_end import read_if_allowed, read_service_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.conftest import MakeTopic
-from tests.support.streams import cluster_state
+from tests.support.states import cluster_state
 
 #: Beyond what librdkafka decompresses of zstd (receive.message.max.bytes).
 _BOMB = 300_000_000

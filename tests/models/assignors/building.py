@@ -46,6 +46,7 @@ def described(
     acceptable: int = 100,
     warmups: int = 2,
     standbys: int = 0,
+    assignor: str = "high_availability",
 ) -> dict[str, Any]:
     """Describe a scenario; the clients are numbered from 1, and lag 100,000 unless they say."""
     for one in clients:
@@ -55,7 +56,7 @@ def described(
             one["lags"].setdefault(text, 100_000)
     return {
         "name": "test",
-        "assignor": "high_availability",
+        "assignor": assignor,
         "config": {
             "acceptable.recovery.lag": acceptable,
             "max.warmup.replicas": warmups,

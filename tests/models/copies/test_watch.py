@@ -10,43 +10,31 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from caughtup.models.wire.record_keys import RecordType, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,
     TaskIds,
 )
-from caughtup.models.wire.streams_group_records import StreamsGroupMemberMetadata
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.support.application_states import state_record, tell
+from tests.support.decisions import decided_state
+from tests.support.group_records import GROUP, START_MS, group_tombstone
+from tests.support.new_groups import streams_member
+from tests.support.states import ENDS, cluster_state, known_ends, list_ends, publish, read
 from tests.support.streams import (
-    ENDS,
-    GROUP,
     HANDED_OVER,
     HANDING_OVER,
     RUNNING,
-    START_MS,
     WARMING,
     Member,
-    cluster_state,
     generation,
-    group_tombstone,
-    known_ends,
-    list_ends,
     process,
-    publish,
-    read,
 )
 
 OWNER = Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",))
 COPY = CopyKey(str(process(2)), TaskId(0, 1))
 
 
-def decided(*members: Member) -> ClusterState:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *members))
-    assert len(publish(state, START_MS + 1_000)) == 1
-    return state
+def warming() -> ClusterState:
+    return decided_state(*WARMING, now_ms=START_MS + 1_000)
 
 
 def watched(state: ClusterState, now_ms: int) -> CopyWatch:
@@ -71,14 +59,14 @@ def restoring(state: ClusterState, seconds: int) -> CopyWatch:
 
 
 def test_a_warm_up_that_just_began_has_no_pace_yet() -> None:
-    watch = watched(decided(*WARMING), START_MS + 1_000)
+    watch = watched(warming(), START_MS + 1_000)
     assert list(watch.copies) == [COPY]
     assert watch.copies[COPY].verdict == "unknown"
     assert watch.worthwhile_at_ms(START_MS + 1_000) is None
 
 
 def test_a_warm_up_that_restores_has_an_eta_and_a_time_at_which_probing_is_worth_it() -> None:
-    state = decided(*WARMING)
+    state = warming()
     watch = restoring(state, 30)
     now_ms = START_MS + 30_000
     warm_up = watch.copies[COPY]
@@ -93,7 +81,7 @@ def test_a_warm_up_that_restores_has_an_eta_and_a_time_at_which_probing_is_worth
 
 
 def test_when_it_is_caught_up_probing_is_worth_it_now() -> None:
-    watch = restoring(decided(*WARMING), 45)
+    watch = restoring(warming(), 45)
     assert watch.copies[COPY].verdict in ("caught_up", "stranded")
     assert watch.probing is not None
     assert watch.probing.worthwhile_now
@@ -101,7 +89,7 @@ def test_when_it_is_caught_up_probing_is_worth_it_now() -> None:
 
 
 def test_the_next_recommendation_says_when_a_rebalance_is_worth_it() -> None:
-    state = decided(*WARMING)
+    state = warming()
     restoring(state, 30)
     later = START_MS + 31_000
     again = Member("b", 2, sums={"0_1": 30_000}, standby=("0_1",))
@@ -113,7 +101,7 @@ def test_the_next_recommendation_says_when_a_rebalance_is_worth_it() -> None:
 
 
 def test_a_copy_that_runs_is_watched_no_more() -> None:
-    state = decided(*WARMING)
+    state = warming()
     watched(state, START_MS + 1_000)
     for number, members in ((2, HANDING_OVER), (3, HANDED_OVER)):
         read(state, generation(number, *members, at_ms=START_MS + number))
@@ -123,7 +111,7 @@ def test_a_copy_that_runs_is_watched_no_more() -> None:
 
 
 def test_a_group_that_is_gone_is_watched_no_more() -> None:
-    state = decided(*WARMING)
+    state = warming()
     watched(state, START_MS + 1_000)
     read(state, group_tombstone())
     assert list(state.watch_copies(GROUP, START_MS + 2_000)) == []
@@ -143,7 +131,7 @@ def test_what_looks_like_a_standby_is_one_unless_the_operator_says_there_are_non
 
 def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
     """Nothing that is seen would count beside what was seen while they were an hour ahead."""
-    state = decided(*WARMING)
+    state = warming()
     restoring(state, 30)
     late_ms = START_MS + 3_600_000
     report(state, 15_000, late_ms)
@@ -160,16 +148,10 @@ def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
 
 
 def test_a_group_that_was_left_on_both_protocols_is_watched_as_its_tasks_are_shown() -> None:
-    state = decided(*WARMING)
+    state = warming()
     assert list(watched(state, START_MS + 1_000).copies) == [COPY]
-    member = StreamsGroupMemberMetadata(None, None, "c", "/h", 1, 1, str(process(9)), None, {})
     held = StreamsGroupCurrentMemberAssignment(1, 1, 1, (), (TaskIds("0", (0,)),), (), (), (), ())
-    for record_type, value in (
-        (RecordType.STREAMS_GROUP_MEMBER_METADATA, member),
-        (RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, held),
-    ):
-        key = StreamsGroupMemberKey(record_type, GROUP, "m")
-        read(state, (new_group_key(key), new_group_record(value)))
+    read(state, *streams_member(GROUP, held, str(process(9))))
     assert list(watched(state, START_MS + 2_000).copies) == [CopyKey(str(process(9)), TaskId(0, 0))]
 
 

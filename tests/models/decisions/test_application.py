@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from caughtup.models.decisions.application import GENERATIONS_KEPT
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
-from tests.support.streams import (
+from tests.support.group_records import GROUP, START_MS, group_tombstone
+from tests.support.states import (
     ENDS,
-    GROUP,
-    HANDED_OVER,
-    HANDING_OVER,
-    START_MS,
-    WARMING,
-    Member,
     application,
     cluster_state,
-    generation,
-    group_tombstone,
     known_ends,
     list_ends,
     publish,
     read,
+    state_with_ends,
 )
+from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 
 LATER_MS = START_MS + 30_000
 
@@ -72,8 +67,7 @@ def test_an_application_without_state_is_decided_at_once() -> None:
 
 
 def test_a_generation_is_published_once() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     record = generation(1, *WARMING)
     read(state, record)
     assert len(publish(state)) == 1
@@ -82,9 +76,7 @@ def test_a_generation_is_published_once() -> None:
 
 
 def test_an_application_that_comes_back_is_decided_anew() -> None:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *WARMING))
+    state = state_with_ends(generation(1, *WARMING))
     assert len(publish(state)) == 1
     read(state, group_tombstone())
     read(state, generation(1, *WARMING, at_ms=START_MS + 50))
@@ -92,8 +84,7 @@ def test_an_application_that_comes_back_is_decided_anew() -> None:
 
 
 def test_history_is_bounded() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     for number in range(GENERATIONS_KEPT + 5):
         read(state, generation(number, *HANDED_OVER))
         assert len(publish(state)) == 1
@@ -102,8 +93,6 @@ def test_history_is_bounded() -> None:
 
 
 def test_movements_are_counted_by_kind() -> None:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *WARMING))
+    state = state_with_ends(generation(1, *WARMING))
     publish(state)
     assert application(state).movement_counts == {"warmup": 1}

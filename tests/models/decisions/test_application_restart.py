@@ -7,36 +7,28 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.recommendation_fields import (
-    read_recommendation,
-)
+from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
-from tests.support.streams import (
-    GROUP,
-    HANDED_OVER,
-    HANDING_OVER,
-    START_MS,
-    WARMING,
-    Member,
+from tests.support.decisions import decided_generation, recommended_record
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import (
     application,
     cluster_state,
-    generation,
     known_ends,
     publish,
     read,
+    state_with_ends,
 )
+from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 
 LATER_MS = START_MS + 30_000
 
 
 def published_before(number: int, *members: Member) -> Mapping[str, Any]:
     """Return the record that an earlier process of the service published for a generation."""
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(number, *members))
-    (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
-    return record
+    now_ms = START_MS + LEADER_STATE_WAIT_MS
+    return recommended_record(*members, number=number, now_ms=now_ms)
 
 
 def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
@@ -46,8 +38,7 @@ def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
     read(state, generation(5, *WARMING), seen_ms=LATER_MS)
     # No end offsets are listed: what was known then is in the record.
     assert publish(state, LATER_MS + END_OFFSETS_WAIT_MS) == []
-    decided = application(state).decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.exact.result == "match"
     assert decided.exact.decision is not None
     assert decided.recommendation == read_recommendation(record)
@@ -69,8 +60,7 @@ def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> Non
     state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(5, *swapped), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
-    decided = application(state).decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.exact.why == record["leader"]["why"]
     assert application(state).exact_counts == {"mismatch": 1}
 
@@ -78,15 +68,13 @@ def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> Non
 def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> None:
     """The log of ``__consumer_offsets`` may not be compacted yet; nothing is decided meanwhile."""
     record = published_before(5, *HANDED_OVER)
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     state.applications.log_read_to_end()
     assert publish(state, LATER_MS) == []
-    decided = application(state).decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.generation.generation == 5
 
 
@@ -97,16 +85,14 @@ def test_a_generation_that_precedes_the_published_one_in_the_same_moment_is_not_
     read(state, generation(4, *HANDING_OVER), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
-    decided = application(state).decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.generation.generation == 5
     assert decided.recommendation == read_recommendation(record)
     assert state.applications.awaited() == []
 
 
 def test_reading_the_log_again_from_its_start_decides_nothing_again() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     generations = [
         generation(1, *WARMING, at_ms=START_MS - 20),
         generation(2, *HANDING_OVER, at_ms=START_MS - 10),
@@ -129,8 +115,7 @@ def test_reading_the_log_again_from_its_start_decides_nothing_again() -> None:
 def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
     other: Mapping[str, Any],
 ) -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     state.applications.apply_published(GROUP, read_recommendation(other))
     read(state, generation(5, *WARMING))
     (record,) = publish(state)
@@ -145,8 +130,7 @@ def test_what_was_published_for_a_later_generation_mutes_none(
 ) -> None:
     """Which one is the newest only the log of groups tells, once it was read."""
     forged = {**published_before(5, *WARMING), "generation": 9, "as_of_ms": LATER_MS, **later}
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     if first == "published":
         state.applications.apply_published(GROUP, read_recommendation(forged))
     read(state, generation(5, *WARMING))
@@ -200,8 +184,7 @@ def test_one_that_cannot_be_decided_again_is_ignored_and_the_generation_decided(
     for client in record["inputs"]["scenario"]["clients"].values():
         client["lags"].clear()
     record["inputs"]["scenario"]["greatest_lags"].clear()
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     state.applications.apply_published(GROUP, read_recommendation(record))
     read(state, generation(5, *WARMING))
     (own,) = publish(state)
@@ -210,8 +193,7 @@ def test_one_that_cannot_be_decided_again_is_ignored_and_the_generation_decided(
 
 
 def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     for number in (3, 4, 5):
         read(state, generation(number, *WARMING, at_ms=START_MS + number))
     state.applications.log_read_to_end()
@@ -222,14 +204,11 @@ def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided
 
 def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -> None:
     record = published_before(5, *WARMING)
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(4, WARMING[0]), generation(5, *WARMING))
+    state = state_with_ends(generation(4, WARMING[0]), generation(5, *WARMING))
     state.applications.apply_published(GROUP, read_recommendation(record))
     state.applications.restore_published()
     assert publish(state, START_MS + LEADER_STATE_WAIT_MS) == []
-    decided = application(state).decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.recommendation == read_recommendation(record)
     assert application(state).rebalances == 1
     state.applications.restore_published()
@@ -238,8 +217,7 @@ def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -
 
 
 def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     state.applications.apply_published(GROUP, read_recommendation(published_before(4, WARMING[0])))
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
     state.applications.restore_published()

@@ -18,16 +18,10 @@ from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    generation,
-    known_ends,
-    process,
-    read,
-)
+from tests.support.decisions import a_recommendation, decided_generation
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import cluster_state, read
+from tests.support.streams import WARMING, generation, process
 
 PARTS = [
     "inputs.scenario.lags",
@@ -40,11 +34,7 @@ PARTS = [
 
 @pytest.fixture(scope="module")
 def whole() -> Recommendation:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(7, *WARMING))
-    (whole,) = state.decide(START_MS + 20_000)
-    return whole
+    return a_recommendation(*WARMING)
 
 
 def record_of(recommended: Recommendation) -> dict[str, Any]:
@@ -86,8 +76,7 @@ def test_after_a_restart_the_generation_is_not_decided_again(
     state.applications.apply_published(GROUP, lighter)
     read(state, generation(7, *WARMING))
     assert list(state.decide(START_MS + 60_000)) == []
-    decided = state.applications[GROUP].decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.recommendation == lighter
     assert decided.exact.decision is None
     assert decided.leader_movements is None

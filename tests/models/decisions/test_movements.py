@@ -12,28 +12,11 @@ from caughtup.models.decisions.movements import LEADER, RECOMMENDED
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import TaskMovementRecord, read_movement
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import (
-    GROUP,
-    HANDED_OVER,
-    HANDING_OVER,
-    START_MS,
-    WARMING,
-    Member,
-    cluster_state,
-    generation,
-    group_tombstone,
-    known_ends,
-    process,
-    read,
-)
+from tests.support.group_records import GROUP, START_MS, group_tombstone
+from tests.support.states import read, state_with_ends
+from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
-
-
-def started() -> ClusterState:
-    state = cluster_state()
-    known_ends(state)
-    return state
 
 
 def events(state: ClusterState, number: int, *members: Member) -> list[dict[str, Any]]:
@@ -60,7 +43,7 @@ def steps(told: list[dict[str, Any]], plan: str) -> list[tuple[str, str]]:
 
 
 def test_a_warm_up_is_planned_and_warming_at_once_and_later_promoted() -> None:
-    state = started()
+    state = state_with_ends()
     first = events(state, 1, *WARMING)
     assert steps(first, LEADER) == [("planned", "0_1"), ("warming", "0_1")]
     planned = first[0]
@@ -85,7 +68,7 @@ def test_a_warm_up_is_planned_and_warming_at_once_and_later_promoted() -> None:
 
 
 def test_a_movement_to_a_process_that_goes_is_dropped_and_says_why() -> None:
-    state = started()
+    state = state_with_ends()
     events(state, 1, *WARMING)
     alone = replace(WARMING[0], probe_at_ms=None)
     dropped = [e for e in events(state, 2, alone) if e["plan"] == LEADER]
@@ -95,21 +78,21 @@ def test_a_movement_to_a_process_that_goes_is_dropped_and_says_why() -> None:
 
 
 def test_a_generation_in_which_nothing_changes_tells_nothing() -> None:
-    state = started()
+    state = state_with_ends()
     events(state, 1, *WARMING)
     again = Member("b", 2, sums={"0_1": 10}, standby=("0_1",))
     assert steps(events(state, 2, WARMING[0], again), LEADER) == []
 
 
 def test_the_leaders_plan_is_told_only_where_its_decision_is_known() -> None:
-    told = events(started(), 1, replace(WARMING[0], probe_at_ms=None), WARMING[1])
+    told = events(state_with_ends(), 1, replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert {event["plan"] for event in told} == {RECOMMENDED}
 
 
 def test_events_that_were_read_back_are_not_told_again() -> None:
-    before = started()
+    before = state_with_ends()
     told = events(before, 1, *WARMING)
-    after = started()
+    after = state_with_ends()
     restore(after, told)
     assert events(after, 1, *WARMING) == []
     assert after.applications.movements.on_their_way(
@@ -119,9 +102,9 @@ def test_events_that_were_read_back_are_not_told_again() -> None:
 
 @pytest.mark.parametrize("known", range(4))
 def test_what_was_lost_of_a_decisions_events_is_told_after_a_restart(known: int) -> None:
-    told = events(started(), 1, *WARMING)
+    told = events(state_with_ends(), 1, *WARMING)
     assert len(told) == 3
-    after = started()
+    after = state_with_ends()
     restore(after, told[:known])
     rest = events(after, 1, *WARMING)
     assert [(e["event"], e["plan"], e["task"]) for e in [*told[:known], *rest]] == [
@@ -130,7 +113,7 @@ def test_what_was_lost_of_a_decisions_events_is_told_after_a_restart(known: int)
 
 
 def test_what_was_on_its_way_for_an_application_that_is_gone_is_dropped_once() -> None:
-    state = started()
+    state = state_with_ends()
     events(state, 1, *WARMING)
     read(state, group_tombstone())
     dropped = list(state.applications.movement_events(START_MS + 30_000))
@@ -143,8 +126,8 @@ def test_what_was_on_its_way_for_an_application_that_is_gone_is_dropped_once() -
 
 def test_an_application_that_goes_and_comes_back_in_the_past_loses_no_movement() -> None:
     """The log of the groups is read from its start, after the events were read back."""
-    told = events(started(), 1, *WARMING)
-    after = started()
+    told = events(state_with_ends(), 1, *WARMING)
+    after = state_with_ends()
     restore(after, told)
     read(after, group_tombstone())
     assert events(after, 1, *WARMING) == []

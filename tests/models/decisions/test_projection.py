@@ -13,36 +13,18 @@ from caughtup.models.ids import TaskId
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.streams import (
-    GROUP,
-    HANDING_OVER,
-    START_MS,
-    WARMING,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    process,
-    publish,
-    read,
-)
+from tests.support.decisions import decided_generation, decided_state
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import cluster_state, known_ends, publish, read
+from tests.support.streams import HANDING_OVER, WARMING, generation, process
 
 A, B = str(process(1)), str(process(2))
 ZERO, ONE = TaskId(0, 0), TaskId(0, 1)
 LATER_MS = START_MS + 5_000
 
 
-def decided(*members: Member) -> ClusterState:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *members))
-    assert len(publish(state, START_MS + 20_000)) == 1
-    return state
-
-
 def projected(state: ClusterState) -> CompactScenario | None:
-    known = state.applications[GROUP].decided
-    assert known is not None
+    known = decided_generation(state)
     return project(known.generation, known.inputs.scenario, state.positions.of(GROUP))
 
 
@@ -59,7 +41,7 @@ def report(
 
 
 def test_everybody_comes_back_with_what_the_generation_gave_and_the_lags_of_then() -> None:
-    scenario = projected(decided(*WARMING))
+    scenario = projected(decided_state(*WARMING, number=1))
     assert scenario is not None
     assert scenario.clients[process(1)].previous_active == {ZERO, ONE}
     assert scenario.clients[process(2)].previous_standby == {ONE}
@@ -68,7 +50,7 @@ def test_everybody_comes_back_with_what_the_generation_gave_and_the_lags_of_then
 
 
 def test_what_was_reported_since_takes_the_place_of_the_lag_of_then() -> None:
-    state = decided(*WARMING)
+    state = decided_state(*WARMING, number=1)
     report(state, B, 70)
     scenario = projected(state)
     assert scenario is not None
@@ -77,7 +59,7 @@ def test_what_was_reported_since_takes_the_place_of_the_lag_of_then() -> None:
 
 
 def test_a_report_from_before_the_generation_counts_no_more() -> None:
-    state = decided(*WARMING)
+    state = decided_state(*WARMING, number=1)
     report(state, B, 70, at_ms=START_MS - 1)
     scenario = projected(state)
     assert scenario is not None
@@ -85,7 +67,7 @@ def test_a_report_from_before_the_generation_counts_no_more() -> None:
 
 
 def test_an_active_runs_unless_it_says_that_it_restores() -> None:
-    state = decided(*WARMING)
+    state = decided_state(*WARMING, number=1)
     report(state, A, 9_000, role="restoring")
     scenario = projected(state)
     assert scenario is not None
@@ -97,11 +79,11 @@ def test_an_active_runs_unless_it_says_that_it_restores() -> None:
 
 
 def test_while_a_task_is_held_back_nobody_can_tell() -> None:
-    assert projected(decided(*HANDING_OVER)) is None
+    assert projected(decided_state(*HANDING_OVER)) is None
 
 
 def test_a_copy_that_catches_up_makes_a_new_recommendation_once() -> None:
-    state = decided(*WARMING)
+    state = decided_state(*WARMING, number=1)
     assert publish(state, LATER_MS) == []
     report(state, B, 40_000)
     assert publish(state, LATER_MS) == []
@@ -118,7 +100,7 @@ def test_a_copy_that_catches_up_makes_a_new_recommendation_once() -> None:
 
 
 def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
-    before = decided(*WARMING)
+    before = decided_state(*WARMING, number=1)
     report(before, B, 8_000)
     (record,) = publish(before, LATER_MS)
     after = cluster_state()

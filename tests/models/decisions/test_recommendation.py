@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -20,40 +18,21 @@ from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
-from tests.support.streams import (
-    ENDS,
-    GROUP,
-    HANDED_OVER,
-    HANDING_OVER,
-    START_MS,
-    TOLD,
-    WARMING,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    list_ends,
-    process,
-    publish,
-    read,
+from tests.support.decisions import (
+    DECIDED_MS,
+    decided_generation,
+    recommended_record,
+    undecided_state,
 )
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import ENDS, TOLD, cluster_state, list_ends, publish, read
+from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
 
 
-def record_of(
-    *members: Member, number: int = 7, parameters: ApplicationParameters = TOLD, ends: bool = True
-) -> Mapping[str, Any]:
-    state = cluster_state(parameters)
-    if ends:
-        known_ends(state)
-    read(state, generation(number, *members))
-    (record,) = publish(state, START_MS + 20_000)
-    return record
-
-
 def test_it_says_for_whom_it_holds_and_when_it_was_made() -> None:
-    record = record_of(*WARMING)
+    record = recommended_record(*WARMING)
     assert {name: record[name] for name in ("schema", "cluster", "group", "generation")} == {
         "schema": 1,
         "cluster": "cluster-1",
@@ -67,7 +46,7 @@ def test_it_says_for_whom_it_holds_and_when_it_was_made() -> None:
 
 
 def test_a_warm_up_is_in_the_assignment_and_among_the_movements_with_its_reason() -> None:
-    record = record_of(*WARMING)
+    record = recommended_record(*WARMING)
     assert record["assignment"] == {
         A: {"active": ["0_0", "0_1"], "standby": [], "warmup": []},
         B: {"active": [], "standby": ["0_0"], "warmup": ["0_0"]},
@@ -91,7 +70,7 @@ def test_a_warm_up_is_in_the_assignment_and_among_the_movements_with_its_reason(
 
 
 def test_a_hand_over_to_a_copy_that_is_caught_up_builds_nothing() -> None:
-    record = record_of(*HANDING_OVER)
+    record = recommended_record(*HANDING_OVER)
     assert [m["kind"] for m in record["movements"]] == ["active"]
     assert record["cost"]["copies"] == record["cost"]["rebalances"] == 0
     assert record["probing_rebalance"]["needed"] is False
@@ -115,7 +94,7 @@ def test_what_is_beyond_the_warm_up_budget_waits_and_is_said_to() -> None:
 
 def test_a_lag_that_is_not_a_number_of_offsets_is_absent() -> None:
     unknown = Member("b", 2, sums={"0_1": -3})
-    (movement,) = record_of(WARMING[0], unknown)["movements"]
+    (movement,) = recommended_record(WARMING[0], unknown)["movements"]
     assert "lag" not in movement
 
 
@@ -126,26 +105,28 @@ def test_a_lag_that_is_not_a_number_of_offsets_is_absent() -> None:
 def test_it_says_whether_the_leader_decided_the_same(
     members: tuple[Member, ...], identical: bool
 ) -> None:
-    leader = record_of(*members)["leader"]
+    leader = recommended_record(*members)["leader"]
     assert leader["identical"] is identical
     assert leader["result"] == ("match" if identical else "mismatch")
     assert bool(leader["why"]) is not identical
 
 
 def test_where_the_leaders_inputs_are_not_known_neither_is_whether_it_decided_the_same() -> None:
-    leader = record_of(replace(WARMING[0], probe_at_ms=None), WARMING[1], ends=False)["leader"]
+    leader = recommended_record(replace(WARMING[0], probe_at_ms=None), WARMING[1], ends=False)[
+        "leader"
+    ]
     assert (leader["identical"], leader["result"]) == ("unknown", "undetermined")
 
 
 def test_every_input_says_where_it_came_from() -> None:
-    inputs = record_of(*WARMING)["inputs"]
+    inputs = recommended_record(*WARMING)["inputs"]
     assert inputs["end_offset_sums"] == {"0_0": [50_000, 50_000], "0_1": [50_000, 50_000]}
     assert (inputs["end_offsets"], inputs["changelogs"]) == ("measured", "settings")
-    nothing_told = record_of(*WARMING, parameters=ApplicationParameters())["inputs"]
+    nothing_told = recommended_record(*WARMING, parameters=ApplicationParameters())["inputs"]
     assert nothing_told["changelogs"] == "inferred"
     assert len(nothing_told["inferred"]) == 1
     assert nothing_told["assumed"] == sorted(TOLD.config)
-    no_ends = record_of(*WARMING, ends=False)["inputs"]
+    no_ends = recommended_record(*WARMING, ends=False)["inputs"]
     assert no_ends["end_offset_sums"] == {"0_0": None, "0_1": None}
     assert no_ends["end_offsets"] == "unknown"
 
@@ -159,7 +140,7 @@ def test_ends_that_lie_within_bounds_are_said_to() -> None:
 
 
 def test_the_decision_can_be_made_again_from_the_record_alone() -> None:
-    record = json.loads(json.dumps(record_of(*WARMING)))
+    record = json.loads(json.dumps(recommended_record(*WARMING)))
     decision = decide(parse_scenario(record["inputs"]["scenario"]))
     assert decision.to_dict()["clients"] == record["assignment"]
 
@@ -169,13 +150,9 @@ def test_the_decision_can_be_made_again_from_the_record_alone() -> None:
 def test_a_record_reads_back_as_what_it_was_made_of(
     members: tuple[Member, ...], ends: bool
 ) -> None:
-    state = cluster_state()
-    if ends:
-        known_ends(state)
-    read(state, generation(7, *members))
-    (record,) = publish(state, START_MS + 20_000)
-    decided = state.applications[GROUP].decided
-    assert decided is not None
+    state = undecided_state(*members, ends=ends)
+    (record,) = publish(state, DECIDED_MS)
+    decided = decided_generation(state)
     found = read_recommendation(record)
     assert found == decided.recommendation
     assert found.inputs == decided.inputs
@@ -184,8 +161,8 @@ def test_a_record_reads_back_as_what_it_was_made_of(
 
 
 def test_the_same_inputs_have_the_same_id_whatever_the_moment_and_the_order() -> None:
-    record = record_of(*WARMING)
-    assert record["decision_id"] == record_of(*reversed(WARMING))["decision_id"]
+    record = recommended_record(*WARMING)
+    assert record["decision_id"] == recommended_record(*reversed(WARMING))["decision_id"]
     shuffled = json.loads(json.dumps(record["inputs"]["scenario"], sort_keys=True))
     assert decision_id("cluster-1", read_compact(shuffled)) == record["decision_id"]
     assert len(record["decision_id"]) == 32
@@ -194,11 +171,11 @@ def test_the_same_inputs_have_the_same_id_whatever_the_moment_and_the_order() ->
 def test_other_inputs_have_other_ids() -> None:
     strict = replace(TOLD, config={**TOLD.config, "acceptable.recovery.lag": 5})
     ids = [
-        record_of(*WARMING)["decision_id"],
-        record_of(*WARMING, number=8)["decision_id"],
-        record_of(*WARMING, parameters=strict)["decision_id"],
-        record_of(*HANDED_OVER)["decision_id"],
-        decision_id("cluster-2", read_compact(record_of(*WARMING)["inputs"]["scenario"])),
+        recommended_record(*WARMING)["decision_id"],
+        recommended_record(*WARMING, number=8)["decision_id"],
+        recommended_record(*WARMING, parameters=strict)["decision_id"],
+        recommended_record(*HANDED_OVER)["decision_id"],
+        decision_id("cluster-2", read_compact(recommended_record(*WARMING)["inputs"]["scenario"])),
     ]
     assert len(set(ids)) == len(ids)
 
@@ -225,7 +202,7 @@ def test_what_is_published_stays_what_it_is_byte_for_byte(
 ) -> None:
     """What changes a digest on purpose changes the record, and says so in the changelog."""
     parameters = TOLD if ends else ApplicationParameters(tags=("zone",))
-    record = record_of(*members, parameters=parameters, ends=ends)
+    record = recommended_record(*members, parameters=parameters, ends=ends)
     assert hashlib.sha256(encode(read_recommendation(record))).hexdigest()[:16] == digest
 
 

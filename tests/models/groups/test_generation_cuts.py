@@ -7,17 +7,9 @@ from hypothesis import strategies as st
 
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.polls.batch import Record, decode_batch
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    commit,
-    generation,
-    group_tombstone,
-    known_ends,
-    publish,
-)
+from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
+from tests.support.states import publish, state_with_ends
+from tests.support.streams import WARMING, generation
 
 RECORDS: list[Record] = [
     generation(1, *WARMING),
@@ -81,8 +73,7 @@ def test_every_generation_of_a_poll_is_decided(picked: list[int]) -> None:
             expected.append(number)
         else:
             poll.append(RECORDS[pick])
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     for chunk in split_generations(poll):
         state.apply_batch(decode_batch(chunk), START_MS + 50)
     decided = [r["generation"] for r in publish(state, START_MS + 50) if r["group"] == GROUP]

@@ -7,16 +7,14 @@ import math
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import AT_THE_END, UNREAD_ALLOWED_MS, UNREAD_MOMENTS_MS
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import (
+from tests.support.group_records import (
     SOURCE,
     START_MS,
-    cluster_state,
     commit,
     consumer_generation,
     group_tombstone,
-    list_ends,
-    read,
 )
+from tests.support.states import cluster_state, list_ends, read
 
 GROUP = "readers"
 ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)

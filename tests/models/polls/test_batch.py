@@ -19,7 +19,6 @@ from caughtup.models.wire.consumer_offsets import (
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey
 from caughtup.models.wire.streams_group_records import StreamsGroupMetadata
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.models.wire.new_group_strategies import (
     CONSUMER_GROUP_RECORDS,
     NEW_GROUP_KEYS,
@@ -27,6 +26,7 @@ from tests.models.wire.new_group_strategies import (
 )
 from tests.models.wire.strategies import thorough
 from tests.support import wire
+from tests.support.new_group_encoders import new_group_key, new_group_record
 
 ORDERS = OffsetKey("shop", "orders", 0)
 PAYMENTS = OffsetKey("shop", "payments", 1)

@@ -16,6 +16,7 @@ from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.movements import PartitionMovementRecord, read_movement
+from tests.support.reassignments.observations import a_reassignment
 
 PARTITION = TopicPartition("orders", 3)
 AT_MS = 1_000_000
@@ -27,7 +28,9 @@ def observation(
     removing: tuple[int, ...],
     at_ms: int = AT_MS,
 ) -> PartitionObservation:
-    return PartitionObservation(PARTITION, replicas, adding, removing, (1, 2), 1, at_ms)
+    return a_reassignment(
+        PARTITION, at_ms=at_ms, replicas=replicas, adding=adding, removing=removing
+    )
 
 
 ON_ITS_WAY = observation((3, 4, 1, 2), (3, 4), (1, 2))

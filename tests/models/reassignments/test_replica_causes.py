@@ -12,7 +12,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
     TopicThrottle,
 )
-from tests.support.one_reassignment import (
+from tests.support.reassignments.one_reassignment import (
     BROKERS,
     CLUSTER,
     HEAD,

@@ -8,7 +8,7 @@ import pytest
 
 from caughtup.models.reassignments.replica_progress import observation_interval_ms, replica_progress
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
-from tests.support.one_reassignment import BYTES, HEAD, an_observation, observations
+from tests.support.reassignments.one_reassignment import BYTES, HEAD, an_observation, observations
 
 WINDOW = (60_000, 180_000)
 

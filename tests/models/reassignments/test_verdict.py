@@ -10,7 +10,7 @@ import pytest
 from caughtup.models.reassignments import verdict as reassignment_verdict
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.reassignments.verdict import VERDICTS
-from tests.support.one_reassignment import (
+from tests.support.reassignments.one_reassignment import (
     BYTES,
     CLUSTER,
     HEAD,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.reassignments.watch import ReassignmentWatch
-from tests.support.reassigning import (
+from tests.support.reassignments.reassigning import (
     APART_MS,
     DEAD,
     FINE,

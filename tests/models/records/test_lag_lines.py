@@ -7,22 +7,13 @@ import msgspec
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import CopyLine, Line, PartitionLine, encode
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    commit,
-    generation,
-    known_ends,
-    list_ends,
-    read,
-)
+from tests.support.group_records import GROUP, START_MS, commit
+from tests.support.states import list_ends, read, state_with_ends
+from tests.support.streams import WARMING, generation
 
 
 def test_lines_keep_to_the_bounds_of_their_fields() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     list_ends(state, {0: 9, 1: 9}, at_ms=START_MS, topic="orders-in")
     read(state, generation(1, *WARMING), commit(0, 5, at_ms=START_MS))
     list(state.decide(START_MS + 20_000))

@@ -22,7 +22,9 @@ from caughtup.models.replay.settings import Setting, replay_settings
 from caughtup.models.replay.summary import summarise
 from caughtup.models.simulation.rounds import play
 from tests.support import streams
+from tests.support.group_records import GROUP, START_MS
 from tests.support.recorded import recorded_generation
+from tests.support.states import ENDS, TOLD, list_ends, read, state_with_ends
 
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
 SMALL = Change(3, 4, 24)
@@ -39,16 +41,13 @@ def wire_history(*more: tuple[int, tuple[streams.Member, ...]]) -> list[Recorded
         *more,
     )
     recorded = []
-    state = streams.cluster_state()
-    streams.known_ends(state)
+    state = state_with_ends()
     for count, (number, members) in enumerate(told):
-        at_ms = streams.START_MS + 60_000 * count
-        streams.list_ends(state, streams.ENDS, at_ms=at_ms + 1_000)
-        streams.read(state, streams.generation(number, *members, at_ms=at_ms), seen_ms=at_ms)
-        newest = state.applications[streams.GROUP].newest
-        inputs = gather_inputs(
-            newest, streams.TOLD, state.ends, state.commits.of(streams.GROUP), at_ms
-        )
+        at_ms = START_MS + 60_000 * count
+        list_ends(state, ENDS, at_ms=at_ms + 1_000)
+        read(state, streams.generation(number, *members, at_ms=at_ms), seen_ms=at_ms)
+        newest = state.applications[GROUP].newest
+        inputs = gather_inputs(newest, TOLD, state.ends, state.commits.of(GROUP), at_ms)
         recorded.append(recorded_generation(newest, inputs))
     return recorded
 

@@ -13,22 +13,16 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import Record
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
-from tests.support.streams import (
+from tests.support.group_records import (
     GROUP,
     SOURCE,
     START_MS,
-    WARMING,
-    Member,
-    cluster_state,
     commit,
     consumer_generation,
-    generation,
     group_tombstone,
-    known_ends,
-    list_ends,
-    publish,
-    read,
 )
+from tests.support.states import cluster_state, list_ends, publish, read, state_with_ends
+from tests.support.streams import WARMING, Member, generation
 
 ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)
 
@@ -118,9 +112,7 @@ def test_a_groups_tombstone_leaves_its_commits() -> None:
     "next_record", [generation(2), consumer_generation(2, {}), consumer_generation(2, {"c": ()})]
 )
 def test_a_group_that_stops_being_streams_is_no_application_anymore(next_record: Record) -> None:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, *WARMING))
+    state = state_with_ends(generation(1, *WARMING))
     assert len(publish(state, START_MS)) == 1
     read(state, next_record)
     assert state.applications == {}
@@ -130,8 +122,7 @@ def test_a_group_that_stops_being_streams_is_no_application_anymore(next_record:
 
 
 def test_a_group_is_streams_again_when_its_instances_come_back() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     for number, record in enumerate((generation(1, *WARMING), generation(2))):
         read(state, record, seen_ms=START_MS + number)
     read(state, generation(3, *WARMING))
@@ -157,9 +148,9 @@ def test_owners_are_those_of_the_last_generation() -> None:
 
 
 def test_a_member_with_unreadable_user_data_is_named_and_the_others_are_decided() -> None:
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(1, WARMING[0], Member("b", 2, user_data=b"?", standby=("0_1",))))
+    state = state_with_ends(
+        generation(1, WARMING[0], Member("b", 2, user_data=b"?", standby=("0_1",)))
+    )
     (record,) = publish(state, START_MS)
     (doubt,) = record["inputs"]["unknown"]
     assert doubt.startswith("member left out: b-StreamThread-1-consumer")

@@ -17,18 +17,11 @@ from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.application_states import state_record, tell
-from tests.support.service_topic_records import SERVICE_RECORDS, recommended
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    commit,
-    generation,
-    group_tombstone,
-    known_ends,
-    read,
-)
+from tests.support.decisions import recommended_record
+from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
+from tests.support.service_topic_records import SERVICE_RECORDS
+from tests.support.states import cluster_state, read, state_with_ends
+from tests.support.streams import WARMING, generation
 
 COPY = CopyKey("p", TaskId(0, 1))
 LATER_MS = START_MS + 60_000 + GRACE_MS
@@ -37,9 +30,8 @@ LATER_MS = START_MS + 60_000 + GRACE_MS
 
 def told_of(group: str = GROUP) -> ClusterState:
     """A state in which everything is told of a group, and the log of groups has nothing of it."""
-    state = cluster_state()
-    known_ends(state)
-    record, _ = recommended()
+    state = state_with_ends()
+    record = recommended_record(*WARMING)
     state.applications.apply_published(group, read_recommendation({**record, "group": group}))
     state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}

@@ -22,58 +22,12 @@ from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
-from tests.support.reassigning import DEAD, SEEN_MS, reassigning
-from tests.support.reassigning import assess as assess_movements
-from tests.support.streams import (
-    HANDING_OVER,
-    SOURCE,
-    START_MS,
-    TOLD,
-    WARMING,
-    cluster_state,
-    commit,
-    generation,
-    group_tombstone,
-    known_ends,
-    publish,
-    read,
-)
-
-BAD, GOOD = "bad", "good"
-NOW_MS = START_MS + 20_000
-
-
-class BreaksError(Exception):
-    """What nobody thought of."""
-
-
-def breaks_for_bad(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int) -> None:
-    """Have a function raise where its argument number ``at`` is, or has, the bad group."""
-    works = getattr(owner, name)
-
-    def breaks(*args: Any, **kwargs: Any) -> Any:
-        subject = args[at]
-        for step in ("generation", "newest", "group"):
-            subject = getattr(subject, step, subject)
-        if subject == BAD:
-            raise BreaksError("nobody thought of it")
-        return works(*args, **kwargs)
-
-    monkeypatch.setattr(owner, name, breaks)
-
-
-def two_applications() -> ClusterState:
-    state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
-    known_ends(state)
-    for group in (BAD, GOOD):
-        read(state, generation(1, *WARMING, group=group), commit(0, 40, group=group))
-    return state
-
-
-def assess(state: ClusterState, now_ms: int = NOW_MS) -> None:
-    for group in state.group_names():
-        for _ in state.assess(group, now_ms):
-            pass
+from tests.support.group_records import SOURCE, START_MS, commit, group_tombstone
+from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
+from tests.support.reassignments.reassigning import DEAD, SEEN_MS, reassigning
+from tests.support.reassignments.reassigning import assess as assess_movements
+from tests.support.states import assess, cluster_state, publish, read
+from tests.support.streams import HANDING_OVER, generation
 
 
 def faults(state: ClusterState) -> dict[tuple[str, str], str]:
@@ -127,7 +81,7 @@ def test_a_group_whose_record_cannot_be_taken_has_no_members_until_the_next_one(
 ) -> None:
     state = two_applications()
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, GroupTable, "apply_classic", 1)
+        breaks_for_bad(patch, GroupTable, "apply_classic")
         poll = [generation(2, *HANDING_OVER, group=g, at_ms=START_MS + 1) for g in (BAD, GOOD)]
         read(state, *poll)
     assert state.group_type(BAD) is None
@@ -157,14 +111,14 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = two_applications()
-    assess(state)
+    assess(state, NOW_MS)
     partition = TopicPartition(SOURCE, 0)
     before = state.assessments.find(GOOD, partition)
     assert before is not None
     assert state.assessments.find(BAD, partition) == before
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, CommitTable, "interval_ms", 1)
-        assess(state)
+        breaks_for_bad(patch, CommitTable, "interval_ms")
+        assess(state, NOW_MS)
     why = "it could not be worked out: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)
     assert state.assessments.find(BAD, partition) is None
@@ -175,7 +129,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     steps = state.assess(BAD, NOW_MS)
     next(steps)
     assert state.assessments.find(BAD, partition) is None  # not before all of it is there again
-    assess(state)
+    assess(state, NOW_MS)
     assert state.assessments.find(BAD, partition) == before
 
 
@@ -184,8 +138,8 @@ def test_a_group_that_was_never_assessed_but_failed_is_forgotten_with_it(
 ) -> None:
     state = two_applications()
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, Assessments, "assess", 2)
-        assess(state)
+        breaks_for_bad(patch, Assessments, "assess")
+        assess(state, NOW_MS)
     assert state.assessments.verdicts[BAD].verdict == "unknown"
     read(state, group_tombstone(BAD), commit(0, None, group=BAD))
     state.forget_all_but(set(state.group_names()))
@@ -195,27 +149,27 @@ def test_a_group_that_was_never_assessed_but_failed_is_forgotten_with_it(
 def test_copies_that_cannot_be_judged_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     state = two_applications()
     assert len(publish(state, START_MS + 1_000)) == 2
-    assess(state)
+    assess(state, NOW_MS)
     assert sorted(state.watches) == [BAD, GOOD]
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, CopyWatch, "watch_generation", 1)
-        assess(state)
+        breaks_for_bad(patch, CopyWatch, "watch_generation")
+        assess(state, NOW_MS)
     assert sorted(state.watches) == [GOOD]
     assert state.watches[GOOD].copies
     assert faults(state) == {("copies", BAD): "BreaksError"}
-    assess(state)
+    assess(state, NOW_MS)
     assert sorted(state.watches) == [BAD, GOOD]
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "at"), [(Applications, "_undecided", 1), (state_module, "decide_if_due", 1)]
+    ("owner", "name"), [(Applications, "_undecided"), (state_module, "decide_if_due")]
 )
 def test_a_decision_that_fails_is_gone_without_and_the_next_generation_is_decided(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
     state = two_applications()
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, owner, name, at)
+        breaks_for_bad(patch, owner, name)
         assert [record["group"] for record in publish(state, START_MS + 1_000)] == [GOOD]
         assert publish(state, START_MS + 1_000) == []
     bad = state.applications[BAD]
@@ -235,17 +189,17 @@ def test_a_decision_that_fails_takes_the_one_before_it_down(
     state = two_applications()
     publish(state, START_MS + 1_000)
     assert state.applications[BAD].decided is not None
-    assess(state)
+    assess(state, NOW_MS)
     assert sorted(state.watches) == [BAD, GOOD]
     for group in (BAD, GOOD):
         read(state, generation(2, *HANDING_OVER, group=group, at_ms=START_MS + 1))
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, state_module, "decide_if_due", 1)
+        breaks_for_bad(patch, state_module, "decide_if_due")
         publish(state, START_MS + 20_000)
     assert state.applications[BAD].decided is None
     assert state.applications[GOOD].decided is not None
     assert state.applications[GOOD].decided.generation.generation == 2
-    assess(state)
+    assess(state, NOW_MS)
     assert sorted(state.watches) == [GOOD]
 
 
@@ -255,7 +209,7 @@ def test_movements_that_cannot_be_told_cost_their_own_group_alone(
     state = two_applications()
     publish(state, START_MS + 1_000)
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, MovementLog, "advance", 1)
+        breaks_for_bad(patch, MovementLog, "advance")
         events = list(state.applications.movement_events(NOW_MS))
     assert events
     assert {event.group for event in events} == {GOOD}

@@ -13,8 +13,8 @@ from caughtup.models.wire.consumer_group_records import (
     decode_consumer_group_record,
 )
 from caughtup.models.wire.record_keys import RecordType
-from tests.models.wire.new_group_encoders import VERSION_0, new_group_record
 from tests.support import wire
+from tests.support.new_group_encoders import VERSION_0, new_group_record
 
 TOPIC_ID = b"0123456789abcdef"
 

@@ -32,7 +32,6 @@ from caughtup.models.wire.record_keys import RecordType
 from caughtup.models.wire.streams_group_records import decode_streams_group_record
 from caughtup.models.wire.subscription_info import decode_subscription_info
 from tests.models.wire import strategies
-from tests.models.wire.new_group_encoders import new_group_key, new_group_record
 from tests.models.wire.new_group_strategies import (
     CONSUMER_GROUP_RECORDS,
     NEW_GROUP_KEYS,
@@ -41,6 +40,8 @@ from tests.models.wire.new_group_strategies import (
 from tests.models.wire.strategies import thorough
 from tests.models.wire.streams_encoders import assignment_info, subscription_info
 from tests.support import wire
+from tests.support.damage import damaged
+from tests.support.new_group_encoders import new_group_key, new_group_record
 
 #: By name: what decodes, what makes valid bytes, and the type of the record whose value it is.
 Format = tuple[Callable[[bytes], object], st.SearchStrategy[bytes], int | None]
@@ -90,34 +91,6 @@ STRINGS_PER_EXAMPLE = 50
 EXAMPLES_PER_FORMAT = -(-BYTE_STRINGS // (STRINGS_PER_EXAMPLE * len(FORMATS)))
 GOOD = OffsetKey("shop", "orders", 0)
 GOOD_COMMIT = OffsetCommit(7, 1, "", 1_732_000_000_000, -1, None)
-# Lengths and counts that lie: negative, null, a billion, the largest, a varint without an end.
-LIES = (
-    *(b"\xff\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x3b\x9a\xca\x00"),
-    *(b"\x00", b"\xff\xff\xff\xff\x0f", b"\x81\x94\xeb\xdc\x03", b"\xff" * 6, b"\xc3\x28"),
-)
-
-
-def hostile(random: Random, valid: bytes) -> bytes:
-    """Cut, overwrite, lengthen or replace valid bytes."""
-    raw = bytearray(valid)
-    for _ in range(random.randint(1, 3)):
-        at = random.randint(0, len(raw))
-        match random.randrange(6):
-            case 0:
-                del raw[at:]
-            case 1:
-                raw[at : at + 1] = bytes((random.randrange(256),))
-            case 2:
-                lie = random.choice(LIES)
-                raw[at : at + random.choice((0, len(lie)))] = lie
-            case 3:
-                raw[at:at] = random.randbytes(random.randint(1, 8))
-            case 4:
-                del raw[at : at + random.randint(1, 4)]
-            case 5:
-                version = wire.number(random.choice("hi"), random.randint(-1, 25))
-                raw[:] = version + random.randbytes(random.randint(0, 40))
-    return bytes(raw)
 
 
 def refusal(decode: Callable[[bytes], object], data: bytes) -> DecodeError | None:
@@ -165,7 +138,7 @@ def test_hostile_bytes_cost_their_own_record_alone(name, data, seed):
     decode, valid, record_type = FORMATS[name]
     random = Random(seed)
     whole = data.draw(valid)
-    strings = [hostile(random, whole) for _ in range(STRINGS_PER_EXAMPLE)]
+    strings = [damaged(random, whole) for _ in range(STRINGS_PER_EXAMPLE)]
     refused = [refusal(decode, raw) for raw in strings]
     assert not any(error and "\n" in str(error) for error in refused)
     if decode is not decode_key and record_type is None:

@@ -2,10 +2,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -15,6 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
+import oracles.Pipe;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
@@ -32,20 +29,9 @@ public final class AssignorOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            final JsonNode scenario = JSON.readTree(line);
-            ObjectNode answer;
-            try {
-                answer = decide(scenario);
-            } catch (final RuntimeException refused) {
-                answer = JSON.createObjectNode().put("exception", refused.toString());
-            }
-            out.println(answer);
-            out.flush();
-        }
+        Pipe.answer(
+            line -> decide(JSON.readTree(line)),
+            refused -> JSON.createObjectNode().put("exception", refused.toString()));
     }
 
     private static ObjectNode decide(final JsonNode scenario) {

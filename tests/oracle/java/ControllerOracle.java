@@ -1,15 +1,12 @@
 package org.apache.kafka.controller;
 
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.lang.reflect.Constructor;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
+import oracles.Pipe;
 import org.apache.kafka.common.DirectoryId;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.PartitionChangeRecord;
@@ -27,13 +24,7 @@ public final class ControllerOracle {
     private static final int FIELDS = 9;
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.println(answer(line.split("\\|", FIELDS)));
-        }
-        out.flush();
+        Pipe.answer(line -> answer(line.split("\\|", FIELDS)));
     }
 
     private static String answer(final String[] given) throws ReflectiveOperationException {

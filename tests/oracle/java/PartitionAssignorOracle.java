@@ -4,10 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -20,6 +16,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.Supplier;
+import oracles.Pipe;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
@@ -48,20 +45,9 @@ public final class PartitionAssignorOracle {
     private static final int LATEST_VERSION = 11;
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            final JsonNode scenario = JSON.readTree(line);
-            ObjectNode answer;
-            try {
-                answer = assign(scenario);
-            } catch (final RuntimeException refused) {
-                answer = JSON.createObjectNode().put("exception", refused.toString());
-            }
-            out.println(answer);
-            out.flush();
-        }
+        Pipe.answer(
+            line -> assign(JSON.readTree(line)),
+            refused -> JSON.createObjectNode().put("exception", refused.toString()));
     }
 
     private static ObjectNode assign(final JsonNode scenario) {

@@ -39,25 +39,34 @@ from caughtup.pipelines.generations.recorded import read_recorded
 from caughtup.pipelines.generations.rows import GenerationRow, MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, bucket
-from tests.support import streams
+from tests.support import streams, wire
 from tests.support.end_offsets import end_offsets_record
+from tests.support.group_records import (
+    GROUP,
+    SOURCE,
+    START_MS,
+    commit,
+    consumer_generation,
+    group_tombstone,
+)
 from tests.support.recorded import recorded_generation
+from tests.support.states import ENDS, TOLD, cluster_state, list_ends, read
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-TOLD = {streams.GROUP: streams.TOLD}
+PARAMETERS = {GROUP: TOLD}
 #: Three generations a minute apart, among records that aren't any.
 LOG = [
-    streams.commit(0, 4),
+    commit(0, 4),
     streams.generation(7, *streams.WARMING),
-    streams.consumer_generation(1, {"c-1": (TopicPartition("other-in", 0),)}, group="plain"),
-    streams.generation(8, *streams.HANDING_OVER, at_ms=streams.START_MS + 60_000),
-    streams.generation(8, *streams.HANDING_OVER, at_ms=streams.START_MS + 60_000),
-    streams.group_tombstone("plain"),
-    streams.generation(9, *streams.HANDED_OVER, at_ms=streams.START_MS + 120_000),
+    consumer_generation(1, {"c-1": (TopicPartition("other-in", 0),)}, group="plain"),
+    streams.generation(8, *streams.HANDING_OVER, at_ms=START_MS + 60_000),
+    streams.generation(8, *streams.HANDING_OVER, at_ms=START_MS + 60_000),
+    group_tombstone("plain"),
+    streams.generation(9, *streams.HANDED_OVER, at_ms=START_MS + 120_000),
 ]
 #: How a record looks that no version of ours can read.
-UNREADABLE: Record = (streams.wire.group_key(streams.GROUP), b"\x7f\xff")
+UNREADABLE: Record = (wire.group_key(GROUP), b"\x7f\xff")
 RECORDS = StructType(
     [
         StructField("topic", StringType()),
@@ -71,9 +80,9 @@ RECORDS = StructType(
 
 
 def ends() -> EndOffsetTable:
-    state = streams.cluster_state()
+    state = cluster_state()
     for minute in range(-1, 5):
-        streams.list_ends(state, streams.ENDS, at_ms=streams.START_MS + minute * 60_000)
+        list_ends(state, ENDS, at_ms=START_MS + minute * 60_000)
     return state.ends
 
 
@@ -81,7 +90,7 @@ def metadata(log: list[Record]) -> Iterator[MetadataRecord]:
     """Return a log's group metadata as Spark does: a group's records together, in order."""
     for offset, (key, value) in sorted(enumerate(log), key=lambda one: (one[1][0], one[0])):
         if key is not None and key.startswith(b"\x00\x02"):
-            yield MetadataRecord(0, offset, streams.START_MS + offset, key, value)
+            yield MetadataRecord(0, offset, START_MS + offset, key, value)
 
 
 def recorded(rows: list[GenerationRow]) -> list[RecordedGeneration]:
@@ -89,30 +98,30 @@ def recorded(rows: list[GenerationRow]) -> list[RecordedGeneration]:
 
 
 def test_a_row_holds_what_the_service_gathers_of_the_same_record() -> None:
-    rows = list(generation_rows(metadata(LOG), ends(), TOLD))
+    rows = list(generation_rows(metadata(LOG), ends(), PARAMETERS))
     assert [(row.group, row.generation, row.log_offset) for row in rows] == [
-        (streams.GROUP, 7, 1),
-        (streams.GROUP, 8, 3),
-        (streams.GROUP, 9, 6),
+        (GROUP, 7, 1),
+        (GROUP, 8, 3),
+        (GROUP, 9, 6),
     ]
-    state = streams.cluster_state()
+    state = cluster_state()
     state.ends = ends()
     for row, of_row in zip(rows, recorded(rows), strict=True):
-        streams.read(state, LOG[row.log_offset])
-        newest = state.applications[streams.GROUP].newest
-        seen_ms = streams.START_MS + row.log_offset + CLOCK_ALLOWANCE_MS
-        inputs = gather_inputs(newest, streams.TOLD, ends(), {}, seen_ms)
+        read(state, LOG[row.log_offset])
+        newest = state.applications[GROUP].newest
+        seen_ms = START_MS + row.log_offset + CLOCK_ALLOWANCE_MS
+        inputs = gather_inputs(newest, TOLD, ends(), {}, seen_ms)
         assert of_row == recorded_generation(newest, inputs)
         assert (row.doubts, row.inferred, row.assumed) == ([], [], [])
     assert [row.next_rebalance_ms for row in rows] == [
-        streams.START_MS,
-        streams.START_MS + 60_000,
+        START_MS,
+        START_MS + 60_000,
         None,
     ]
 
 
 def test_doubts_stand_in_the_row() -> None:
-    (row,) = generation_rows(metadata(LOG[:2]), EndOffsetTable(), TOLD)
+    (row,) = generation_rows(metadata(LOG[:2]), EndOffsetTable(), PARAMETERS)
     assert row.doubts == [
         f"task 0_{n}: its changelogs' end offsets around the rebalance" for n in (0, 1)
     ]
@@ -122,30 +131,34 @@ def test_doubts_stand_in_the_row() -> None:
 
 def test_a_source_that_serves_as_changelog_ends_where_the_log_does_at_most() -> None:
     table = EndOffsetTable()
-    for partition, end in streams.ENDS.items():
-        at = TopicPartition(streams.SOURCE, partition)
-        table.apply(at, EndOffsets(0, end, end, streams.START_MS + 60_000))
-    told = {streams.GROUP: replace(streams.TOLD, changelogs=None)}
+    for partition, end in ENDS.items():
+        at = TopicPartition(SOURCE, partition)
+        table.apply(at, EndOffsets(0, end, end, START_MS + 60_000))
+    told = {GROUP: replace(TOLD, changelogs=None)}
     (row,) = generation_rows(metadata(LOG[:2]), table, told)
     assert row.scenario is not None
     scenario = json.loads(row.scenario)
     behind = [lag_of(scenario, str(streams.process(2)), task) for task in ("0_0", "0_1")]
     assert behind == [50_000, 50_000]
-    assert any(streams.SOURCE in line for line in row.inferred)
+    assert any(SOURCE in line for line in row.inferred)
 
 
 def test_an_unreadable_record_is_a_row_with_its_error_and_place_and_the_others_are_served() -> None:
-    rows = list(generation_rows(metadata([*LOG[:3], UNREADABLE, *LOG[3:]]), ends(), TOLD))
+    rows = list(generation_rows(metadata([*LOG[:3], UNREADABLE, *LOG[3:]]), ends(), PARAMETERS))
     assert [row.generation for row in rows] == [7, None, 8, 9]
     error = rows[1].error
     assert error is not None
-    assert (rows[1].group, rows[1].log_offset, len(error.splitlines())) == (streams.GROUP, 3, 1)
+    assert (rows[1].group, rows[1].log_offset, len(error.splitlines())) == (
+        GROUP,
+        3,
+        1,
+    )
     with pytest.raises(CaughtupError, match="unread"):
         read_recorded(rows[1]._asdict())
 
 
 def test_a_scenario_that_is_no_json_is_said() -> None:
-    (row,) = generation_rows(metadata(LOG[:2]), ends(), TOLD)
+    (row,) = generation_rows(metadata(LOG[:2]), ends(), PARAMETERS)
     with pytest.raises(CaughtupError, match="bad_json: scenario: "):
         read_recorded(row._replace(scenario="{")._asdict())
 
@@ -158,8 +171,7 @@ def test_the_rows_have_the_tables_columns() -> None:
 
 def log_rows(topic: str, log: list[Record]) -> list[tuple[Any, ...]]:
     return [
-        (topic, 0, offset, streams.START_MS + offset, key, value)
-        for offset, (key, value) in enumerate(log)
+        (topic, 0, offset, START_MS + offset, key, value) for offset, (key, value) in enumerate(log)
     ]
 
 
@@ -168,15 +180,15 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
 ) -> None:
     output = str(tmp_path / "generations")
     listed = [
-        end_offsets_record(streams.CHANGELOG, partition, end, streams.START_MS + minute * 60_000)
+        end_offsets_record(streams.CHANGELOG, partition, end, START_MS + minute * 60_000)
         for minute in range(-1, 5)
-        for partition, end in streams.ENDS.items()
+        for partition, end in ENDS.items()
     ]
     packs = end_offset_packs(
         spark.createDataFrame(log_rows(END_OFFSETS_TOPIC, [(b"x", b"{"), *listed]), RECORDS)
     )
 
-    def run(log: list[Record], parameters: dict[str, ApplicationParameters] = TOLD) -> int:
+    def run(log: list[Record], parameters: dict[str, ApplicationParameters] = PARAMETERS) -> int:
         records = spark.createDataFrame(log_rows(CONSUMER_OFFSETS, log), RECORDS)
         found = group_generations(spark, records, packs, parameters)
         return add_generations(spark, found, output)
@@ -190,7 +202,7 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
     table = known_generations(spark, output)
     assert table is not None
     assert table.schema.simpleString() == GROUP_GENERATIONS.simpleString()
-    read = [
+    written = [
         {**row.asDict(recursive=True), "as_of_ms": row.as_of_ms, "next_rebalance_ms": row.next_ms}
         for row in table.selectExpr(
             "*", "unix_millis(as_of) AS as_of_ms", "unix_millis(next_rebalance) AS next_ms"
@@ -199,9 +211,9 @@ def test_spark_writes_each_generation_once_however_often_it_is_run(
         .orderBy("as_of")
         .collect()
     ]
-    rows = generation_rows(metadata(LOG[:6]), ends(), TOLD)
-    assert [read_recorded(row) for row in read][:2] == recorded(list(rows))
-    assert [row["generation"] for row in read] == [7, 8, 9]
+    rows = generation_rows(metadata(LOG[:6]), ends(), PARAMETERS)
+    assert [read_recorded(row) for row in written][:2] == recorded(list(rows))
+    assert [row["generation"] for row in written] == [7, 8, 9]
     assert table.where("error IS NOT NULL").count() == 1
-    day = Path(output, f"date={read[0]['date']}", f"group_bucket={bucket(streams.GROUP)}")
+    day = Path(output, f"date={written[0]['date']}", f"group_bucket={bucket(GROUP)}")
     assert len(list(day.glob("*.parquet"))) == 2, "a file for each run that found something"

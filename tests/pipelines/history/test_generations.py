@@ -20,16 +20,18 @@ from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
 from tests.support import streams
 from tests.support.end_offsets import end_offsets_record
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import ENDS, TOLD
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
 
 MINUTE = 60_000
-TOLD = {streams.GROUP: streams.TOLD}
+PARAMETERS = {GROUP: TOLD}
 Row = tuple[Any, ...]
 
 
 def group_record(generation: int, members: tuple[Any, ...], minute: int) -> Row:
-    at_ms = streams.START_MS + minute * MINUTE
+    at_ms = START_MS + minute * MINUTE
     key, value = streams.generation(generation, *members, at_ms=at_ms)
     return CONSUMER_OFFSETS, 0, generation, at_ms, key, value
 
@@ -42,8 +44,8 @@ NINE = group_record(9, streams.HANDED_OVER, 2)
 def end_offsets(*minutes: int) -> list[Row]:
     rows = []
     for minute in minutes:
-        at_ms = streams.START_MS + minute * MINUTE
-        for partition, end in streams.ENDS.items():
+        at_ms = START_MS + minute * MINUTE
+        for partition, end in ENDS.items():
             offset = 10 * (minute + 1) + partition
             record = end_offsets_record(streams.CHANGELOG, partition, end, at_ms)
             rows.append((END_OFFSETS_TOPIC, 0, offset, at_ms, *record))
@@ -61,7 +63,7 @@ class History:
             TableWriter(spark, str(directory / "tables")),
             HistoryState(spark, str(directory / "state")),
             {END_OFFSETS_TOPIC: "end_offsets"},
-            TOLD,
+            PARAMETERS,
         )
 
     def write(self, batch: int, *records: Row) -> list[int | None]:
@@ -93,7 +95,9 @@ def test_a_generation_waits_for_end_offsets_and_is_decided_once(
     metadata = [
         MetadataRecord(0, offset, at_ms, key, value) for (key, value), offset, at_ms in records
     ]
-    expected = [read_recorded(row._asdict()) for row in generation_rows(metadata, ends(), TOLD)]
+    expected = [
+        read_recorded(row._asdict()) for row in generation_rows(metadata, ends(), PARAMETERS)
+    ]
     assert [read_recorded(row) for row in history.rows()] == expected
     assert not any(one.doubts for one in expected)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import (
     missing_from_isr,
     phase,
@@ -14,31 +13,16 @@ from caughtup.models.reassignments.tracking.controllers import (
     target,
     zookeeper_step,
 )
-from caughtup.models.reassignments.tracking.observation import (
-    ClusterObservation,
-    PartitionObservation,
-)
+from caughtup.models.reassignments.tracking.observation import ClusterObservation
 from tests.support.controllers.partition_state import PartitionState
 from tests.support.controllers.zookeeper import Step, proceeded, updated
+from tests.support.reassignments.observations import observed
 
 ZOOKEEPER = ClusterObservation(0, zookeeper=True)
 ALIVE = range(1, 10)
 #: As the document's own run had it: three replicas, at leader epoch 5.
 BEFORE = PartitionState((1, 2, 3), (1, 2, 3), 1, 5)
 TARGET = (4, 5, 6)
-
-
-def observation(state: PartitionState) -> PartitionObservation:
-    return PartitionObservation(
-        partition=TopicPartition("orders", 0),
-        replicas=state.replicas,
-        adding=state.adding,
-        removing=state.removing,
-        isr=state.isr,
-        leader=state.leader,
-        as_of_ms=0,
-        leader_epoch=state.leader_epoch,
-    )
 
 
 def columns(step: Step) -> tuple[object, ...]:
@@ -75,7 +59,7 @@ def test_an_observation_tells_the_row_the_phase_and_the_sets_back() -> None:
     walked = [(step.state, step.row, "B", ()) for step in proceeded(in_sync, ALIVE)][:-1]
     assert [number for _, number, _, _ in walked] == [3, 4, 5]
     for state, number, name, missing in waits + walked:
-        seen = observation(state)
+        seen = observed(state, state)
         assert (
             zookeeper_step(seen),
             phase(seen, ZOOKEEPER),
@@ -93,8 +77,8 @@ def test_the_metadata_is_older_than_the_list_while_it_shows_what_was_dropped() -
     (copying,) = proceeded(updated(BEFORE, TARGET), ALIVE)
     in_part = replace(copying.state, isr=(1, 2, 3, 4))
     asked = updated(in_part, (7, 8, 9))
-    assert phase(replace(observation(asked), isr=in_part.isr), ZOOKEEPER) == "U"
-    assert phase(observation(asked), ZOOKEEPER) == "A"
+    assert phase(replace(observed(asked, asked), isr=in_part.isr), ZOOKEEPER) == "U"
+    assert phase(observed(asked, asked), ZOOKEEPER) == "A"
 
 
 def rises(before: PartitionState, wanted: tuple[int, ...], *entries: tuple[int, ...]) -> int:

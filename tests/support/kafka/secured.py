@@ -6,14 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
-    ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
@@ -24,35 +19,19 @@ from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
+from tests.support.kafka.acls import CREATE, DESCRIBE, READ, WRITE, Allowed, allow, prefixed, topic
 from tests.support.service import Ran, caughtup, commit, settings_file
 
 PASSWORD = 'a "quoted" pässwörd \\ of'
 COMMANDS = (["lag"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
-PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
 #: The prefix of every application id and topic of these services.
 OWN = "caughtup"
 
-
-class Allowed(NamedTuple):
-    """An ACL: operations on a resource."""
-
-    kind: ResourceType
-    name: str
-    operations: tuple[AclOperation, ...]
-    pattern: ResourcePatternType = LITERAL
-
-
-READ, WRITE, CREATE, DESCRIBE = (
-    AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
-    AclOperation.DESCRIBE,
-)
-OFFSETS = Allowed(ResourceType.TOPIC, "__consumer_offsets", (READ,))
-GROUP = Allowed(ResourceType.GROUP, OWN, (READ,), PREFIXED)
-SERVICE_TOPICS = Allowed(ResourceType.TOPIC, OWN, (CREATE, READ, WRITE), PREFIXED)
+OFFSETS = topic("__consumer_offsets", READ)
+GROUP = prefixed(ResourceType.GROUP, OWN, READ)
+SERVICE_TOPICS = prefixed(ResourceType.TOPIC, OWN, CREATE, READ, WRITE)
 #: Without it, the end offsets and so the lag of groups on these topics are unknown.
-TOPICS = Allowed(ResourceType.TOPIC, "*", (DESCRIBE,))
+TOPICS = topic("*", DESCRIBE)
 #: Without it, reassignments are unknown.
 CLUSTER = Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,))
 FEWEST = (OFFSETS, GROUP, SERVICE_TOPICS, TOPICS, CLUSTER)
@@ -70,8 +49,8 @@ LACKING = {
     "scram": (),
 }
 INSTEAD = {
-    "write": Allowed(ResourceType.TOPIC, OWN, (CREATE, READ), PREFIXED),
-    "create": Allowed(ResourceType.TOPIC, OWN, (READ, WRITE), PREFIXED),
+    "write": prefixed(ResourceType.TOPIC, OWN, CREATE, READ),
+    "create": prefixed(ResourceType.TOPIC, OWN, READ, WRITE),
 }
 
 
@@ -88,22 +67,11 @@ def secured_cluster(tls: Tls) -> Iterator[EmbeddedCluster]:
     }
     with EmbeddedCluster(security=security, broker_properties=scram) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.internal_bootstrap_servers})
-        bindings = [
-            AclBinding(
-                given.kind,
-                given.name,
-                given.pattern,
-                f"User:{user}",
-                "*",
-                operation,
-                AclPermissionType.ALLOW,
-            )
-            for user, lack in LACKING.items()
-            for given in (*(set(FEWEST) - set(lack)), *([INSTEAD[user]] if user in INSTEAD else []))
-            for operation in given.operations
-        ]
-        for created in admin.create_acls(bindings).values():
-            created.result(30)
+        for user, lack in LACKING.items():
+            instead = [INSTEAD[user]] if user in INSTEAD else []
+            rights = (*(set(FEWEST) - set(lack)), *instead)
+            if rights:
+                allow(admin, user, *rights)
         credential = UserScramCredentialUpsertion(
             "scram",
             ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096),

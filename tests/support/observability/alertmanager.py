@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ruamel.yaml import YAML
 
 from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.demo.processes.ports import free_ports
 from tests.observability.repository import ROOT, read_yaml
+from tests.support.observability.scraping import wait_until_served
 
 DEADLINE_SECONDS = 60.0
 CONFIG = ROOT / "prometheus" / "alertmanager.yml"
 
 
-class Webhook:
+class Webhook(ClosedOnExit):
     """Keeps what Alertmanager posts; ``told`` holds each alert of each message, oldest first.
 
     An alert is Alertmanager's own object, with ``receiver``: the path that it was posted to.
@@ -53,12 +53,8 @@ class Webhook:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -96,18 +92,7 @@ class Alertmanager:
 
     def wait_ready(self) -> None:
         """Wait until it serves."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not self._is_ready():
-            assert self._process.exit_code is None, self._process.first_error()
-            assert time.monotonic() < deadline, "alertmanager is not ready"
-            time.sleep(0.05)
-
-    def _is_ready(self) -> bool:
-        try:
-            self._call("-/ready")
-        except urllib.error.URLError:
-            return False
-        return True
+        wait_until_served(self._process, lambda: self._call("-/ready"))
 
     def post(self, *alerts: dict[str, str]) -> None:
         """Post alerts by their labels, as Prometheus does."""

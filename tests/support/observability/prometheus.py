@@ -16,9 +16,9 @@ from ruamel.yaml import YAML
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.ports import free_ports
 from tests.observability.repository import ROOT, RULES, read_yaml
+from tests.support.observability.scraping import wait_until_served
 
 SCRAPE_SECONDS = 1
-DEADLINE_SECONDS = 60.0
 
 
 class Prometheus:
@@ -56,18 +56,7 @@ class Prometheus:
 
     def wait_ready(self) -> None:
         """Wait until it serves."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not self._is_ready():
-            assert self._process.exit_code is None, self._process.first_error()
-            assert time.monotonic() < deadline, "prometheus is not ready"
-            time.sleep(0.05)
-
-    def _is_ready(self) -> bool:
-        try:
-            self._get("-/ready")
-        except urllib.error.URLError:
-            return False
-        return True
+        wait_until_served(self._process, lambda: self._get("-/ready"))
 
     def instant(self, expression: str, at: float) -> list[Any]:
         """Return an expression's result as of a moment (seconds)."""

@@ -1,8 +1,9 @@
-"""Scrapes ``/metrics`` as a Prometheus server does."""
+"""Scrapes ``/metrics`` as a Prometheus server does, and waits for a server of that kind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import urllib.error
+from collections.abc import Callable, Sequence
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -10,7 +11,9 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.demo.processes.children import Process
 from caughtup.models.state.cluster import ClusterState
+from tests.support.service import wait_for
 
 Labels = tuple[str, ...]
 #: Labels in the order in which these tests name their values; any others follow.
@@ -54,3 +57,17 @@ def samples_of(
         for family in text_string_to_metric_families(written.decode())
         for sample in family.samples
     ]
+
+
+def wait_until_served(process: Process, ask: Callable[[], object]) -> None:
+    """Ask a process over HTTP until it answers; fail with what it said if it ends before."""
+
+    def answers() -> bool:
+        assert process.exit_code is None, process.first_error()
+        try:
+            ask()
+        except urllib.error.URLError:
+            return False
+        return True
+
+    wait_for("it serves", answers)

@@ -13,8 +13,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
-from tests.support.states import NOW_MS
-from tests.support.streams import cluster_state
+from tests.support.states import NOW_MS, cluster_state
 
 
 class Site:

@@ -81,25 +81,8 @@ def _commit_event(record: Record) -> Event | None:
     key = decode_key(record.key)
     if not isinstance(key, OffsetKey):
         return None
+    place = (key.topic, key.partition, record.partition, record.offset)
     if record.value is None:
-        return Event(
-            COMMIT,
-            key.topic,
-            key.partition,
-            record.partition,
-            record.offset,
-            record.timestamp_ms,
-            group=key.group,
-        )
+        return Event(COMMIT, *place, record.timestamp_ms, key.group)
     commit = decode_offset_commit(record.value)
-    return Event(
-        COMMIT,
-        key.topic,
-        key.partition,
-        record.partition,
-        record.offset,
-        commit.commit_timestamp_ms,
-        group=key.group,
-        present=True,
-        committed=commit.offset,
-    )
+    return Event(COMMIT, *place, commit.commit_timestamp_ms, key.group, True, commit.offset)

@@ -11,19 +11,9 @@ from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
-from tests.support.streams import (
-    ENDS,
-    GROUP,
-    START_MS,
-    TOLD,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    list_ends,
-    process,
-    read,
-)
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
+from tests.support.streams import Member, generation, process
 
 TASK = TaskId(0, 1)
 #: The copy that warms up in ``tests.support.streams.WARMING``, and its task's end offset sum.

@@ -18,8 +18,9 @@ from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.offsets import EndOffsets
+from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
 from tests.support.observability.scraping import Labels, scrape, text
-from tests.support.reassigning import reassigning
+from tests.support.reassignments.reassigning import reassigning
 from tests.support.states import (
     GAINING,
     HOSTILE,
@@ -27,21 +28,12 @@ from tests.support.states import (
     NEVER_COMMITTED,
     NOW_MS,
     STOPPED,
+    cluster_state,
     everything,
     judged,
-)
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    Member,
-    cluster_state,
-    commit,
-    generation,
-    group_tombstone,
-    process,
     read,
 )
+from tests.support.streams import WARMING, Member, generation, process
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import SLICE
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from tests.support.group_records import START_MS, commit
 from tests.support.observability.scraping import scrape, text
 from tests.support.states import (
     GAINING,
@@ -19,10 +20,11 @@ from tests.support.states import (
     KEEPING_UP,
     NEVER_COMMITTED,
     STOPPED,
+    cluster_state,
     everything,
     judged,
+    read,
 )
-from tests.support.streams import START_MS, cluster_state, commit, read
 
 
 def test_how_groups_fare_is_told_in_seconds_rates_and_verdicts() -> None:

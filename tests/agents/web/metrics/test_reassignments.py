@@ -16,7 +16,7 @@ from caughtup.models.reassignments.tracking.ends import OUTCOMES
 from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.reassignments.verdict import VERDICTS
 from tests.support.observability.scraping import Labels, scrape, text
-from tests.support.reassigning import (
+from tests.support.reassignments.reassigning import (
     APART_MS,
     ORPHANED_MS,
     SEEN_MS,
@@ -26,8 +26,7 @@ from tests.support.reassigning import (
     ongoing_observation,
     reassigning,
 )
-from tests.support.states import HOSTILE
-from tests.support.streams import cluster_state
+from tests.support.states import HOSTILE, cluster_state
 
 FINE, DEAD, NEW = ("fine", "0"), ("dead", "0"), ("new", "0")
 

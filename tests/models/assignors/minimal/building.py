@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from tests.models.assignors.building import described, process
+from caughtup.models.assignment.scenario import Scenario
+from tests.models.assignors.building import process, scenario
 
 NOTHING = 100_000
 FOUR = ("0_0", "0_1", "0_2", "0_3")
 
 
 def recommended(*clients: dict[str, Any], **rest: Any) -> Scenario:
-    return parse_scenario({**described(*clients, **rest), "assignor": "minimal_movement"})
+    return scenario(*clients, assignor="minimal_movement", **rest)
 
 
 def kinds(decision: Decision) -> list[tuple[str, str, int]]:

@@ -9,22 +9,17 @@ import pytest
 from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from tests.support.decisions import decided_generation, decided_state
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import ENDS, TOLD, cluster_state, list_ends, read, state_with_ends
 from tests.support.streams import (
     CHANGELOG,
-    ENDS,
-    GROUP,
     HANDED_OVER,
     HANDING_OVER,
     RUNNING,
-    START_MS,
-    TOLD,
     WARMING,
     Member,
-    cluster_state,
     generation,
-    known_ends,
-    list_ends,
-    read,
 )
 
 #: Two threads each: the leader's second thread has to wait for its first one, and b warms up.
@@ -38,13 +33,7 @@ BETWEEN_THREADS = (
 
 def verdict(*members: Member, parameters: ApplicationParameters = TOLD) -> ExactResult:
     """Decide one generation, with end offsets that are known exactly."""
-    state = cluster_state(parameters)
-    known_ends(state)
-    read(state, generation(7, *members))
-    assert len(list(state.decide(START_MS + LEADER_STATE_WAIT_MS))) == 1
-    decided = state.applications[GROUP].decided
-    assert decided is not None
-    return decided.exact
+    return decided_generation(decided_state(*members, parameters=parameters)).exact
 
 
 def test_it_names_kafkas_default_assignor() -> None:
@@ -150,8 +139,7 @@ def of_two_threads(
     list_ends(state, ends, at_ms=START_MS + 1)
     read(state, generation(7, first, second, *others))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
-    decided = state.applications[GROUP].decided
-    assert decided is not None
+    decided = decided_generation(state)
     return decided.exact
 
 
@@ -309,8 +297,7 @@ def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> Non
     list_ends(state, {0: 50_000, 1: 56_000}, at_ms=START_MS + 1)
     read(state, generation(7, *HANDING_OVER))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
-    decided = state.applications[GROUP].decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.exact.result == "undetermined"
     assert decided.exact.why == (
         "task 0_1: its end offset sum when the leader decided, between 50000 and 56000"
@@ -321,22 +308,19 @@ def test_a_group_of_which_no_member_can_be_read_is_undetermined() -> None:
     state = cluster_state()
     read(state, generation(7, Member("a", 1, user_data=b"?")))
     assert list(state.decide(START_MS)) == []
-    decided = state.applications[GROUP].decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.exact == ExactResult("undetermined", "no member could be read", None)
 
 
 def test_a_member_with_a_task_that_nobody_can_name_is_left_out_by_name() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     strange = Member("a", 1, sums={"0_0": 5}, active=("0_0",))
     key, value = generation(7, strange)
     assert value is not None
     renamed = value.replace(b"\x00\x00\x00\x00" + (5).to_bytes(8), b"\xff\xff\xff\xff" + bytes(8))
     read(state, (key, renamed))
     list(state.decide(START_MS + 20_000))
-    decided = state.applications[GROUP].decided
-    assert decided is not None
+    decided = decided_generation(state)
     assert decided.exact.result == "undetermined"
     skipped = f"{strange.client_id}: out_of_range: task 0_-1"
     assert state.applications[GROUP].newest.skipped == (skipped,)

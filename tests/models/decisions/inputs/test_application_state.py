@@ -22,18 +22,10 @@ from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from tests.support.application_states import END, state_record, tell
-from tests.support.streams import (
-    GROUP,
-    RUNNING,
-    START_MS,
-    Member,
-    cluster_state,
-    generation,
-    known_ends,
-    process,
-    publish,
-    read,
-)
+from tests.support.decisions import decided_generation
+from tests.support.group_records import GROUP, START_MS
+from tests.support.states import cluster_state, publish, read, state_with_ends
+from tests.support.streams import RUNNING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
 BOTH = ("0_0", "0_1")
@@ -49,8 +41,7 @@ WARM = {1: (list(BOTH), []), 2: ([], ["0_0"])}
 def decided(state: ClusterState, number: int, *members: Member, at_ms: int) -> DecidedGeneration:
     read(state, generation(number, *members, at_ms=at_ms), seen_ms=at_ms)
     publish(state, at_ms)
-    known = state.applications[GROUP].decided
-    assert known is not None
+    known = decided_generation(state)
     assert known.generation.generation == number
     return known
 
@@ -191,8 +182,7 @@ def test_a_decision_waits_for_what_the_leader_has_told_before() -> None:
 
 def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
     """Nobody knows of a follower before its first rebalance."""
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     read(state, generation(1, *JOINING), seen_ms=START_MS)
     assert publish(state, START_MS + LEADER_STATE_WAIT_MS - 1) == []
     tell(state, state_record(*JOINING, given=IN_PLACE))
@@ -202,8 +192,7 @@ def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
 
 
 def test_a_leader_that_decided_otherwise_and_does_not_tell_is_a_mismatch() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     read(state, generation(1, *JOINING), seen_ms=START_MS)
     (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
     assert record["leader"]["assignor"] == "HighAvailabilityTaskAssignor"

@@ -19,23 +19,16 @@ from caughtup.models.decisions.inputs.gathering import (
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
+from tests.support.group_records import GROUP, SOURCE, START_MS, commit
+from tests.support.states import TOLD, cluster_state, list_ends, read, state_with_ends
 from tests.support.streams import (
     CHANGELOG,
-    GROUP,
     HANDING_OVER,
     RUNNING,
-    SOURCE,
-    START_MS,
-    TOLD,
     WARMING,
     Member,
-    cluster_state,
-    commit,
     generation,
-    known_ends,
-    list_ends,
     process,
-    read,
 )
 
 UNKNOWN = -3
@@ -70,8 +63,7 @@ def between(
 
 
 def test_the_scenario_says_what_the_wire_says() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     inputs = gather(state, *HANDING_OVER)
     assert (inputs.unknown, inputs.inferred, inputs.assumed) == ((), (), ())
     assert inputs.changelogs_from == "settings"
@@ -95,8 +87,7 @@ def test_the_scenario_says_what_the_wire_says() -> None:
 
 
 def test_threads_of_one_process_are_one_client() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     inputs = gather(
         state,
         Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",), tags={"zone": "x"}),
@@ -111,8 +102,7 @@ def test_threads_of_one_process_are_one_client() -> None:
 
 def test_of_threads_that_report_the_same_task_the_one_counts_that_the_leader_reads_last() -> None:
     """The leader reads members as its HashMap has them: here, the second thread first."""
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     first = Member("a", 1, sums={"0_0": 7}, active=("0_0",))
     inputs = gather(state, first, Member("a", 1, sums={"0_0": 9}, thread=2))
     (client,) = scenario_fields(inputs.scenario)["clients"].values()
@@ -120,8 +110,7 @@ def test_of_threads_that_report_the_same_task_the_one_counts_that_the_leader_rea
 
 
 def test_a_restoring_active_was_no_standby() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     inputs = gather(state, Member("a", 1, ("0_1",), {"0_0": 5, "0_1": 7}, ("0_1",)))
     (client,) = scenario_fields(inputs.scenario)["clients"].values()
     assert (client["previous_active"], client["previous_standby"]) == (["0_1"], ["0_0"])
@@ -223,8 +212,7 @@ def test_a_brokers_clock_a_little_ahead_of_ours_is_allowed_for() -> None:
 
 
 def test_what_was_told_by_nobody_is_named_as_assumed_and_inferred() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     inputs = gather(state, *WARMING, parameters=ApplicationParameters())
     assert inputs.assumed == tuple(sorted(DEFAULTS))
     assert inputs.inferred == (f"{CHANGELOG} belongs to subtopology 0: only it has 2 partitions",)
@@ -250,8 +238,7 @@ def test_a_changelog_that_fits_nowhere_is_in_doubt() -> None:
 
 
 def test_a_member_that_cannot_be_read_is_in_doubt() -> None:
-    state = cluster_state()
-    known_ends(state)
+    state = state_with_ends()
     inputs = gather(state, WARMING[0], Member("b", 2, user_data=b"\x00\x00\x00\x63"))
     (doubt,) = inputs.unknown
     assert doubt.startswith("member left out: b-StreamThread-1-consumer: unknown_version")

@@ -11,11 +11,8 @@ from caughtup.models.reassignments.throttles.orphaned import (
     ThrottleWatch,
     unused_throttles,
 )
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-)
-from tests.models.reassignments.observed import EVENTS, THROTTLED
+from caughtup.models.reassignments.tracking.observation import BrokerObservation, ClusterObservation
+from tests.support.reassignments.observations import EVENTS, THROTTLED
 
 
 def test_kafkas_default_rate_is_no_throttle() -> None:

@@ -19,7 +19,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     TopicThrottle,
 )
-from tests.models.reassignments.observed import EVENTS, THROTTLED
+from tests.support.reassignments.observations import EVENTS, THROTTLED
 
 
 def leader_rate(

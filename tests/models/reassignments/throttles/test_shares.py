@@ -10,7 +10,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttles.rates import Share, Throttle, throttles_on
 from caughtup.models.reassignments.throttles.shares import grown_bytes, throttle_shares
 from caughtup.models.reassignments.tracking.observation import ClusterObservation, TopicThrottle
-from tests.support.one_reassignment import (
+from tests.support.reassignments.one_reassignment import (
     BROKERS,
     BYTES,
     CLUSTER,

@@ -20,7 +20,7 @@ from caughtup.models.reassignments.tracking.observation import (
     ClusterObservation,
     PartitionObservation,
 )
-from tests.models.reassignments.observed import MOVING
+from tests.support.reassignments.observations import MOVING
 
 ZOOKEEPER = ClusterObservation(0, zookeeper=True)
 UNKNOWN = ClusterObservation(0)

@@ -13,10 +13,10 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
 )
 from caughtup.models.reassignments.tracking.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
-from tests.models.reassignments import observed
+from tests.support.reassignments import observations
 
-PARTITION = observed.MOVING.partition
-MOVING = replace(observed.MOVING, leader_epoch=7)
+PARTITION = observations.MOVING.partition
+MOVING = replace(observations.MOVING, leader_epoch=7)
 KRAFT = ClusterObservation(0, software=(4, 3))
 Brokers = tuple[int, ...]
 

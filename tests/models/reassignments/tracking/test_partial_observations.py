@@ -16,7 +16,14 @@ from caughtup.models.reassignments.tracking.observation import (
     TopicThrottle,
 )
 from caughtup.models.reassignments.verdict import ENDLESS, VERDICTS
-from tests.support.one_reassignment import CLUSTER, HEAD, PARTITION, an_observation, judged
+from tests.support.reassignments.observations import any_observations
+from tests.support.reassignments.one_reassignment import (
+    CLUSTER,
+    HEAD,
+    PARTITION,
+    an_observation,
+    judged,
+)
 from tests.support.sizes import daily
 
 BROKERS = st.integers(0, 6)
@@ -24,20 +31,13 @@ SOME = st.lists(BROKERS, max_size=5).map(tuple)
 OFFSETS = st.dictionaries(BROKERS, st.integers(0, 2**62), max_size=6)
 
 OBSERVATIONS = st.lists(
-    st.builds(
-        PartitionObservation,
-        partition=st.just(PARTITION),
-        replicas=SOME,
-        adding=SOME,
-        removing=SOME,
-        isr=SOME,
-        leader=st.none() | BROKERS,
-        as_of_ms=st.integers(0, 3_600_000),
-        leader_epoch=st.none() | st.integers(0, 9),
-        offline=SOME,
-        log_ends=OFFSETS,
+    any_observations(
+        [PARTITION],
+        BROKERS,
+        offsets=OFFSETS,
+        times=st.integers(0, 3_600_000),
+        epochs=st.none() | st.integers(0, 9),
         sizes=OFFSETS,
-        not_hosted=SOME,
         unanswered=SOME,
     ),
     min_size=1,

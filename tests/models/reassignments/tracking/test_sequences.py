@@ -21,28 +21,16 @@ from caughtup.models.reassignments.tracking.tracker import (
 )
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
 from tests.support.controllers.partition_state import PartitionState
+from tests.support.reassignments.observations import ORDERS, any_observations, observed
 from tests.support.sizes import daily
 
-PARTITIONS = (TopicPartition("orders", 0), TopicPartition("orders", 1))
+PARTITIONS = (ORDERS, TopicPartition("orders", 1))
 ids = st.integers(-1, 4)
 brokers = st.lists(ids, max_size=5).map(tuple)
 offsets = st.dictionaries(ids, st.integers(0, 9), max_size=3)
 times = st.integers(0, 60).map(lambda minutes: minutes * 60_000)
 epochs = st.none() | st.integers(0, 3)
-observations = st.builds(
-    PartitionObservation,
-    partition=st.sampled_from(PARTITIONS),
-    replicas=brokers,
-    adding=brokers,
-    removing=brokers,
-    isr=brokers,
-    leader=st.none() | ids,
-    as_of_ms=times,
-    leader_epoch=epochs,
-    offline=brokers,
-    log_ends=offsets,
-    not_hosted=brokers,
-)
+observations = any_observations(PARTITIONS, ids, offsets=offsets, times=times, epochs=epochs)
 clusters = st.builds(
     ClusterObservation,
     as_of_ms=times,
@@ -183,7 +171,7 @@ def test_a_controllers_walk_is_told_as_it_was_though_the_metadata_is_older(
         state, seen = world.state, world.shown(poll - (age if lasts == 1 else 0), least)
         end, then = None, began
         if state is not None and state.in_progress:
-            end = tracker.apply(look_at(state, seen, now_ms))
+            end = tracker.apply(observed(state, seen, now_ms))
             if not followed or end is not None:
                 began, honest = len(world.was) - 1, age == 0 or lasts > 1
         elif followed and seen is not None:
@@ -193,21 +181,6 @@ def test_a_controllers_walk_is_told_as_it_was_though_the_metadata_is_older(
         if end is not None:
             assert_it_was_so(world, end, then)
     assert (name in tracker.ongoing) == bool(world.state and world.state.in_progress)
-
-
-def look_at(
-    state: PartitionState, seen: PartitionState | None, now_ms: int
-) -> PartitionObservation:
-    return PartitionObservation(
-        partition=PARTITIONS[0],
-        replicas=state.replicas,
-        adding=state.adding,
-        removing=state.removing,
-        isr=seen.isr if seen else (),
-        leader=seen.leader if seen else None,
-        leader_epoch=seen.leader_epoch if seen else None,
-        as_of_ms=now_ms,
-    )
 
 
 def assert_it_was_so(world: World, end: EndedReassignment, began: int) -> None:

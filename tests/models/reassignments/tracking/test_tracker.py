@@ -20,10 +20,10 @@ from caughtup.models.reassignments.tracking.tracker import (
     OBSERVATIONS,
     ReassignmentTracker,
 )
-from tests.models.reassignments import observed
+from tests.support.reassignments import observations
 
-PARTITION = observed.MOVING.partition
-MOVING = replace(observed.MOVING, log_ends={1: 1_000, 2: 1_000, 3: 400, 4: 900})
+PARTITION = observations.MOVING.partition
+MOVING = replace(observations.MOVING, log_ends={1: 1_000, 2: 1_000, 3: 400, 4: 900})
 
 
 def test_what_is_left_is_what_the_furthest_added_replica_lacks() -> None:

@@ -18,23 +18,15 @@ from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.end_offsets import EndOffsetsRecord
 from caughtup.models.records.fields import builtins_of
-from caughtup.models.records.movements import PartitionMovementRecord, TaskMovementRecord
+from caughtup.models.records.movements import PartitionMovementRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from tests.support.one_reassignment import CLUSTER, an_observation
-from tests.support.streams import (
-    GROUP,
-    START_MS,
-    WARMING,
-    cluster_state,
-    generation,
-    known_ends,
-    process,
-    publish,
-    read,
-)
+from tests.support.decisions import recommended_with_events
+from tests.support.group_records import GROUP, START_MS
+from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
+from tests.support.streams import process
 
 ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
 LOOK = an_observation(3, {4: 60_000, 5: 20_000})
@@ -66,18 +58,6 @@ def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
         pyarrow.array(values, field.type).validate(full=True)
 
 
-def decided() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a recommendation and the events that follow from it, as the service writes them."""
-    state = cluster_state()
-    known_ends(state)
-    read(state, generation(7, *WARMING))
-    (recommended,) = publish(state, START_MS + 20_000)
-    return dict(recommended), [
-        builtins_of(TaskMovementRecord.from_event(event))
-        for event in state.applications.movement_events(START_MS + 20_001)
-    ]
-
-
 def partition_events() -> list[dict[str, Any]]:
     """Return the events of a partition's movement that is completed."""
     tracker, movements = ReassignmentTracker(), ReassignmentEvents()
@@ -104,7 +84,7 @@ def test_end_offsets_are_a_row_timed_by_when_they_were_seen() -> None:
 
 
 def test_a_decision_is_a_row_with_what_both_plans_cost() -> None:
-    recommended, _ = decided()
+    recommended, _ = recommended_with_events()
     found = row("decisions", GROUP.encode(), recommended)
     cost, kafka_cost, leader = (recommended[name] for name in ("cost", "kafka_cost", "leader"))
     assert found == {
@@ -136,7 +116,7 @@ def test_a_decision_is_a_row_with_what_both_plans_cost() -> None:
 
 
 def test_an_event_of_a_tasks_movement_is_a_row() -> None:
-    _, events = decided()
+    _, events = recommended_with_events()
     planned, warming = (
         row("movements", GROUP.encode(), event) for event in events if event["plan"] == "leader"
     )
@@ -236,7 +216,7 @@ def test_what_a_later_release_adds_is_in_the_record() -> None:
 
 def published() -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return a record of every form that there is."""
-    recommended, events = decided()
+    recommended, events = recommended_with_events()
     builtin: Any = json.loads(
         msgspec.json.encode(ReassignmentRecord.from_observation(LOOK, 1, (1, 2, 3)))
     )

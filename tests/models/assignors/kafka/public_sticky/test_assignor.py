@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from caughtup.models.assignment.decision import Decision, Kind, Movement
+from caughtup.models.assignment.decision import Kind, Movement
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.registry import decide
-from caughtup.models.errors import ScenarioError
+from tests.models.assignors import decisions
 from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.decisions import Group, actives, assert_complete, standbys
 
 TASKS = ("0_0", "0_1", "0_2", "0_3")
 
-
-def decided(*clients: dict[str, Any], **rest: Any) -> Decision:
-    return decide(parse_scenario({**described(*clients, **rest), "assignor": "public_sticky"}))
-
-
-def actives(decision: Decision) -> list[str]:
-    return [" ".join(map(str, given_to.active)) for given_to in decision.clients.values()]
-
-
-def standbys(decision: Decision) -> list[str]:
-    return [" ".join(map(str, given_to.standby)) for given_to in decision.clients.values()]
+decided = partial(decisions.decided, assignor="public_sticky")
 
 
 def racked(*, standby_copies: int = 0, **config: int) -> dict[str, Any]:
@@ -180,43 +171,17 @@ def test_client_tags_make_no_difference() -> None:
 
 
 def test_counts_that_overflow_in_kafka_are_refused() -> None:
-    threads = client(capacity=2**31 - 1)
-    with pytest.raises(ScenarioError, match="2,147,483,648 stream threads are more") as raised:
-        decided(threads, client(), stateless=("0_0",))
-    assert raised.value.code == "unsupported"
-    many = tuple(f"0_{partition}" for partition in range(46_342))
-    with pytest.raises(ScenarioError, match="46,342 are more than the 46,341") as raised:
-        decided(client(), stateless=many)
-    assert raised.value.code == "unsupported"
+    decisions.assert_overflows_are_refused("public_sticky")
 
 
 @settings(max_examples=60, deadline=None, print_blob=True)
-@given(
-    capacities=st.lists(st.integers(1, 5), min_size=1, max_size=7),
-    owners=st.lists(st.integers(0, 9), max_size=20),
-    replicas=st.integers(0, 3),
-)
-def test_every_decision_is_complete_and_explained(
-    capacities: list[int], owners: list[int], replicas: int
-) -> None:
-    names = tuple(f"0_{partition}" for partition in range(len(owners)))
-    clients = [
-        client(
-            active=tuple(n for n, owner in zip(names, owners, strict=True) if owner == place),
-            capacity=capacity,
-        )
-        for place, capacity in enumerate(capacities)
-    ]
-    decision = decided(*clients, stateful=names, standbys=replicas)
-    given_out = decision.clients.values()
-    assert sorted(t for c in given_out for t in c.active) == [task(name) for name in names]
-    copies = [t for c in given_out for t in (*c.active, *c.standby)]
-    wanted = 1 + min(replicas, len(clients) - 1)
-    assert all(copies.count(task(name)) == wanted for name in names)
-    assert all(not set(c.active) & set(c.standby) for c in given_out)
+@given(decisions.groups)
+def test_every_decision_is_complete_and_explained(group: Group) -> None:
+    decision = decided(*group.clients, stateful=group.tasks, standbys=group.standbys)
+    assert_complete(decision, group)
     new = {
         (process_id, str(t))
-        for known, (process_id, c) in zip(clients, decision.clients.items(), strict=True)
+        for known, (process_id, c) in zip(group.clients, decision.clients.items(), strict=True)
         for t in (*c.active, *c.standby)
         if str(t) not in known["previous_active"]
     }

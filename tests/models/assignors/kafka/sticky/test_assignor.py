@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from caughtup.models.assignment.decision import Decision, Kind, Movement
+from caughtup.models.assignment.decision import Kind, Movement
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
-from caughtup.models.errors import ScenarioError
+from tests.models.assignors import decisions
 from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.decisions import Group, actives, assert_complete, standbys
 
 DATA = Path(__file__).parents[2] / "data"
 EXAMPLES = [
@@ -25,17 +26,7 @@ EXAMPLES = [
 ]
 TASKS = ("0_0", "0_1", "0_2", "0_3")
 
-
-def decided(*clients: dict[str, Any], assignor: str = "sticky", **rest: Any) -> Decision:
-    return decide(parse_scenario({**described(*clients, **rest), "assignor": assignor}))
-
-
-def actives(decision: Decision) -> list[str]:
-    return [" ".join(map(str, given_to.active)) for given_to in decision.clients.values()]
-
-
-def standbys(decision: Decision) -> list[str]:
-    return [" ".join(map(str, given_to.standby)) for given_to in decision.clients.values()]
+decided = partial(decisions.decided, assignor="sticky")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["decision"]["name"])
@@ -151,48 +142,21 @@ def test_a_task_without_state_moves_without_a_lag() -> None:
 
 
 def test_counts_that_overflow_in_kafka_are_refused() -> None:
-    threads = client(capacity=2**31 - 1)
-    with pytest.raises(ScenarioError, match="2,147,483,648 stream threads are more") as raised:
-        decided(threads, client(), stateless=("0_0",))
-    assert raised.value.code == "unsupported"
-    many = tuple(f"0_{partition}" for partition in range(46_342))
-    with pytest.raises(ScenarioError, match="46,342 are more than the 46,341") as raised:
-        decided(client(), stateless=many)
-    assert raised.value.code == "unsupported"
-    assert len(decided(client(), stateless=many[:-1]).clients[process(1)].active) == 46_341
+    decisions.assert_overflows_are_refused("sticky")
+    many = tuple(f"0_{partition}" for partition in range(46_341))
+    assert len(decided(client(), stateless=many).clients[process(1)].active) == 46_341
 
 
 @settings(max_examples=60, deadline=None, print_blob=True)
-@given(
-    capacities=st.lists(st.integers(1, 5), min_size=1, max_size=7),
-    owners=st.lists(st.integers(0, 9), max_size=20),
-    replicas=st.integers(0, 3),
-)
-def test_every_decision_is_complete_and_the_fallback_then_leaves_it_alone(
-    capacities: list[int], owners: list[int], replicas: int
-) -> None:
-    names = tuple(f"0_{partition}" for partition in range(len(owners)))
-    clients = [
-        client(
-            active=tuple(n for n, owner in zip(names, owners, strict=True) if owner == place),
-            capacity=capacity,
-        )
-        for place, capacity in enumerate(capacities)
-    ]
-    first = described(*clients, stateful=names, standbys=replicas)
+@given(decisions.groups)
+def test_every_decision_is_complete_and_the_fallback_then_leaves_it_alone(group: Group) -> None:
+    first = described(*group.clients, stateful=group.tasks, standbys=group.standbys)
     decision = decide_sticky(parse_scenario(first))
-    assert sorted(t for c in decision.clients.values() for t in c.active) == [
-        task(name) for name in names
-    ]
-    copies = [t for c in decision.clients.values() for t in (*c.active, *c.standby)]
-    wanted = 1 + min(replicas, len(clients) - 1)
-    assert all(copies.count(task(name)) == wanted for name in names)
-    for given_to in decision.clients.values():
-        assert not set(given_to.active) & set(given_to.standby)
+    assert_complete(decision, group)
 
-    for known, given_to in zip(clients, decision.clients.values(), strict=True):
+    for known, given_to in zip(group.clients, decision.clients.values(), strict=True):
         known["previous_active"] = [str(t) for t in given_to.active]
         known["previous_standby"] = [str(t) for t in given_to.standby]
-    second = described(*clients, stateful=names, standbys=replicas)
+    second = described(*group.clients, stateful=group.tasks, standbys=group.standbys)
     again = decide_fallback_prior(parse_scenario(second))
     assert actives(again) == actives(decision)

@@ -13,23 +13,29 @@ LIES = (
 
 
 def damaged(random: Random, raw: bytes) -> bytes:
-    """Damage some bytes in one to three places."""
+    """Damage some bytes in one to three places, or replace them."""
     made = bytearray(raw)
     for _ in range(random.randint(1, 3)):
         at = random.randint(0, len(made))
-        match random.randrange(6):
+        match random.randrange(7):
             case 0:
                 del made[at:]
             case 1:
                 made[at : at + 1] = bytes((random.randrange(256),))
             case 2:
                 lie = random.choice(LIES)
-                made[at : at + len(lie)] = lie
+                made[at : at + random.choice((0, len(lie)))] = lie
             case 3:
                 made[at:at] = random.randbytes(random.randint(1, 8))
             case 4:
                 del made[at : at + random.randint(1, 4)]
             case 5:
-                version = random.randint(-1, 25).to_bytes(2, signed=True)
-                made[: len(version)] = version
+                made[:2] = _version(random)
+            case 6:
+                made[:] = _version(random) + random.randbytes(random.randint(0, 40))
     return bytes(made)
+
+
+def _version(random: Random) -> bytes:
+    """Return a record's version, or one of many that there aren't."""
+    return random.randint(-1, 25).to_bytes(2, signed=True)

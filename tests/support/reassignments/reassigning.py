@@ -12,7 +12,8 @@ from caughtup.models.reassignments.tracking.observation import (
     TopicThrottle,
 )
 from caughtup.models.state.cluster import ClusterState
-from tests.support.streams import START_MS, cluster_state
+from tests.support.group_records import START_MS
+from tests.support.states import cluster_state
 
 FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))
 DONE, LOST = (TopicPartition(name, 0) for name in ("done", "lost"))

@@ -1,0 +1,81 @@
+"""Generations that are decided, and what is recommended for them, as value and as record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import TaskMovementRecord
+from caughtup.models.state.cluster import ClusterState
+from tests.support.states import TOLD, cluster_state, publish, read, state_with_ends
+from tests.support.streams import GROUP, START_MS, WARMING, Member, generation
+
+#: When a generation is decided, also one whose end offsets never come.
+DECIDED_MS = START_MS + 20_000
+
+
+def decided_state(
+    *members: Member,
+    number: int = 7,
+    now_ms: int = DECIDED_MS,
+    ends: bool = True,
+    parameters: ApplicationParameters = TOLD,
+) -> ClusterState:
+    """Return a state in which a generation of these members is decided.
+
+    ``ends``: whether the end offsets around it are known.
+    """
+    state = undecided_state(*members, number=number, ends=ends, parameters=parameters)
+    assert len(list(state.decide(now_ms))) == 1
+    return state
+
+
+def undecided_state(
+    *members: Member, number: int = 7, ends: bool = True, parameters: ApplicationParameters = TOLD
+) -> ClusterState:
+    """Return a state that has read a generation of these members, and is yet to decide it."""
+    record = generation(number, *members)
+    if ends:
+        return state_with_ends(record, parameters=parameters)
+    state = cluster_state(parameters)
+    read(state, record)
+    return state
+
+
+def decided_generation(state: ClusterState, group: str = GROUP) -> DecidedGeneration:
+    """Return the last generation of a group that was decided, which there has to be."""
+    decided = state.applications[group].decided
+    assert decided is not None
+    return decided
+
+
+def a_recommendation(*members: Member, number: int = 7) -> Recommendation:
+    """Return what is recommended for a generation of these members."""
+    (recommended,) = undecided_state(*members, number=number).decide(DECIDED_MS)
+    return recommended
+
+
+def recommended_record(
+    *members: Member,
+    number: int = 7,
+    now_ms: int = DECIDED_MS,
+    ends: bool = True,
+    parameters: ApplicationParameters = TOLD,
+) -> dict[str, Any]:
+    """Return the record of what is recommended for a generation of these members."""
+    state = undecided_state(*members, number=number, ends=ends, parameters=parameters)
+    (record,) = publish(state, now_ms)
+    return record
+
+
+def recommended_with_events() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the record of what is recommended while a copy warms up, and those of its events."""
+    state = undecided_state(*WARMING)
+    (record,) = publish(state, DECIDED_MS)
+    return record, [
+        builtins_of(TaskMovementRecord.from_event(event))
+        for event in state.applications.movement_events(DECIDED_MS + 1)
+    ]

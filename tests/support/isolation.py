@@ -1,0 +1,46 @@
+"""Two applications, one of which breaks whatever a test picks, as nobody thought of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from caughtup.models.state.cluster import ClusterState
+from tests.support.group_records import START_MS, commit
+from tests.support.states import TOLD, known_ends, read
+from tests.support.streams import WARMING, generation
+
+BAD, GOOD = "bad", "good"
+NOW_MS = START_MS + 20_000
+
+
+class BreaksError(Exception):
+    """What nobody thought of."""
+
+
+def two_applications() -> ClusterState:
+    """Return a state of two applications alike, that have committed and are yet to be decided."""
+    state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
+    known_ends(state)
+    for group in (BAD, GOOD):
+        read(state, generation(1, *WARMING, group=group), commit(0, 40, group=group))
+    return state
+
+
+def breaks_for_bad(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    """Have a function raise one of whose arguments is the bad group, or something of its."""
+    works = getattr(owner, name)
+
+    def breaks(*args: Any, **kwargs: Any) -> Any:
+        if any(map(_is_bad, args)):
+            raise BreaksError("nobody thought of it")
+        return works(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, breaks)
+
+
+def _is_bad(argument: Any) -> bool:
+    for step in ("generation", "newest", "group"):
+        argument = getattr(argument, step, argument)
+    return isinstance(argument, str) and argument == BAD

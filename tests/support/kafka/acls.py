@@ -1,0 +1,64 @@
+"""ACLs: what users of a cluster may do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
+READ, WRITE, CREATE, DESCRIBE, ALL = (
+    AclOperation.READ,
+    AclOperation.WRITE,
+    AclOperation.CREATE,
+    AclOperation.DESCRIBE,
+    AclOperation.ALL,
+)
+
+
+class Allowed(NamedTuple):
+    """A right: operations on a resource."""
+
+    kind: ResourceType
+    name: str
+    operations: tuple[AclOperation, ...]
+    pattern: ResourcePatternType = LITERAL
+
+    def bindings(self, user: str) -> list[AclBinding]:
+        """Return the ACLs that give it to a user."""
+        return [
+            AclBinding(
+                self.kind,
+                self.name,
+                self.pattern,
+                f"User:{user}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for operation in self.operations
+        ]
+
+
+def topic(name: str, *operations: AclOperation) -> Allowed:
+    """Return the right to do something with a topic."""
+    return Allowed(ResourceType.TOPIC, name, operations)
+
+
+def prefixed(kind: ResourceType, prefix: str, *operations: AclOperation) -> Allowed:
+    """Return the right to do something with all that begins with a prefix."""
+    return Allowed(kind, prefix, operations, PREFIXED)
+
+
+def allow(admin: AdminClient, user: str, *rights: Allowed) -> None:
+    """Give rights to a user, and wait until the controller has them."""
+    bindings = [binding for right in rights for binding in right.bindings(user)]
+    for created in admin.create_acls(bindings).values():
+        created.result(30)

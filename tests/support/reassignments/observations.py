@@ -1,0 +1,82 @@
+"""Observations of a partition: the usual one, what a controller's state shows, and any at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.tracking.observation import (
+    BrokerObservation,
+    ClusterObservation,
+    PartitionObservation,
+    TopicThrottle,
+)
+from tests.support.controllers.partition_state import PartitionState
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def a_reassignment(
+    partition: TopicPartition = ORDERS, *, at_ms: int = 1_000, **shown: Any
+) -> PartitionObservation:
+    """Observe that broker 3 takes a partition over from 2, and 1 stays, but for what is ``shown``."""
+    observation = PartitionObservation(partition, (3, 1, 2), (3,), (2,), (1, 2), 1, at_ms)
+    return replace(observation, **shown)
+
+
+#: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
+MOVING = a_reassignment(replicas=(3, 4, 1, 2), adding=(3, 4))
+#: A partition whose topic is throttled, on brokers that are.
+EVENTS = TopicPartition("events", 3)
+THROTTLED = ClusterObservation(
+    0,
+    {
+        1: BrokerObservation(leader_rate=1_000),
+        2: BrokerObservation(follower_rate=2_000),
+        3: BrokerObservation(),
+    },
+    throttles={EVENTS.topic: TopicThrottle("3:1,4:2", "3:2,3:3")},
+)
+
+
+def observed(
+    state: PartitionState, metadata: PartitionState | None, at_ms: int = 0
+) -> PartitionObservation:
+    """Observe a partition as the controller lists it, and as metadata shows it, if it does."""
+    isr, leader, epoch = (
+        (metadata.isr, metadata.leader, metadata.leader_epoch) if metadata else ((), None, None)
+    )
+    listed = (state.replicas, state.adding, state.removing)
+    return PartitionObservation(ORDERS, *listed, isr, leader, at_ms, epoch)
+
+
+def any_observations(
+    partitions: Collection[TopicPartition],
+    ids: st.SearchStrategy[int],
+    *,
+    offsets: st.SearchStrategy[dict[int, int]],
+    times: st.SearchStrategy[int],
+    epochs: st.SearchStrategy[int | None],
+    **more: st.SearchStrategy[Any],
+) -> st.SearchStrategy[PartitionObservation]:
+    """Draw observations of partitions in which anything may be listed, or be missing."""
+    brokers = st.lists(ids, max_size=5).map(tuple)
+    return st.builds(
+        PartitionObservation,
+        partition=st.sampled_from(list(partitions)),
+        replicas=brokers,
+        adding=brokers,
+        removing=brokers,
+        isr=brokers,
+        leader=st.none() | ids,
+        as_of_ms=times,
+        leader_epoch=epochs,
+        offline=brokers,
+        log_ends=offsets,
+        not_hosted=brokers,
+        **more,
+    )
