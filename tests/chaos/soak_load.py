@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from contextlib import suppress
@@ -14,8 +13,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.connection import GroupConnection
-from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
+from tests.chaos.threads import Threads
 
 TOPIC = "soaked"
 PARTITIONS = 100
@@ -24,7 +23,7 @@ _BRIEF_LIVES = 20
 _RECORDS = 100_000
 
 
-class SoakLoad(ClosedOnExit):
+class SoakLoad(Threads):
     """Commits each partition of a topic as one group after the other, at a rate; and churn.
 
     A request has a commit for each partition, so that so many a second cost the brokers little.
@@ -33,29 +32,18 @@ class SoakLoad(ClosedOnExit):
     def __init__(
         self, cluster: EmbeddedCluster, commits_per_second: float, groups_per_minute: float
     ) -> None:
+        super().__init__((self._commit,), (self._churn,))
         self.commits = self.made = self.deleted = 0
         self._cluster = cluster
         self._client = {**cluster.client_config(), "log_level": 0}
         self._pause = PARTITIONS / commits_per_second
         self._brief_pause = 60 / groups_per_minute
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=target, daemon=True) for target in (self._commit, self._churn)
-        ]
 
     def start(self) -> None:
         """Make the topic and begin."""
         create_topics(self._cluster, {TOPIC: PARTITIONS})
         produce(self._cluster, TOPIC, _RECORDS)
-        for thread in self._threads:
-            thread.start()
-
-    def close(self) -> None:
-        """Stop."""
-        self._stop.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(30)
+        super().start()
 
     def _commit(self) -> None:
         consumers = cycle(
@@ -64,7 +52,7 @@ class SoakLoad(ClosedOnExit):
         due = time.monotonic()
         for number, consumer in enumerate(consumers):
             due = max(due + self._pause, time.monotonic() - 1.0)
-            if self._stop.wait(max(0.0, due - time.monotonic())):
+            if self.stop.wait(max(0.0, due - time.monotonic())):
                 return
             offset = number // _GROUPS % (_RECORDS // PARTITIONS)
             self.commits += self._commits(consumer, range(PARTITIONS), offset)
@@ -72,7 +60,7 @@ class SoakLoad(ClosedOnExit):
     def _churn(self) -> None:
         alive: deque[str] = deque()
         due = time.monotonic()
-        while not self._stop.wait(max(0.0, due - time.monotonic())):
+        while not self.stop.wait(max(0.0, due - time.monotonic())):
             due += self._brief_pause
             name = f"brief-{self.made}"
             consumer = Consumer({**self._client, "group.id": name})

@@ -18,13 +18,13 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.cluster import OFFSETS_PARTITIONS
 from tests.chaos.groups import GROUPS, HEAVY, UNCLEAN
 from tests.chaos.history import Truth
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
 from tests.chaos.said import COMMITTED, END, GENERATION, MOVING
+from tests.chaos.threads import Threads
 
 _EVERY_SECONDS = 0.5
 _PATIENCE_SECONDS = 4.0
@@ -33,10 +33,18 @@ _GROUP_KEY = 2
 _ANY = "read_uncommitted"
 
 
-class TruthTeller(ClosedOnExit):
+class TruthTeller(Threads):
     """Keeps a history of what is true, in threads; ``lock`` is held while it is written."""
 
     def __init__(self, cluster: EmbeddedCluster, prefix: str, applications: frozenset[str]) -> None:
+        super().__init__(
+            (self._sample_ends,),
+            (self._sample_moves, HEAVY),
+            *((self._sample_commits, group) for group in GROUPS),
+            (self._read_generations,),
+            (self._read_own, RECOMMENDATIONS),
+            (self._read_own, MOVEMENTS),
+        )
         self.truth = Truth(cut=frozenset({UNCLEAN}))
         self.once = Once(applications)
         self.lock = threading.Lock()
@@ -47,33 +55,9 @@ class TruthTeller(ClosedOnExit):
         self._client = {**cluster.client_config(), "log_level": 0}
         self._prefix = prefix
         self._applications = applications
-        self._stop = threading.Event()
         self._anew: dict[str, threading.Event] = {
             topic: threading.Event() for topic in (RECOMMENDATIONS, MOVEMENTS)
         }
-        self._threads = [
-            threading.Thread(target=target, args=arguments, daemon=True)
-            for target, *arguments in (
-                (self._sample_ends,),
-                (self._sample_moves, HEAVY),
-                *((self._sample_commits, group) for group in GROUPS),
-                (self._read_generations,),
-                (self._read_own, RECOMMENDATIONS),
-                (self._read_own, MOVEMENTS),
-            )
-        ]
-
-    def start(self) -> None:
-        """Begin."""
-        for thread in self._threads:
-            thread.start()
-
-    def close(self) -> None:
-        """Stop."""
-        self._stop.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(15)
 
     def begin_anew(self, topic: str) -> None:
         """Read one of the service's topics from its start, once it was deleted."""
@@ -88,14 +72,14 @@ class TruthTeller(ClosedOnExit):
         librdkafka's ListOffsets may never answer again after a broker died under it.
         """
         admin: AdminClient | None = None
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             admin = admin or AdminClient({**self._client, "socket.timeout.ms": 5_000})
             answers = 0
             with suppress(KafkaException):  # a gap in the history, beyond which it is judged
                 answers = self._ends(admin)
             if not answers:
                 admin = None
-            self._stop.wait(_EVERY_SECONDS)
+            self.stop.wait(_EVERY_SECONDS)
 
     def _ends(self, admin: AdminClient) -> int:
         """Sample the last stable offset of every partition that is read; return how many answered."""
@@ -124,7 +108,7 @@ class TruthTeller(ClosedOnExit):
     def _sample_moves(self, topic: str) -> None:
         """Sample whether a topic's first partition is reassigned: replicas that aren't in sync."""
         admin = AdminClient({**self._client, "socket.timeout.ms": 5_000})
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             began = time.monotonic()
             with suppress(KafkaException, KeyError):
                 found = admin.list_topics(topic, timeout=_PATIENCE_SECONDS).topics[topic]
@@ -132,7 +116,7 @@ class TruthTeller(ClosedOnExit):
                 moves = int(set(partition.isrs) != set(partition.replicas))
                 with self.lock:
                     self.truth.add((MOVING, topic, 0), began, time.monotonic(), moves)
-            self._stop.wait(_EVERY_SECONDS)
+            self.stop.wait(_EVERY_SECONDS)
 
     def _sample_commits(self, group: str) -> None:
         """Sample a group's committed offsets, as its own members would ask for them.
@@ -142,7 +126,7 @@ class TruthTeller(ClosedOnExit):
         """
         places = [TopicPartition(*place) for place in GROUPS[group].partitions]
         consumer = Consumer({**self._client, "group.id": group, "isolation.level": _ANY})
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             began = time.monotonic()
             with suppress(KafkaException):
                 found = consumer.committed(places, timeout=_PATIENCE_SECONDS)
@@ -153,7 +137,7 @@ class TruthTeller(ClosedOnExit):
                         value = one.offset if one.offset >= 0 else None
                         if one.error is None:
                             self.truth.add(key, began, ended, value)
-            self._stop.wait(_EVERY_SECONDS)
+            self.stop.wait(_EVERY_SECONDS)
         consumer.close()
 
     def _read_generations(self) -> None:
@@ -162,7 +146,7 @@ class TruthTeller(ClosedOnExit):
         consumer = self._consumer()
         places = range(OFFSETS_PARTITIONS)
         consumer.assign([TopicPartition(CONSUMER_OFFSETS, p, OFFSET_BEGINNING) for p in places])
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             began = time.monotonic()
             for message in consumer.consume(10_000, timeout=0.2):
                 key, value = message.key(), message.value()
@@ -175,14 +159,14 @@ class TruthTeller(ClosedOnExit):
                     self.truth.add((GENERATION, group), began, time.monotonic(), generation)
                     if members and self.generations.get(group, (0, 0))[0] != generation:
                         self.generations[group] = generation, time.monotonic()
-            self._stop.wait(_EVERY_SECONDS)
+            self.stop.wait(_EVERY_SECONDS)
         consumer.close()
 
     def _read_own(self, name: str) -> None:
         consumer = self._consumer()
         place = TopicPartition(f"{self._prefix}{name}", 0, OFFSET_BEGINNING)
         consumer.assign([place])
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             if self._anew[name].is_set():
                 self._anew[name].clear()
                 consumer.close()

@@ -34,11 +34,11 @@ from caughtup.models.records.application_states import FORMAT, read_state
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_group
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
+from caughtup.models.wire.group_metadata import GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
 from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
 from tests.followers.generated_questions import recommend
-from tests.support import wire
+from tests.support.group_records import group_member
 
 GROUP = "orders"
 NOW_MS = 1_800_000_000_000
@@ -174,15 +174,10 @@ def generation(members: Members, led: RebalanceDecision) -> StreamsGeneration:
         told = encode_assignment_info(has.active, has.standby, has.next_rebalance_ms)
         topics = tuple(TOPOLOGY.topics)
         written.append(
-            GroupMember(
-                member_id=member,
-                group_instance_id=None,
-                client_id=member,
-                client_host="/127.0.0.1",
-                rebalance_timeout_ms=0,
-                session_timeout_ms=0,
-                subscription=wire.subscription(ConsumerSubscription(0, topics, said, (), -1, None)),
-                assignment=wire.assignment(ConsumerAssignment(0, has.partitions, told)),
+            group_member(
+                member,
+                ConsumerSubscription(0, topics, said, (), -1, None),
+                ConsumerAssignment(0, has.partitions, told),
             )
         )
     metadata = GroupMetadata("consumer", 3, FOLLOWERS_PROTOCOL, "member-0", NOW_MS, tuple(written))

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.observability.scene import Scene
-from tests.support.service import wait_for
+from tests.support.service import Service, wait_for
 
 MakeTopic = Callable[..., str]
 MakeCluster = Callable[..., EmbeddedCluster]
@@ -38,6 +38,19 @@ def cluster() -> Iterator[EmbeddedCluster]:
     """Two nodes, plaintext, shared by the session: use topics and groups of your own."""
     with EmbeddedCluster(nodes=2) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def service(cluster: EmbeddedCluster) -> Iterator[Service]:
+    """The service beside the session's cluster, for the tests of a file."""
+    with Service(cluster) as service:
+        yield service
+
+
+@pytest.fixture
+def group() -> str:
+    """A group of the test's own."""
+    return f"group-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture

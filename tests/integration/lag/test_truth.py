@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
@@ -14,17 +12,6 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from tests.integration.conftest import MakeTopic
 from tests.support.service import Service, caughtup, commit, wait_for
-
-
-@pytest.fixture(scope="module")
-def service(cluster: EmbeddedCluster) -> Iterator[Service]:
-    with Service(cluster) as service:
-        yield service
-
-
-@pytest.fixture
-def group() -> str:
-    return f"truth-{uuid.uuid4().hex[:8]}"
 
 
 def lag_of(cluster: EmbeddedCluster, group: str, directory: Path) -> int:

@@ -63,6 +63,16 @@ async def reassign(observer: ReassignmentObserver, *partitions: TopicPartition) 
     await observer.protocol.alter_reassignments({partition: [3, 1] for partition in partitions})
 
 
+async def throttled_reassignment(
+    brokers: EmbeddedCluster, observer: ReassignmentObserver
+) -> TopicPartition:
+    """Begin to reassign a partition of a topic that is throttled."""
+    partition = TopicPartition(make_topic(brokers), 0)
+    set_throttle(brokers, partition.topic, THROTTLE)
+    await reassign(observer, partition)
+    return partition
+
+
 async def until(
     observer: ReassignmentObserver, seen: Callable[[Round], bool], *also: TopicPartition
 ) -> Round:
@@ -83,9 +93,7 @@ def look_at(found: Round, partition: TopicPartition) -> PartitionObservation | N
 async def test_a_round_sees_every_replica_and_what_holds_it_back(
     brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
-    partition = TopicPartition(make_topic(brokers), 0)
-    set_throttle(brokers, partition.topic, THROTTLE)
-    await reassign(observer, partition)
+    partition = await throttled_reassignment(brokers, observer)
 
     def is_created(found: Round) -> bool:
         """Brokers learn of topics and throttles one after the other, and a busy one is late."""
@@ -171,9 +179,7 @@ async def test_a_throttle_is_seen_where_nothing_moves(brokers: EmbeddedCluster) 
 async def test_a_broker_that_hangs_costs_only_what_it_alone_knows(
     brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
-    partition = TopicPartition(make_topic(brokers), 0)
-    set_throttle(brokers, partition.topic, THROTTLE)
-    await reassign(observer, partition)
+    partition = await throttled_reassignment(brokers, observer)
     await until(observer, lambda found: look_at(found, partition) is not None)
     pid = brokers._running[3].pid
     os.kill(pid, signal.SIGSTOP)
@@ -196,9 +202,7 @@ async def test_a_broker_that_hangs_costs_only_what_it_alone_knows(
 async def test_a_broker_that_is_gone_is_told_from_one_without_a_replica(
     brokers: EmbeddedCluster, observer: ReassignmentObserver
 ) -> None:
-    partition = TopicPartition(make_topic(brokers), 0)
-    set_throttle(brokers, partition.topic, THROTTLE)
-    await reassign(observer, partition)
+    partition = await throttled_reassignment(brokers, observer)
     brokers.kill_node(3)
 
     def is_fenced(found: Round) -> bool:

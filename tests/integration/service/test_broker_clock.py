@@ -19,8 +19,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from tests.support.kafka.topics import words_read
 from tests.support.service import Service, commit, wait_for
 
 #: Kafka's clock is Java's, and Java's is clock_gettime; the monotonic one stays as it is.
@@ -66,11 +66,8 @@ def another_clock(seconds: int, directory: Path) -> Iterator[EmbeddedCluster]:
 @pytest.mark.parametrize("seconds", [300, -300])
 def test_a_broker_whose_clock_is_off_is_told_of_as_any_other(seconds: int, tmp_path: Path) -> None:
     with another_clock(seconds, tmp_path) as cluster:
-        create_topics(cluster, {"words": 1})
-        produce(cluster, "words", 100)
-        commit(cluster, "readers", "words", 40)
+        lag = words_read(cluster, 100, 40)
         with Service(cluster) as service:
-            lag = {"group": "readers", "topic": "words", "partition": 0}
             service.wait_value(60, "group_lag_records", **lag)
             for committed in (50, 100):
                 commit(cluster, "readers", "words", committed)

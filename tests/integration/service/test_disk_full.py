@@ -15,8 +15,8 @@ from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.demo.cluster.topics import create_topics
-from tests.support.service import Service, commit, wait_for
+from tests.support.kafka.topics import words_read
+from tests.support.service import Service, wait_for
 
 _DISK_BYTES = 160 << 20
 _CHUNK = bytes(1 << 20)
@@ -54,11 +54,8 @@ def test_a_broker_whose_disk_is_full_takes_nobody_with_it(disk: Path) -> None:
     directory.mkdir()
     (directory / "data").symlink_to(disk)
     with cluster:
-        create_topics(cluster, {"words": 1})
-        produce(cluster, "words", 100)
-        commit(cluster, "readers", "words", 40)
+        lag = words_read(cluster, 100, 40)
         with Service(cluster) as service:
-            lag = {"group": "readers", "topic": "words", "partition": 0}
             service.wait_value(60, "group_lag_records", **lag)
             ballast = fill(disk)
             producer = Producer({**cluster.client_config(), "message.timeout.ms": 2_000})

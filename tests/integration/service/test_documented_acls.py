@@ -14,13 +14,12 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.load import produce
-from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.java.command_lines import java_command
 from caughtup.demo.java.jars import KAFKA_VERSION, fetch_jars
 from tests.support.kafka.acls import allow
 from tests.support.kafka.secured import FEWEST, SERVICE_TOPICS
-from tests.support.service import Service, commit, wait_for
+from tests.support.kafka.topics import words_read
+from tests.support.service import Service, wait_for
 
 pytestmark = pytest.mark.thorough
 
@@ -66,9 +65,7 @@ def secure() -> Iterator[EmbeddedCluster]:
     with EmbeddedCluster(security=Security("sasl_plaintext", users, authorizer=True)) as cluster:
         rights = set(FEWEST) - {SERVICE_TOPICS}
         allow(AdminClient(cluster.client_config()), "caughtup", *rights)
-        create_topics(cluster, {"words": 1})
-        produce(cluster, "words", 10)
-        commit(cluster, "readers", "words", 4)
+        words_read(cluster, 10, 4)
         yield cluster
 
 

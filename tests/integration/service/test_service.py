@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-
-import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -13,17 +9,6 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from tests.integration.conftest import MakeTopic
 from tests.support.service import Service, commit, wait_for
-
-
-@pytest.fixture(scope="module")
-def service(cluster: EmbeddedCluster) -> Iterator[Service]:
-    with Service(cluster) as service:
-        yield service
-
-
-@pytest.fixture
-def group() -> str:
-    return f"readers-{uuid.uuid4().hex[:8]}"
 
 
 def transactional_commit(

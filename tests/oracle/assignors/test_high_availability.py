@@ -8,7 +8,7 @@ from caughtup.models.assignment.decision import Kind, Rule
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.generated.scenarios import generate, generate_uneven
+from tests.oracle.generated.scenarios import generate, generate_uneven, numbers_seen
 from tests.support.oracles import Oracle
 
 
@@ -51,11 +51,7 @@ def test_the_generator_reaches_what_it_has_to_reach() -> None:
         for edge in (-1, 0, 1):
             seen["acceptable lag", edge] += acceptable + edge in lags - {-2, -3}
         seen["standbys", scenario["config"]["num.standby.replicas"]] += 1
-        seen["negative UUID"] += any(name[0] in "89abcdef" for name in scenario["clients"])
-        seen["subtopology of 10 or more"] += any(10 <= s < 128 for s, _ in tasks)
-        seen["subtopology of 128 or more"] += any(s >= 128 for s, _ in tasks)
-        seen["partition of 10 or more"] += any(10 <= p < 128 for _, p in tasks)
-        seen["partition of 128 or more"] += any(p >= 128 for _, p in tasks)
+        seen.update(numbers_seen(scenario))
         kinds = {task["stateful"] for task in scenario["tasks"].values()}
         seen["stateful and stateless"] += len(kinds) == 2
         decision = decide(parse_scenario(scenario))

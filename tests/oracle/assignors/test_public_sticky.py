@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -39,6 +38,7 @@ from tests.oracle.generated.public_sticky import (
     generate_public_sticky_tagged,
 )
 from tests.oracle.generated.racks import COSTS
+from tests.oracle.generated.sticky import join
 from tests.support.oracles import Oracle
 
 STANDBYS = "num.standby.replicas"
@@ -102,13 +102,7 @@ def test_a_large_group_that_grows_is_decided_as_the_published_assignor_decides_i
     }
     scenario["config"][STANDBYS] = 1
     for joining in (40, 1):
-        for _ in range(joining):
-            scenario["clients"][str(uuid.UUID(int=rng.getrandbits(128)))] = {
-                "capacity": rng.randint(1, 4),
-                "previous_active": [],
-                "previous_standby": [],
-                "lags": dict.fromkeys(tasks, 0),
-            }
+        join(scenario, joining, rng)
         assert hold_alike(assignor_oracle, [scenario]) == 1
         for process, given in assignor_oracle.ask(scenario)["clients"].items():
             scenario["clients"][process]["previous_active"] = given["active"]

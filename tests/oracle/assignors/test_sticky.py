@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +21,8 @@ from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.registry import decide
 from tests.oracle.assignors.hash_orders import all_but_as_filled, as_filled
 from tests.oracle.comparison import assert_same_decisions
-from tests.oracle.generated.sticky import generate_sticky
+from tests.oracle.generated.scenarios import numbers_seen
+from tests.oracle.generated.sticky import generate_sticky, join
 from tests.support.oracles import Oracle
 
 
@@ -40,13 +40,7 @@ def test_a_large_group_that_grows_is_decided_as_the_published_assignors_decide_i
     }
     scenario["config"]["num.standby.replicas"] = 1
     for joining in (70, 1):
-        for _ in range(joining):
-            scenario["clients"][str(uuid.UUID(int=rng.getrandbits(128)))] = {
-                "capacity": rng.randint(1, 4),
-                "previous_active": [],
-                "previous_standby": [],
-                "lags": dict.fromkeys(tasks, 0),
-            }
+        join(scenario, joining, rng)
         assert_same_decisions(assignor_oracle, [scenario])
         decision = decide(parse_scenario(scenario))
         for process, given in decision.clients.items():
@@ -81,11 +75,7 @@ def test_the_generator_reaches_what_it_has_to_reach() -> None:
             set(client["previous_active"]) & set(client["previous_standby"]) for client in clients
         )
         seen["standbys", scenario["config"]["num.standby.replicas"]] += 1
-        seen["negative UUID"] += any(name[0] in "89abcdef" for name in scenario["clients"])
-        seen["subtopology of 10 or more"] += any(10 <= s < 128 for s, _ in tasks)
-        seen["subtopology of 128 or more"] += any(s >= 128 for s, _ in tasks)
-        seen["partition of 10 or more"] += any(10 <= p < 128 for _, p in tasks)
-        seen["partition of 128 or more"] += any(p >= 128 for _, p in tasks)
+        seen.update(numbers_seen(scenario))
         seen["a table that Java 25 makes smaller"] += len(tasks) in (12, 24, 48, 96, 192)
         kinds = {task["stateful"] for task in scenario["tasks"].values()}
         seen["stateful and stateless"] += len(kinds) == 2

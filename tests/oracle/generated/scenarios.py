@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -125,3 +126,17 @@ def generate_uneven(seed: int) -> dict[str, Any]:
         "tasks": tasks,
         "clients": clients,
     }
+
+
+def numbers_seen(scenario: Mapping[str, Any]) -> Counter[object]:
+    """Count what there is of names and numbers that Java orders otherwise than we might."""
+    tasks = [tuple(map(int, task.split("_"))) for task in scenario["tasks"]]
+    return Counter(
+        {
+            "negative UUID": any(name[0] in "89abcdef" for name in scenario["clients"]),
+            "subtopology of 10 or more": any(10 <= s < 128 for s, _ in tasks),
+            "subtopology of 128 or more": any(s >= 128 for s, _ in tasks),
+            "partition of 10 or more": any(10 <= p < 128 for _, p in tasks),
+            "partition of 128 or more": any(p >= 128 for _, p in tasks),
+        }
+    )

@@ -99,3 +99,14 @@ def _give_history(
     for client, actives, standbys in zip(everyone, ran, stood_by, strict=True):
         client["previous_active"] = sorted(actives)
         client["previous_standby"] = sorted(standbys)
+
+
+def join(scenario: dict[str, Any], count: int, rng: random.Random) -> None:
+    """Add clients that ran nothing and lag behind nothing."""
+    for _ in range(count):
+        scenario["clients"][str(uuid.UUID(int=rng.getrandbits(128)))] = {
+            "capacity": rng.randint(1, 4),
+            "previous_active": [],
+            "previous_standby": [],
+            "lags": dict.fromkeys(scenario["tasks"], 0),
+        }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from hypothesis import given
@@ -15,23 +14,11 @@ from caughtup.agents.kafka.protocol.answers import (
     LogDirectory,
     OngoingReassignments,
 )
-from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.agents.kafka.protocol.requests import ResourceType
 from caughtup.models.ids import TopicPartition
 from tests.models.wire.strategies import thorough
+from tests.oracle.protocol.drawn import BROKERS, ERRORS, INT64, PARTITIONS
 from tests.oracle.protocol.messages import Messages
-
-INT32 = st.integers(0, 2**31 - 1)
-INT64 = st.integers(0, 2**63 - 1)
-ERRORS = st.integers(1, 120)
-BROKERS = st.lists(st.integers(0, 9), max_size=6).map(tuple)
-NAMES = st.text("abc.-_", min_size=1, max_size=200)
-PARTITIONS = st.builds(TopicPartition, NAMES, INT32)
-PARTITION_INFOS = st.builds(
-    PartitionInfo, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS
-)
-TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
-ANY = TopicPartition("any", 0)
 
 
 def by_topic(entries: dict[TopicPartition, Any]) -> dict[str, dict[int, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -22,18 +21,17 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TopicPartition
 from tests.models.wire.strategies import thorough
-from tests.oracle.protocol.messages import Messages
-
-INT16 = st.integers(1, 2**15 - 1)
-INT32 = st.integers(0, 2**31 - 1)
-BROKERS = st.lists(st.integers(0, 9), max_size=6).map(tuple)
-NAMES = st.text("abc.-_", min_size=1, max_size=200)
-PARTITIONS = st.builds(TopicPartition, NAMES, INT32)
-PARTITION_INFOS = st.builds(
-    PartitionInfo, BROKERS, BROKERS, st.none() | st.integers(0, 9), INT32, BROKERS
+from tests.oracle.protocol.drawn import (
+    ANY,
+    BROKERS,
+    INT16,
+    INT32,
+    NAMES,
+    PARTITION_INFOS,
+    PARTITIONS,
+    TOPIC_ID,
 )
-TOPIC_ID = base64.urlsafe_b64encode(bytes(range(16))).decode().rstrip("=")
-ANY = TopicPartition("any", 0)
+from tests.oracle.protocol.messages import Messages
 
 
 @thorough

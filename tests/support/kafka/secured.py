@@ -17,10 +17,9 @@ from confluent_kafka.admin import (
 
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.load import produce
-from caughtup.demo.cluster.topics import create_topics
 from tests.support.kafka.acls import CREATE, DESCRIBE, READ, WRITE, Allowed, allow, prefixed, topic
-from tests.support.service import Ran, caughtup, commit, settings_file
+from tests.support.kafka.topics import words_read
+from tests.support.service import Ran, caughtup, settings_file
 
 PASSWORD = 'a "quoted" pässwörd \\ of'
 COMMANDS = (["lag"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
@@ -79,9 +78,7 @@ def secured_cluster(tls: Tls) -> Iterator[EmbeddedCluster]:
         )
         for altered in admin.alter_user_scram_credentials([credential]).values():
             altered.result(30)
-        create_topics(cluster, {"words": 1})
-        produce(cluster, "words", 10)
-        commit(cluster, "readers", "words", 4)
+        words_read(cluster, 10, 4)
         yield cluster
 
 

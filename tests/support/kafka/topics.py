@@ -1,4 +1,4 @@
-"""Topics of a real cluster, as a test reads them: never as a member of a group."""
+"""Topics of a real cluster: one that a group reads, and how a test does, never as a member."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from confluent_kafka import (
 )
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import create_topics
+from tests.support.service import commit
 
 _SECONDS = 30.0
 #: What a topic answers with that was just made, or made anew.
@@ -20,6 +23,14 @@ _NO_LEADER = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
+
+
+def words_read(cluster: EmbeddedCluster, records: int, committed: int) -> dict[str, object]:
+    """Make a topic of so many records, up to one of which a group has read; return its labels."""
+    create_topics(cluster, {"words": 1})
+    produce(cluster, "words", records)
+    commit(cluster, "readers", "words", committed)
+    return {"group": "readers", "topic": "words", "partition": 0}
 
 
 def read_topic(
