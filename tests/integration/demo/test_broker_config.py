@@ -15,7 +15,7 @@ from caughtup.demo.java.command_lines import QUICK_START
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.ivy import pyspark_jars
 from caughtup.demo.processes.children import Processes
-from tests.integration.lag.test_streams_app import eventually
+from tests.support.service import wait_for
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
@@ -34,7 +34,7 @@ def java() -> Iterator[Any]:
             "0",
         ]
         child = processes.start("gateway", command)
-        assert eventually(lambda: child.output().count("\n") >= 2)
+        wait_for("it says where it listens", lambda: child.output().count("\n") >= 2)
         port, token = child.output().split()[:2]
         gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auth_token=token)

@@ -13,14 +13,13 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.load import produce
-from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.ports import free_ports
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.group_records import commit as raw_commit
+from tests.support.kafka.topics import words_read
 from tests.support.service import Ran, Service, caughtup, commit, wait_for
 from tests.support.sizes import daily
 from tests.support.streams import Member, generation, process
@@ -123,9 +122,7 @@ FIRST, PLAIN = elsewhere("first"), elsewhere("plain")
 def damaged() -> Iterator[EmbeddedCluster]:
     """A cluster of its own, whose brokers would not start again as they should."""
     with EmbeddedCluster() as cluster:
-        create_topics(cluster, {"words": 1})
-        produce(cluster, "words", 10)
-        commit(cluster, FIRST, "words", 1)
+        words_read(cluster, 10, 1, FIRST)
         yield cluster
 
 

@@ -16,8 +16,7 @@ import pytest
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.demo.cluster.topics import create_topics
-from tests.support.kafka.topics import whole_topic
+from tests.support.kafka.topics import whole_topic, words_read
 from tests.support.service import Service, commit, wait_for
 from tests.support.sizes import daily
 
@@ -30,9 +29,7 @@ Published = Counter[tuple[str, int]]
 def brokers() -> Iterator[EmbeddedCluster]:
     """Two nodes, of which the second may be killed: the first is the only controller."""
     with EmbeddedCluster(nodes=2) as cluster:
-        create_topics(cluster, {"words": 1})
-        produce(cluster, "words", 10)
-        commit(cluster, "readers", "words", 1)
+        words_read(cluster, 10, 1)
         yield cluster
 
 

@@ -25,12 +25,14 @@ _NO_LEADER = (
 )
 
 
-def words_read(cluster: EmbeddedCluster, records: int, committed: int) -> dict[str, object]:
+def words_read(
+    cluster: EmbeddedCluster, records: int, committed: int, group: str = "readers"
+) -> dict[str, object]:
     """Make a topic of so many records, up to one of which a group has read; return its labels."""
     create_topics(cluster, {"words": 1})
     produce(cluster, "words", records)
-    commit(cluster, "readers", "words", committed)
-    return {"group": "readers", "topic": "words", "partition": 0}
+    commit(cluster, group, "words", committed)
+    return {"group": group, "topic": "words", "partition": 0}
 
 
 def read_topic(
