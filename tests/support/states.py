@@ -51,7 +51,7 @@ def application(state: ClusterState, group: str = GROUP) -> Application:
 
 
 def list_ends(
-    state: ClusterState, ends: Mapping[int, int], *, at_ms: int, topic: str = CHANGELOG
+    state: ClusterState, ends: Mapping[int, int] = ENDS, *, at_ms: int, topic: str = CHANGELOG
 ) -> None:
     """List the end offsets of a topic's partitions (partition → log end offset) at a moment."""
     for partition, end in ends.items():
@@ -61,8 +61,8 @@ def list_ends(
 
 def known_ends(state: ClusterState, since_ms: int = START_MS - 60_000) -> None:
     """List end offsets that stand still long before and long after the first generations."""
-    list_ends(state, ENDS, at_ms=since_ms)
-    list_ends(state, ENDS, at_ms=START_MS + 60_000)
+    list_ends(state, at_ms=since_ms)
+    list_ends(state, at_ms=START_MS + 60_000)
     list_ends(state, dict.fromkeys(ENDS, 100), at_ms=START_MS + 60_000, topic=SOURCE)
 
 

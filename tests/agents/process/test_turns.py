@@ -6,6 +6,8 @@ import asyncio
 import gzip
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager
+from itertools import count
 
 import aiohttp
 import pytest
@@ -25,6 +27,23 @@ async def joined(chunks: AsyncIterator[bytes]) -> bytes:
     return b"".join([chunk async for chunk in chunks])
 
 
+@asynccontextmanager
+async def somebody_else() -> AsyncIterator[Iterator[int]]:
+    """Somebody who wants every turn of the loop; what is next in the count is how many there were."""
+    turns = count()
+
+    async def take_turns() -> None:
+        while True:
+            next(turns)
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(take_turns())
+    try:
+        yield turns
+    finally:
+        task.cancel()
+
+
 async def test_nothing_is_lost_or_moved_however_the_pieces_are_joined() -> None:
     assert await joined(in_turns(iter(TEXT))) == b"".join(TEXT)
     assert await joined(in_turns(iter([]))) == b""
@@ -34,20 +53,9 @@ async def test_nothing_is_lost_or_moved_however_the_pieces_are_joined() -> None:
 
 async def test_others_have_their_turn_after_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1)
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.ensure_future(other())
-    try:
+    async with somebody_else() as turns:
         await joined(in_turns(iter(TEXT)))
-    finally:
-        task.cancel()
-    assert turns >= len(TEXT)
+    assert next(turns) >= len(TEXT)
 
 
 async def test_a_chunk_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,14 +100,6 @@ async def test_a_scrape_is_compressed_where_that_is_asked_for(
 
 
 async def test_what_is_made_in_steps_lets_others_have_their_turn() -> None:
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
     def steps() -> Generator[None, None, str]:
         for _ in range(20):
             began = time.monotonic()
@@ -108,7 +108,6 @@ async def test_what_is_made_in_steps_lets_others_have_their_turn() -> None:
             yield
         return "made"
 
-    task = asyncio.create_task(others())
-    assert await done_in_turns(steps()) == "made"
-    task.cancel()
-    assert turns > 3
+    async with somebody_else() as turns:
+        assert await done_in_turns(steps()) == "made"
+    assert next(turns) > 3

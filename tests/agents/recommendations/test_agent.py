@@ -27,7 +27,7 @@ from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import a_recommendation
 from tests.support.group_records import GROUP
 from tests.support.kept_topic import KeptTopic
-from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
+from tests.support.states import TOLD, cluster_state, known_ends, list_ends, read
 from tests.support.streams import WARMING, generation
 
 
@@ -97,7 +97,7 @@ async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_ar
     monkeypatch.setattr(recommender, "encode", bounded)
     state = ClusterState("cluster-1", {"large": TOLD, GROUP: TOLD})
     known_ends(state, now_ms() - 120_000)
-    list_ends(state, ENDS, at_ms=now_ms() + 60_000)
+    list_ends(state, at_ms=now_ms() + 60_000)
     for group in ("large", GROUP):
         read(
             state,

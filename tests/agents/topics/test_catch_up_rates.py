@@ -24,7 +24,7 @@ from tests.support.decisions import decided_state, recommended_record
 from tests.support.group_records import GROUP, START_MS
 from tests.support.malformed import badly_keyed, malformed
 from tests.support.observability.scraping import samples_of
-from tests.support.states import ENDS, cluster_state, list_ends, publish, read
+from tests.support.states import cluster_state, list_ends, publish, read
 from tests.support.streams import WARMING, generation, process
 
 COPY = CopyKey(str(process(2)), TaskId(0, 1))
@@ -46,7 +46,7 @@ def warming() -> ClusterState:
     state = decided_state(*WARMING, number=1, now_ms=START_MS + 1_000)
     for second in (1, 5, 10):
         at_ms = START_MS + second * 1_000
-        list_ends(state, ENDS, at_ms=at_ms)
+        list_ends(state, at_ms=at_ms)
         lag = 50_000 - 1_000 * second
         state.positions.apply(GROUP, COPY, TaskPosition("standby", lag, {}, at_ms))
         watch(state, at_ms)
@@ -111,9 +111,9 @@ def test_a_recommendation_says_whose_rates_it_counts_on(source: str) -> None:
     if source == "spark":
         catch_up_rates.apply_record(state, KEY, written(2_000, now_ms), now_ms)
     watch(state, now_ms)
-    list_ends(state, ENDS, at_ms=now_ms)
+    list_ends(state, at_ms=now_ms)
     read(state, generation(2, *WARMING, at_ms=now_ms), seen_ms=now_ms)
-    list_ends(state, ENDS, at_ms=now_ms + 1_000)
+    list_ends(state, at_ms=now_ms + 1_000)
     (record,) = publish(state, now_ms + 20_000)
     assert record["inputs"]["rates"] == source
 
@@ -121,7 +121,7 @@ def test_a_recommendation_says_whose_rates_it_counts_on(source: str) -> None:
 def test_a_rate_counts_for_copies_that_are_judged_for_the_first_time() -> None:
     state = decided_state(*WARMING, number=1, now_ms=START_MS + 1_000)
     now_ms = START_MS + 40_000
-    list_ends(state, ENDS, at_ms=now_ms)
+    list_ends(state, at_ms=now_ms)
     catch_up_rates.apply_record(state, KEY, written(2_000, now_ms))
     assert watch(state, now_ms)["rates"] == "spark"
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import strategies as st
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignors.registry import decide
-from caughtup.models.errors import ScenarioError
 from tests.models.assignors.building import client, scenario, task
 
 
@@ -62,15 +60,3 @@ def assert_complete(decision: Decision, group: Group) -> None:
     wanted = 1 + min(group.standbys, len(given_out) - 1)
     assert all(copies.count(task(name)) == wanted for name in group.tasks)
     assert all(not set(c.active) & set(c.standby) for c in given_out)
-
-
-def assert_overflows_are_refused(assignor: str) -> None:
-    """Fail unless what is beyond Java's greatest int in Kafka is refused: threads, or pairs of tasks."""
-    threads = client(capacity=2**31 - 1)
-    with pytest.raises(ScenarioError, match="2,147,483,648 stream threads are more") as raised:
-        decided(threads, client(), stateless=("0_0",), assignor=assignor)
-    assert raised.value.code == "unsupported"
-    many = tuple(f"0_{partition}" for partition in range(46_342))
-    with pytest.raises(ScenarioError, match="46,342 are more than the 46,341") as raised:
-        decided(client(), stateless=many, assignor=assignor)
-    assert raised.value.code == "unsupported"

@@ -18,7 +18,7 @@ from tests.support.application_states import state_record, tell
 from tests.support.decisions import decided_state
 from tests.support.group_records import GROUP, START_MS, group_tombstone
 from tests.support.new_groups import streams_member
-from tests.support.states import ENDS, cluster_state, known_ends, list_ends, publish, read
+from tests.support.states import cluster_state, known_ends, list_ends, publish, read
 from tests.support.streams import (
     HANDED_OVER,
     HANDING_OVER,
@@ -52,7 +52,7 @@ def restoring(state: ClusterState, seconds: int) -> CopyWatch:
     watch = watched(state, START_MS + 1_000)
     for second in range(5, seconds + 1, 5):
         at_ms = START_MS + second * 1_000
-        list_ends(state, ENDS, at_ms=at_ms)
+        list_ends(state, at_ms=at_ms)
         report(state, 50_000 - 1_000 * second, at_ms)
         watch = watched(state, at_ms)
     return watch
@@ -93,7 +93,7 @@ def test_the_next_recommendation_says_when_a_rebalance_is_worth_it() -> None:
     restoring(state, 30)
     later = START_MS + 31_000
     again = Member("b", 2, sums={"0_1": 30_000}, standby=("0_1",))
-    list_ends(state, ENDS, at_ms=later + 1)
+    list_ends(state, at_ms=later + 1)
     read(state, generation(2, WARMING[0], again, at_ms=later), seen_ms=later)
     (record,) = publish(state, later + 1)
     worthwhile = record["probing_rebalance"]["worthwhile_at_ms"]
@@ -140,7 +140,7 @@ def test_copies_are_watched_on_after_clocks_were_set_back() -> None:
         at_ms = START_MS + second * 1_000
         state.positions.apply(GROUP, COPY, None)
         report(state, 50_000 - 900 * second, at_ms)
-        list_ends(state, ENDS, at_ms=at_ms)
+        list_ends(state, at_ms=at_ms)
         watch = watched(state, at_ms)
     figures = watch.copies[COPY].figures
     assert figures.lag is not None

@@ -6,7 +6,6 @@ from caughtup.models.decisions.application import GENERATIONS_KEPT
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
 from tests.support.group_records import GROUP, START_MS, group_tombstone
 from tests.support.states import (
-    ENDS,
     application,
     cluster_state,
     known_ends,
@@ -40,10 +39,10 @@ def test_generations_that_come_quickly_are_each_decided_in_their_order() -> None
 
 def test_a_decision_waits_for_end_offsets_listed_after_the_rebalance() -> None:
     state = cluster_state()
-    list_ends(state, ENDS, at_ms=START_MS - 1)
+    list_ends(state, at_ms=START_MS - 1)
     read(state, generation(1, *WARMING))
     assert publish(state, START_MS + END_OFFSETS_WAIT_MS - 1) == []
-    list_ends(state, ENDS, at_ms=START_MS)
+    list_ends(state, at_ms=START_MS)
     (record,) = publish(state, START_MS + END_OFFSETS_WAIT_MS - 1)
     assert record["inputs"]["end_offset_sums"] == {"0_0": [0, 50_000], "0_1": [0, 50_000]}
 

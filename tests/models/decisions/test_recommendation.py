@@ -25,7 +25,7 @@ from tests.support.decisions import (
     undecided_state,
 )
 from tests.support.group_records import GROUP, START_MS
-from tests.support.states import ENDS, TOLD, cluster_state, list_ends, publish, read
+from tests.support.states import TOLD, cluster_state, list_ends, publish, read
 from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
@@ -133,7 +133,7 @@ def test_every_input_says_where_it_came_from() -> None:
 
 def test_ends_that_lie_within_bounds_are_said_to() -> None:
     state = cluster_state()
-    list_ends(state, ENDS, at_ms=START_MS + 1)
+    list_ends(state, at_ms=START_MS + 1)
     read(state, generation(7, *WARMING))
     (record,) = publish(state, START_MS + 1)
     assert record["inputs"]["end_offsets"] == "bounded"

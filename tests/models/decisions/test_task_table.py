@@ -88,7 +88,7 @@ def test_warm_ups_are_told_from_standbys_only_if_the_decision_is_the_leaders() -
 
 def test_a_lag_against_an_end_that_is_only_bounded_is_an_estimate_from_above() -> None:
     state = cluster_state()
-    list_ends(state, ENDS, at_ms=START_MS - 60_000)
+    list_ends(state, at_ms=START_MS - 60_000)
     list_ends(state, dict.fromkeys(ENDS, 50_400), at_ms=START_MS + 1)
     read(state, generation(1, *HANDING_OVER))
     list(state.decide(START_MS + 1))

@@ -24,7 +24,7 @@ from caughtup.models.simulation.rounds import play
 from tests.support import streams
 from tests.support.group_records import GROUP, START_MS
 from tests.support.recorded import recorded_generation
-from tests.support.states import ENDS, TOLD, list_ends, read, state_with_ends
+from tests.support.states import TOLD, list_ends, read, state_with_ends
 
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
 SMALL = Change(3, 4, 24)
@@ -44,7 +44,7 @@ def wire_history(*more: tuple[int, tuple[streams.Member, ...]]) -> list[Recorded
     state = state_with_ends()
     for count, (number, members) in enumerate(told):
         at_ms = START_MS + 60_000 * count
-        list_ends(state, ENDS, at_ms=at_ms + 1_000)
+        list_ends(state, at_ms=at_ms + 1_000)
         read(state, streams.generation(number, *members, at_ms=at_ms), seen_ms=at_ms)
         newest = state.applications[GROUP].newest
         inputs = gather_inputs(newest, TOLD, state.ends, state.commits.of(GROUP), at_ms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from caughtup.models.offsets import LONG_MAX
@@ -98,6 +100,15 @@ classic_members = st.builds(
     ClassicMemberMetadata, int32, st.dictionaries(names, raw_bytes, max_size=3)
 ).filter(lambda member: member.session_timeout_ms or member.supported_protocols)
 
+#: What members of both have.
+member: dict[str, st.SearchStrategy[Any]] = {
+    "instance_id": maybe_names,
+    "rack_id": maybe_names,
+    "client_id": names,
+    "client_host": names,
+    "rebalance_timeout_ms": int32,
+}
+
 CONSUMER_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[ConsumerGroupRecord]] = {
     RecordType.CONSUMER_GROUP_METADATA: st.builds(
         ConsumerGroupMetadata, epochs, st.just(0) | int64
@@ -107,13 +118,9 @@ CONSUMER_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[ConsumerGroupRecord]]
     ),
     RecordType.CONSUMER_GROUP_MEMBER_METADATA: st.builds(
         ConsumerGroupMemberMetadata,
-        instance_id=maybe_names,
-        rack_id=maybe_names,
-        client_id=names,
-        client_host=names,
+        **member,
         subscribed_topic_names=many_names,
         subscribed_topic_regex=maybe_names,
-        rebalance_timeout_ms=int32,
         server_assignor=maybe_names,
         classic_member_metadata=st.none() | classic_members,
     ),
@@ -150,11 +157,7 @@ STREAMS_GROUP_RECORDS: dict[RecordType, st.SearchStrategy[StreamsGroupRecord]] =
     ),
     RecordType.STREAMS_GROUP_MEMBER_METADATA: st.builds(
         StreamsGroupMemberMetadata,
-        instance_id=maybe_names,
-        rack_id=maybe_names,
-        client_id=names,
-        client_host=names,
-        rebalance_timeout_ms=int32,
+        **member,
         topology_epoch=epochs,
         process_id=names,
         user_endpoint=st.none() | st.builds(Endpoint, names, st.integers(0, 65535)),

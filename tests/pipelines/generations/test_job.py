@@ -82,7 +82,7 @@ RECORDS = StructType(
 def ends() -> EndOffsetTable:
     state = cluster_state()
     for minute in range(-1, 5):
-        list_ends(state, ENDS, at_ms=START_MS + minute * 60_000)
+        list_ends(state, at_ms=START_MS + minute * 60_000)
     return state.ends
 
 

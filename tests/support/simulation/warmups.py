@@ -12,7 +12,7 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.group_records import GROUP, START_MS
-from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
+from tests.support.states import TOLD, cluster_state, known_ends, list_ends, read
 from tests.support.streams import Member, generation, process
 
 TASK = TaskId(0, 1)
@@ -36,8 +36,8 @@ class Service:
         """Read a generation of these members, have it decided, and give it to the table."""
         self.number += 1
         if at_ms > START_MS + 60_000:  # the ends that are known from the start don't reach there
-            list_ends(self.state, ENDS, at_ms=at_ms - 2_000)
-            list_ends(self.state, ENDS, at_ms=at_ms + 1_000)
+            list_ends(self.state, at_ms=at_ms - 2_000)
+            list_ends(self.state, at_ms=at_ms + 1_000)
         read(self.state, generation(self.number, *members, at_ms=at_ms), seen_ms=at_ms)
         list(self.state.decide(at_ms + 20_000))
         self.refresh()

@@ -11,7 +11,7 @@ from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.group_records import GROUP, START_MS
-from tests.support.states import ENDS, TOLD, cluster_state, list_ends, read, state_with_ends
+from tests.support.states import TOLD, cluster_state, list_ends, read, state_with_ends
 from tests.support.streams import (
     CHANGELOG,
     HANDED_OVER,
@@ -293,7 +293,7 @@ def test_an_assignment_with_an_error_code_is_undetermined() -> None:
 def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> None:
     """The lag at the decision lay somewhere between caught up and not."""
     state = cluster_state()
-    list_ends(state, ENDS, at_ms=START_MS - 60_000)
+    list_ends(state, at_ms=START_MS - 60_000)
     list_ends(state, {0: 50_000, 1: 56_000}, at_ms=START_MS + 1)
     read(state, generation(7, *HANDING_OVER))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))

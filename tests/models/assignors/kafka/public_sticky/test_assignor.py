@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 
-from caughtup.models.assignment.decision import Kind, Movement
+from caughtup.models.assignment.decision import Kind
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.registry import decide
@@ -57,21 +57,6 @@ def test_a_share_is_rounded_down_so_that_the_first_task_alone_is_sure_to_stay() 
     tasks = ("1_0", "2_0", "3_0")
     decision = decided(client(active=tasks), client(), stateful=tasks)
     assert actives(decision) == ["1_0 3_0", "2_0"]
-
-
-def test_a_new_owner_had_the_standby_where_there_is_one_with_room() -> None:
-    had_it = client({"0_1": 5}, standby=("0_1",), active=("0_3",))
-    decision = decided(client(active=("0_0",)), had_it, stateful=("0_0", "0_1", "0_3"))
-    assert actives(decision) == ["0_0", "0_1 0_3"]
-    (movement,) = decision.movements
-    assert movement == Movement(
-        task("0_1"),
-        None,
-        process(2),
-        Kind.ACTIVE,
-        "no client ran it before; the destination had its standby and lags 5 offsets",
-        lag=5,
-    )
 
 
 def test_of_clients_as_loaded_the_one_that_is_met_first_gets_a_task_whatever_its_threads() -> None:
@@ -168,10 +153,6 @@ def test_client_tags_make_no_difference() -> None:
     for one in tagged["clients"].values():
         one["tags"] = {"zone": "same"}
     assert decide(parse_scenario(tagged)) == decide(parse_scenario(plain))
-
-
-def test_counts_that_overflow_in_kafka_are_refused() -> None:
-    decisions.assert_overflows_are_refused("public_sticky")
 
 
 @settings(max_examples=60, deadline=None, print_blob=True)
