@@ -12,7 +12,7 @@ from caughtup.agents.end_offsets import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import EndOffsetsRecord
-from tests.support.malformed import malformed
+from tests.support.own_topics.malformed import malformed
 from tests.support.states import cluster_state
 
 PARTITION = TopicPartition("orders-in", 3)

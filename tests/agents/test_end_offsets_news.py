@@ -15,7 +15,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
 from tests.support.states import cluster_state
 
 PARTITION = TopicPartition("orders-in", 3)

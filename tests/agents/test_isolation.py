@@ -22,7 +22,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import START_MS, commit
+from tests.support.groups.records import START_MS, commit
 from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
 from tests.support.observability.scraping import scrape, text
 from tests.support.reassignments.reassigning import DEAD, FINE, SEEN_MS, reassigning

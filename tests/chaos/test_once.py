@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
 from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, Figure, read_metrics, read_page
 from tests.chaos.teller import read_generation
-from tests.support.streams import Member, generation
+from tests.support.groups.streams import Member, generation
 
 EVENT = {
     "group": "orders",

@@ -38,7 +38,7 @@ from caughtup.models.wire.group_metadata import GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
 from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
 from tests.followers.generated_questions import recommend
-from tests.support.group_records import group_member
+from tests.support.groups.records import group_member
 
 GROUP = "orders"
 NOW_MS = 1_800_000_000_000

@@ -16,7 +16,7 @@ from caughtup.models.polls.batch import Record
 from tests.fuzz.service_topics import APPLY, Told
 from tests.fuzz.values import OFFSETS, Values
 from tests.support.damage import damaged
-from tests.support.streams import RUNNING, Member, generation, process
+from tests.support.groups.streams import RUNNING, Member, generation, process
 
 SUBTOPOLOGIES, PARTITIONS, MEMBERS = 2, 3, 3
 TASKS = tuple(f"{s}_{p}" for s in range(SUBTOPOLOGIES) for p in range(PARTITIONS))

@@ -25,7 +25,7 @@ from caughtup.models.wire.record_keys import (
 )
 from tests.fuzz.streams_groups import topic_metadata
 from tests.fuzz.values import Values
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 
 class ConsumerGroups:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import Record
 from tests.fuzz.values import CLICKS_ID
-from tests.support.group_records import GROUP, SOURCE, commit, consumer_generation
-from tests.support.new_groups import consumer_group, streams_group
-from tests.support.streams import CHANGELOG, HANDED_OVER, HANDING_OVER, WARMING, generation
+from tests.support.groups.new_groups import consumer_group, streams_group
+from tests.support.groups.records import GROUP, SOURCE, commit, consumer_generation
+from tests.support.groups.streams import CHANGELOG, HANDED_OVER, HANDING_OVER, WARMING, generation
 
 PLAIN, BILLING, COUNTS = "plain", "billing", "counts"
 INNOCENT = (PLAIN, GROUP, BILLING, COUNTS)

@@ -21,8 +21,8 @@ from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
 from tests.support.damage import damaged
-from tests.support.group_records import GROUP, SOURCE
-from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
+from tests.support.groups.records import GROUP, SOURCE
+from tests.support.own_topics.records import SERVICE_RECORDS, ServiceRecord
 
 _ANYTHING: tuple[Any, ...] = (
     *(None, True, 0.5, -1.5, 1e308, 1 << 70, [], {}, [[[[]]]], {"": None}, [None] * 50),

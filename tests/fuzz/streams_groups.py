@@ -27,7 +27,7 @@ from caughtup.models.wire.streams_group_topology import (
     TopicInfo,
 )
 from tests.fuzz.values import Values
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 
 class StreamsGroups:

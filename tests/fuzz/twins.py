@@ -32,7 +32,7 @@ from caughtup.models.state.forgetting import Forgetting
 from tests.fuzz import applications
 from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records
 from tests.fuzz.service_topics import Told
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
 from tests.support.states import TOLD
 
 _TURN_MS = 5_000

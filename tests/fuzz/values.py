@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from caughtup.models.ids import NUMBER_MAX
 from caughtup.models.wire.bounds import LATEST_MS
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
 
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1

@@ -10,8 +10,8 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import TaskMovementRecord
 from caughtup.models.state.cluster import ClusterState
+from tests.support.groups.streams import GROUP, START_MS, WARMING, Member, generation
 from tests.support.states import TOLD, cluster_state, publish, read, state_with_ends
-from tests.support.streams import GROUP, START_MS, WARMING, Member, generation
 
 #: When a generation is decided, also one whose end offsets never come.
 DECIDED_MS = START_MS + 20_000

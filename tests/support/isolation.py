@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import START_MS, commit
+from tests.support.groups.records import START_MS, commit
+from tests.support.groups.streams import WARMING, generation
 from tests.support.states import TOLD, known_ends, read
-from tests.support.streams import WARMING, generation
 
 BAD, GOOD = "bad", "good"
 NOW_MS = START_MS + 20_000

@@ -14,9 +14,9 @@ from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, SOURCE, START_MS, commit, consumer_generation
+from tests.support.groups.records import GROUP, SOURCE, START_MS, commit, consumer_generation
+from tests.support.groups.streams import CHANGELOG, WARMING, generation
 from tests.support.reassignments.observations import a_reassignment
-from tests.support.streams import CHANGELOG, WARMING, generation
 
 #: Everything that the wire doesn't show of the application, told: nothing is assumed or inferred.
 TOLD = ApplicationParameters(config=dict(DEFAULTS), changelogs={0: (CHANGELOG,)})

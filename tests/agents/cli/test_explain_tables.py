@@ -13,8 +13,8 @@ from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import decided_generation, decided_state
-from tests.support.group_records import GROUP
-from tests.support.streams import WARMING, Member, process
+from tests.support.groups.records import GROUP
+from tests.support.groups.streams import WARMING, Member, process
 
 
 def decided(*members: Member) -> tuple[ClusterState, DecidedGeneration]:

@@ -10,9 +10,9 @@ import pytest
 
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import Member, generation, process
 from tests.support.states import HOSTILE, cluster_state, everything, read
-from tests.support.streams import Member, generation, process
 
 #: What a line of each kind always has, and what else it may have.
 FIELDS = {

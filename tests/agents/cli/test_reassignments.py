@@ -18,7 +18,7 @@ from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
 from tests.support.reassignments.reassigning import (
     APART_MS,
     DEAD,

@@ -10,7 +10,7 @@ from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import SOURCE, START_MS, commit
+from tests.support.groups.records import SOURCE, START_MS, commit
 from tests.support.states import cluster_state, read
 
 ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)

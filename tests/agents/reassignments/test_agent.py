@@ -20,7 +20,7 @@ from caughtup.models.reassignments.tracking.observation import (
 )
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.malformed import malformed
+from tests.support.own_topics.malformed import malformed
 from tests.support.reassignments.observations import ORDERS, a_reassignment
 from tests.support.states import cluster_state
 

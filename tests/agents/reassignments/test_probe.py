@@ -21,7 +21,7 @@ from caughtup.models.reassignments.tracking.observation import (
     PartitionObservation,
 )
 from caughtup.models.records.reassignments import ReassignmentRecord
-from tests.support.kept_topic import KeptTopic
+from tests.support.own_topics.kept_topic import KeptTopic
 from tests.support.reassignments.observations import ORDERS, a_reassignment
 from tests.support.states import cluster_state
 

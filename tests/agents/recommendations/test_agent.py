@@ -25,10 +25,10 @@ from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import a_recommendation
-from tests.support.group_records import GROUP
-from tests.support.kept_topic import KeptTopic
+from tests.support.groups.records import GROUP
+from tests.support.groups.streams import WARMING, generation
+from tests.support.own_topics.kept_topic import KeptTopic
 from tests.support.states import TOLD, cluster_state, known_ends, list_ends, read
-from tests.support.streams import WARMING, generation
 
 
 def test_what_is_published_is_json_without_loss() -> None:

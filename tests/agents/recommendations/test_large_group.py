@@ -35,7 +35,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.state.cluster import ClusterState
-from tests.support.kept_topic import KeptTopic
+from tests.support.own_topics.kept_topic import KeptTopic
 
 #: Members and tasks of the smaller group, and how many times more the larger one has.
 FEW, TIMES = 40, 4

@@ -12,7 +12,7 @@ from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.errors import CaughtupError
 from tests.support.decisions import a_recommendation
-from tests.support.streams import WARMING
+from tests.support.groups.streams import WARMING
 
 
 @pytest.fixture(scope="module")

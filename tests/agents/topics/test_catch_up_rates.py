@@ -21,11 +21,11 @@ from caughtup.models.tasks.positions import TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
 from tests.support.decisions import decided_state, recommended_record
-from tests.support.group_records import GROUP, START_MS
-from tests.support.malformed import badly_keyed, malformed
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import WARMING, generation, process
 from tests.support.observability.scraping import samples_of
+from tests.support.own_topics.malformed import badly_keyed, malformed
 from tests.support.states import cluster_state, list_ends, publish, read
-from tests.support.streams import WARMING, generation, process
 
 COPY = CopyKey(str(process(2)), TaskId(0, 1))
 KEY = copy_key(GROUP, COPY.process, str(COPY.task))

@@ -18,11 +18,11 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Record
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Forgetting
-from tests.support.application_states import state_record
-from tests.support.group_records import START_MS, commit, consumer_generation
-from tests.support.new_groups import consumer_group, streams_group
+from tests.support.groups.new_groups import consumer_group, streams_group
+from tests.support.groups.records import START_MS, commit, consumer_generation
+from tests.support.groups.streams import HANDING_OVER, WARMING, generation
+from tests.support.own_topics.application_states import state_record
 from tests.support.states import TOLD, cluster_state, read
-from tests.support.streams import HANDING_OVER, WARMING, generation
 
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.

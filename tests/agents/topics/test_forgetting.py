@@ -11,10 +11,10 @@ from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.state.forgetting import GRACE_MS
 from tests.support.decisions import recommended_record
-from tests.support.group_records import GROUP, START_MS
-from tests.support.kept_topic import KeptTopic
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import WARMING, generation
+from tests.support.own_topics.kept_topic import KeptTopic
 from tests.support.states import cluster_state, read
-from tests.support.streams import WARMING, generation
 
 
 async def test_a_tombstone_is_written_once_however_often_that_fails(

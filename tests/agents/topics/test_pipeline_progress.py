@@ -11,8 +11,8 @@ from caughtup.agents.topics.reports import pipeline_progress
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
-from tests.support.malformed import malformed
 from tests.support.observability.scraping import samples_of
+from tests.support.own_topics.malformed import malformed
 from tests.support.states import cluster_state
 
 AT_MS = 9_000

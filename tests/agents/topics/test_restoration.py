@@ -23,11 +23,11 @@ from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.topics import RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, SigningKey, sign
 from tests.support.decisions import recommended_record
-from tests.support.group_records import GROUP, START_MS
-from tests.support.malformed import malformed
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import WARMING, generation
+from tests.support.own_topics.malformed import malformed
 from tests.support.states import cluster_state, known_ends, publish, state_with_ends
 from tests.support.states import read as read_records
-from tests.support.streams import WARMING, generation
 
 SETTINGS = Settings(bootstrap_servers="kafka.example:9093")
 

@@ -11,8 +11,8 @@ from caughtup.agents.topics.reports import task_positions
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.group_records import GROUP
-from tests.support.malformed import badly_keyed, malformed
+from tests.support.groups.records import GROUP
+from tests.support.own_topics.malformed import badly_keyed, malformed
 from tests.support.states import cluster_state
 
 PROCESS = "00000000-0000-0000-0000-000000000002"

@@ -9,9 +9,9 @@ import msgspec
 
 from caughtup.agents.views.applications import application_view
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import WARMING, Member, generation, process
 from tests.support.states import NOW_MS, cluster_state, everything, read
-from tests.support.streams import WARMING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
 

@@ -18,7 +18,7 @@ from caughtup.agents.web.page_state import (
 )
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, START_MS, commit
+from tests.support.groups.records import GROUP, START_MS, commit
 from tests.support.reassignments.reassigning import (
     ORPHANED_MS,
     SEEN_MS,

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.server import WebServer, static_files
-from tests.support.group_records import GROUP
+from tests.support.groups.records import GROUP
 from tests.support.observability.site import Site
 from tests.support.states import HOSTILE, NOW_MS, cluster_state, everything
 

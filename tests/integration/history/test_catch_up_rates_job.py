@@ -23,7 +23,7 @@ from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS
 from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
-from tests.support.end_offsets import end_offsets_record
+from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.topics import published
 from tests.support.topics.validation import problems
 

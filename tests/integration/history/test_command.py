@@ -29,8 +29,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.pipelines.schema import SERVICE_TOPICS
 from tests.integration.conftest import MakeCluster
-from tests.support.end_offsets import end_offsets_record
 from tests.support.kafka.acls import READ, allow, prefixed, topic
+from tests.support.own_topics.end_offsets import end_offsets_record
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -16,9 +16,9 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.story.stage import caughtup_command
 from tests.integration.conftest import MakeCluster
-from tests.support.end_offsets import end_offsets_record
 from tests.support.kafka.acls import READ, WRITE, allow, prefixed, topic
 from tests.support.kafka.topics import read_topic
+from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.service import settings_file, wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")

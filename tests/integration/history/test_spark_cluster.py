@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history, write_histories
 from tests.integration.conftest import MakeCluster
-from tests.support.end_offsets import end_offsets_record
+from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.pipelines.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKERS, SparkCluster
 from tests.support.service import commit
 

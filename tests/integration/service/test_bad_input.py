@@ -18,11 +18,11 @@ from caughtup.demo.processes.ports import free_ports
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
-from tests.support.group_records import commit as raw_commit
+from tests.support.groups.records import commit as raw_commit
+from tests.support.groups.streams import Member, generation, process
 from tests.support.kafka.topics import words_read
 from tests.support.service import Ran, Service, caughtup, commit, wait_for
 from tests.support.sizes import daily
-from tests.support.streams import Member, generation, process
 
 #: Kafka has 10 s to answer; the rest is for a machine that is busy with other tests.
 SOON_SECONDS = 45

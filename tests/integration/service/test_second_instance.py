@@ -15,9 +15,9 @@ from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.offset_commits import offsets_partition
+from tests.support.groups.streams import Member, generation
 from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, caughtup, wait_for
-from tests.support.streams import Member, generation
 
 #: A member's session, and more for a machine that is busy with other tests.
 TAKEN_OVER_SECONDS = 20.0

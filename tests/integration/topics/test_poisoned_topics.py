@@ -14,8 +14,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.models.records.keys import encode_copy
 from tests.integration.conftest import MakeTopic
+from tests.support.own_topics.records import SERVICE_RECORDS, ServiceRecord
 from tests.support.service import Service, commit, wait_for
-from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
 
 YEAR_2100_MS = 4_102_444_800_000
 #: A log that says each refusal is megabytes long.

@@ -19,7 +19,7 @@ from caughtup.models.copies.catch_up_rates import (
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.copy_table import CopyKey
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
 
 COPY = CopyKey("p", TaskId(0, 1))
 UNKNOWN = WindowRate(None, None, 2)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copies.probing import Probing, assess_probing
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
+from tests.support.groups.streams import HANDED_OVER, WARMING
 from tests.support.simulation.probed import SECOND, assess, scheduled, warmup
 from tests.support.simulation.warmups import Service
 from tests.support.states import TOLD
-from tests.support.streams import HANDED_OVER, WARMING
 
 INTERVAL_MS = 600_000
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.copies.probing_history import PROBES_IN_VAIN, PROBES_KEPT, Probe
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
+from tests.support.groups.streams import HANDED_OVER, RUNNING, WARMING, Member
 from tests.support.simulation.warmups import WARMUP, Service
-from tests.support.streams import HANDED_OVER, RUNNING, WARMING, Member
 
 INTERVAL_MS = 600_000
 

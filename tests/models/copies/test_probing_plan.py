@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caughtup.models.copies.probing import assess_probing, plan_seconds, seconds_one_after_another
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.parameters import ApplicationParameters
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
 from tests.support.simulation.probed import KAFKAS_DEFAULTS, SECOND, assess, scheduled, warmup
 
 

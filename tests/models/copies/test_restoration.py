@@ -7,8 +7,8 @@ from caughtup.models.groups.generation import StreamsGeneration, read_streams_ge
 from caughtup.models.ids import TaskId
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.tasks.copy_table import CopyKey
-from tests.support.group_records import GROUP
-from tests.support.streams import Member, generation, process
+from tests.support.groups.records import GROUP
+from tests.support.groups.streams import Member, generation, process
 
 A, B, C = TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)
 

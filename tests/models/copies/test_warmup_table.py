@@ -13,10 +13,17 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.tasks.copy_table import CopyKey
-from tests.support.group_records import GROUP, START_MS, commit
+from tests.support.groups.records import GROUP, START_MS, commit
+from tests.support.groups.streams import (
+    HANDED_OVER,
+    HANDING_OVER,
+    RUNNING,
+    WARMING,
+    Member,
+    process,
+)
 from tests.support.simulation.warmups import END, TASK, WARMUP, Service
 from tests.support.states import TOLD, read
-from tests.support.streams import HANDED_OVER, HANDING_OVER, RUNNING, WARMING, Member, process
 
 MINUTE = 60_000
 

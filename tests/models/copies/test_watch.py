@@ -14,12 +14,10 @@ from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,
     TaskIds,
 )
-from tests.support.application_states import state_record, tell
 from tests.support.decisions import decided_state
-from tests.support.group_records import GROUP, START_MS, group_tombstone
-from tests.support.new_groups import streams_member
-from tests.support.states import cluster_state, known_ends, list_ends, publish, read
-from tests.support.streams import (
+from tests.support.groups.new_groups import streams_member
+from tests.support.groups.records import GROUP, START_MS, group_tombstone
+from tests.support.groups.streams import (
     HANDED_OVER,
     HANDING_OVER,
     RUNNING,
@@ -28,6 +26,8 @@ from tests.support.streams import (
     generation,
     process,
 )
+from tests.support.own_topics.application_states import state_record, tell
+from tests.support.states import cluster_state, known_ends, list_ends, publish, read
 
 OWNER = Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",))
 COPY = CopyKey(str(process(2)), TaskId(0, 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from caughtup.models.decisions.application import GENERATIONS_KEPT
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
-from tests.support.group_records import GROUP, START_MS, group_tombstone
+from tests.support.groups.records import GROUP, START_MS, group_tombstone
+from tests.support.groups.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 from tests.support.states import (
     application,
     cluster_state,
@@ -14,7 +15,6 @@ from tests.support.states import (
     read,
     state_with_ends,
 )
-from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 
 LATER_MS = START_MS + 30_000
 

@@ -11,7 +11,8 @@ from caughtup.models.decisions.recommendation_fields import read_recommendation
 from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from tests.support.decisions import decided_generation, recommended_record
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 from tests.support.states import (
     application,
     cluster_state,
@@ -20,7 +21,6 @@ from tests.support.states import (
     read,
     state_with_ends,
 )
-from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 
 LATER_MS = START_MS + 30_000
 

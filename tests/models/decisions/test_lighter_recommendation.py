@@ -19,9 +19,9 @@ from caughtup.models.ids import TaskId
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.decisions import a_recommendation, decided_generation
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import WARMING, generation, process
 from tests.support.states import cluster_state, read
-from tests.support.streams import WARMING, generation, process
 
 PARTS = [
     "inputs.scenario.lags",

@@ -12,9 +12,16 @@ from caughtup.models.decisions.movements import LEADER, RECOMMENDED
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import TaskMovementRecord, read_movement
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, START_MS, group_tombstone
+from tests.support.groups.records import GROUP, START_MS, group_tombstone
+from tests.support.groups.streams import (
+    HANDED_OVER,
+    HANDING_OVER,
+    WARMING,
+    Member,
+    generation,
+    process,
+)
 from tests.support.states import read, state_with_ends
-from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
 

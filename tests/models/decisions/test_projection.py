@@ -14,9 +14,9 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.decisions import decided_generation, decided_state
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import HANDING_OVER, WARMING, generation, process
 from tests.support.states import cluster_state, known_ends, publish, read
-from tests.support.streams import HANDING_OVER, WARMING, generation, process
 
 A, B = str(process(1)), str(process(2))
 ZERO, ONE = TaskId(0, 0), TaskId(0, 1)

@@ -24,9 +24,16 @@ from tests.support.decisions import (
     recommended_record,
     undecided_state,
 )
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import (
+    HANDED_OVER,
+    HANDING_OVER,
+    WARMING,
+    Member,
+    generation,
+    process,
+)
 from tests.support.states import TOLD, cluster_state, list_ends, publish, read
-from tests.support.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
 

@@ -10,9 +10,8 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.decisions import decided_generation, decided_state
-from tests.support.group_records import GROUP, START_MS, commit
-from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
-from tests.support.streams import (
+from tests.support.groups.records import GROUP, START_MS, commit
+from tests.support.groups.streams import (
     CHANGELOG,
     HANDED_OVER,
     HANDING_OVER,
@@ -22,6 +21,7 @@ from tests.support.streams import (
     generation,
     process,
 )
+from tests.support.states import ENDS, TOLD, cluster_state, known_ends, list_ends, read
 
 
 def rows(state: ClusterState) -> dict[tuple[str, int], TaskCopy]:

@@ -15,8 +15,8 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_assignment
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
-from tests.support.group_records import GROUP, START_MS, consumer_generation
-from tests.support.streams import HANDING_OVER, RUNNING, WARMING, Member, generation, process
+from tests.support.groups.records import GROUP, START_MS, consumer_generation
+from tests.support.groups.streams import HANDING_OVER, RUNNING, WARMING, Member, generation, process
 
 JOINED = {"left": 0, "right": 0, "clicks": 1}
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.polls.batch import Record, decode_batch
-from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
+from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
+from tests.support.groups.streams import WARMING, generation
 from tests.support.states import publish, state_with_ends
-from tests.support.streams import WARMING, generation
 
 RECORDS: list[Record] = [
     generation(1, *WARMING),

@@ -7,7 +7,7 @@ import math
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import AT_THE_END, UNREAD_ALLOWED_MS, UNREAD_MOMENTS_MS
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import (
+from tests.support.groups.records import (
     SOURCE,
     START_MS,
     commit,

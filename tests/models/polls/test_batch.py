@@ -26,7 +26,7 @@ from tests.models.wire.new_group_strategies import (
 )
 from tests.models.wire.strategies import thorough
 from tests.support import wire
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 ORDERS = OffsetKey("shop", "orders", 0)
 PAYMENTS = OffsetKey("shop", "payments", 1)

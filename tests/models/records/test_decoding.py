@@ -30,7 +30,7 @@ from caughtup.models.records.decoding import (
     require_past,
 )
 from tests.models.wire.strategies import thorough
-from tests.support.service_topic_records import PROCESS, SERVICE_RECORDS, WRITTEN_MS, ServiceRecord
+from tests.support.own_topics.records import PROCESS, SERVICE_RECORDS, WRITTEN_MS, ServiceRecord
 
 FORMATS: dict[str, RecordFormat[Any]] = {
     "end offsets": end_offsets.FORMAT,

@@ -7,9 +7,9 @@ import msgspec
 from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import CopyLine, Line, PartitionLine, encode
-from tests.support.group_records import GROUP, START_MS, commit
+from tests.support.groups.records import GROUP, START_MS, commit
+from tests.support.groups.streams import WARMING, generation
 from tests.support.states import list_ends, read, state_with_ends
-from tests.support.streams import WARMING, generation
 
 
 def test_lines_keep_to_the_bounds_of_their_fields() -> None:

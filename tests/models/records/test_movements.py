@@ -18,7 +18,7 @@ from caughtup.models.records.movements import (
     TaskMovementRecord,
     read_movement,
 )
-from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
+from tests.support.own_topics.records import SERVICE_RECORDS, ServiceRecord
 
 A, B = "0000000a-0000-0000-0000-000000000000", "0000000b-0000-0000-0000-000000000000"
 

@@ -15,7 +15,7 @@ from caughtup.agents.topics.definitions import SERVICE_TOPICS
 from caughtup.models.records.decoding import RefusedError
 from tests.models.records.test_decoding import FORMATS, JUNK
 from tests.models.wire.strategies import thorough
-from tests.support.service_topic_records import SERVICE_RECORDS, ServiceRecord
+from tests.support.own_topics.records import SERVICE_RECORDS, ServiceRecord
 from tests.support.topics.catalogue import TOPICS, Topic
 from tests.support.topics.page import PAGE, examples, page
 from tests.support.topics.schemas import (

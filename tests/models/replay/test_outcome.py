@@ -21,8 +21,8 @@ from caughtup.models.replay.recorded import FIRST, RecordedGeneration, episodes,
 from caughtup.models.replay.settings import Setting, replay_settings
 from caughtup.models.replay.summary import summarise
 from caughtup.models.simulation.rounds import play
-from tests.support import streams
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups import streams
+from tests.support.groups.records import GROUP, START_MS
 from tests.support.recorded import recorded_generation
 from tests.support.states import TOLD, list_ends, read, state_with_ends
 

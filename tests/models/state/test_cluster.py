@@ -13,7 +13,7 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import Record
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
-from tests.support.group_records import (
+from tests.support.groups.records import (
     GROUP,
     SOURCE,
     START_MS,
@@ -21,8 +21,8 @@ from tests.support.group_records import (
     consumer_generation,
     group_tombstone,
 )
+from tests.support.groups.streams import WARMING, Member, generation
 from tests.support.states import cluster_state, list_ends, publish, read, state_with_ends
-from tests.support.streams import WARMING, Member, generation
 
 ZERO, ONE = TopicPartition(SOURCE, 0), TopicPartition(SOURCE, 1)
 

@@ -16,12 +16,12 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.application_states import state_record, tell
 from tests.support.decisions import recommended_record
-from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
-from tests.support.service_topic_records import SERVICE_RECORDS
+from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
+from tests.support.groups.streams import WARMING, generation
+from tests.support.own_topics.application_states import state_record, tell
+from tests.support.own_topics.records import SERVICE_RECORDS
 from tests.support.states import cluster_state, read, state_with_ends
-from tests.support.streams import WARMING, generation
 
 COPY = CopyKey("p", TaskId(0, 1))
 LATER_MS = START_MS + 60_000 + GRACE_MS

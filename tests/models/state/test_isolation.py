@@ -22,12 +22,12 @@ from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
-from tests.support.group_records import SOURCE, START_MS, commit, group_tombstone
+from tests.support.groups.records import SOURCE, START_MS, commit, group_tombstone
+from tests.support.groups.streams import HANDING_OVER, generation
 from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
 from tests.support.reassignments.reassigning import DEAD, SEEN_MS, reassigning
 from tests.support.reassignments.reassigning import assess as assess_movements
 from tests.support.states import assess, cluster_state, publish, read
-from tests.support.streams import HANDING_OVER, generation
 
 
 def faults(state: ClusterState) -> dict[tuple[str, str], str]:

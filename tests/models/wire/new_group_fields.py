@@ -37,7 +37,7 @@ from caughtup.models.wire.streams_group_records import (
     decode_streams_group_record,
 )
 from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
-from tests.support.new_group_encoders import new_group_record
+from tests.support.groups.new_group_encoders import new_group_record
 
 INT_MIN, INT_MAX, LONG_MIN = -(1 << 31), (1 << 31) - 1, -(1 << 63)
 ID = bytes(range(16))

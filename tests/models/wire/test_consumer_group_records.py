@@ -14,7 +14,7 @@ from caughtup.models.wire.consumer_group_records import (
 )
 from caughtup.models.wire.record_keys import RecordType
 from tests.support import wire
-from tests.support.new_group_encoders import VERSION_0, new_group_record
+from tests.support.groups.new_group_encoders import VERSION_0, new_group_record
 
 TOPIC_ID = b"0123456789abcdef"
 

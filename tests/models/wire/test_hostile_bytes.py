@@ -41,7 +41,7 @@ from tests.models.wire.strategies import thorough
 from tests.models.wire.streams_encoders import assignment_info, subscription_info
 from tests.support import wire
 from tests.support.damage import damaged
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 #: By name: what decodes, what makes valid bytes, and the type of the record whose value it is.
 Format = tuple[Callable[[bytes], object], st.SearchStrategy[bytes], int | None]

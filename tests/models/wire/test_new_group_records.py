@@ -12,7 +12,7 @@ from caughtup.models.wire.streams_group_records import decode_streams_group_reco
 from tests.models.wire.new_group_strategies import CONSUMER_GROUP_RECORDS, STREAMS_GROUP_RECORDS
 from tests.models.wire.strategies import raw_bytes, thorough
 from tests.support import wire
-from tests.support.new_group_encoders import new_group_record
+from tests.support.groups.new_group_encoders import new_group_record
 
 TYPES = [
     pytest.param(record_type, decode, values, protocol, id=record_type.name)

@@ -10,7 +10,7 @@ from caughtup.models.wire.partition_metadata import (
     decode_consumer_group_partition_metadata,
     decode_streams_group_partition_metadata,
 )
-from tests.support.new_group_encoders import VERSION_0
+from tests.support.groups.new_group_encoders import VERSION_0
 
 TOPIC_ID = b"0123456789abcdef"
 RACKS = b"\x02\x00\x00\x00\x00\x03\x02a\x02b\x00"

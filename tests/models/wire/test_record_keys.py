@@ -19,7 +19,7 @@ from caughtup.models.wire.record_keys import (
 from tests.models.wire.new_group_strategies import NEW_GROUP_KEYS
 from tests.models.wire.strategies import thorough
 from tests.support import wire
-from tests.support.new_group_encoders import new_group_key
+from tests.support.groups.new_group_encoders import new_group_key
 
 
 def test_every_type_from_0_to_24_has_a_name():

@@ -11,7 +11,7 @@ from caughtup.models.wire.streams_group_assignments import (
     decode_target_assignment_member,
     decode_target_assignment_metadata,
 )
-from tests.support.new_group_encoders import VERSION_0
+from tests.support.groups.new_group_encoders import VERSION_0
 
 NONE = b"\x01"
 NO_TAGS = b"\x00"

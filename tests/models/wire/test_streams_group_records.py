@@ -9,7 +9,7 @@ from caughtup.models.wire.streams_group_records import (
     StreamsGroupMetadata,
     decode_streams_group_record,
 )
-from tests.support.new_group_encoders import VERSION_0
+from tests.support.groups.new_group_encoders import VERSION_0
 
 
 def test_a_member_is_read_as_written_out_by_hand():

@@ -10,7 +10,7 @@ from caughtup.models.wire.streams_group_topology import (
     TopicInfo,
     decode_streams_group_topology,
 )
-from tests.support.new_group_encoders import VERSION_0, new_group_record
+from tests.support.groups.new_group_encoders import VERSION_0, new_group_record
 
 CHANGELOG = TopicInfo("shop-counts-changelog", 0, 1, {"cleanup.policy": "compact"})
 REPARTITION = TopicInfo("shop-by-name-repartition", 4, 0, {})

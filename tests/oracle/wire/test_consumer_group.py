@@ -12,7 +12,7 @@ from caughtup.models.wire.record_keys import RecordType
 from tests.models.wire.new_group_strategies import CONSUMER_GROUP_RECORDS, NEW_GROUP_KEYS
 from tests.models.wire.strategies import thorough
 from tests.oracle.wire.records import assert_read_alike, assert_read_as_written, damage
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 # A removed one, one that was announced: neither has a class in this release.
 NOT_PUBLISHED = {

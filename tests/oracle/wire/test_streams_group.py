@@ -17,7 +17,7 @@ from caughtup.models.wire.streams_group_records import (
 from tests.models.wire.new_group_strategies import NEW_GROUP_KEYS, STREAMS_GROUP_RECORDS
 from tests.models.wire.strategies import thorough
 from tests.oracle.wire.records import assert_read_alike, assert_read_as_written, damage
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 # A removed one, and one that was announced: neither has a class in this release.
 NOT_PUBLISHED = {

@@ -39,9 +39,9 @@ from caughtup.pipelines.generations.recorded import read_recorded
 from caughtup.pipelines.generations.rows import GenerationRow, MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, bucket
-from tests.support import streams, wire
-from tests.support.end_offsets import end_offsets_record
-from tests.support.group_records import (
+from tests.support import wire
+from tests.support.groups import streams
+from tests.support.groups.records import (
     GROUP,
     SOURCE,
     START_MS,
@@ -49,6 +49,7 @@ from tests.support.group_records import (
     consumer_generation,
     group_tombstone,
 )
+from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.recorded import recorded_generation
 from tests.support.states import ENDS, TOLD, cluster_state, list_ends, read
 

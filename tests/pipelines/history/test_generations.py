@@ -18,9 +18,9 @@ from caughtup.pipelines.history.state import HistoryState
 from caughtup.pipelines.history.table_writer import TableWriter
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
-from tests.support import streams
-from tests.support.end_offsets import end_offsets_record
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups import streams
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.states import ENDS, TOLD
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]

@@ -15,7 +15,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-from tests.support.end_offsets import end_offsets_record
+from tests.support.own_topics.end_offsets import end_offsets_record
 
 GROUPS = 5
 _PAUSE_SECONDS = 0.01

@@ -19,7 +19,7 @@ from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
-from tests.support.end_offsets import end_offsets_record
+from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.service import wait_for
 
 Row = dict[str, Any]

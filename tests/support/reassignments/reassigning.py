@@ -12,7 +12,7 @@ from caughtup.models.reassignments.tracking.observation import (
     TopicThrottle,
 )
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
 from tests.support.states import cluster_state
 
 FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))

@@ -10,7 +10,7 @@ from caughtup.models.histories.trend import Eta, Trend
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.copy_table import CopyKey
-from tests.support.group_records import START_MS
+from tests.support.groups.records import START_MS
 
 SECOND = 1_000
 KAFKAS_DEFAULTS = ApplicationParameters()

@@ -11,12 +11,12 @@ from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.copy_table import CopyKey
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import Member, generation, process
 from tests.support.states import TOLD, cluster_state, known_ends, list_ends, read
-from tests.support.streams import Member, generation, process
 
 TASK = TaskId(0, 1)
-#: The copy that warms up in ``tests.support.streams.WARMING``, and its task's end offset sum.
+#: The copy that warms up in ``tests.support.groups.streams.WARMING``, and its task's end offset sum.
 WARMUP = CopyKey(str(process(2)), TASK)
 END = EndOffsetSum(50_000, 50_000)
 

@@ -18,7 +18,8 @@ from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.offsets import EndOffsets
-from tests.support.group_records import GROUP, START_MS, commit, group_tombstone
+from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
+from tests.support.groups.streams import WARMING, Member, generation, process
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassignments.reassigning import reassigning
 from tests.support.states import (
@@ -33,7 +34,6 @@ from tests.support.states import (
     judged,
     read,
 )
-from tests.support.streams import WARMING, Member, generation, process
 
 
 @pytest.fixture(autouse=True)

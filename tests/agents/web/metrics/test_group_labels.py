@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels, filled
 from caughtup.models.ids import NUMBER_MAX, TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import commit, consumer_generation, group_tombstone
+from tests.support.groups.records import commit, consumer_generation, group_tombstone
 from tests.support.states import cluster_state, read
 
 GROUP = "readers"

@@ -12,7 +12,7 @@ from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import SLICE
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from tests.support.group_records import START_MS, commit
+from tests.support.groups.records import START_MS, commit
 from tests.support.observability.scraping import scrape, text
 from tests.support.states import (
     GAINING,

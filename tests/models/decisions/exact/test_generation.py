@@ -10,9 +10,8 @@ from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.decisions import decided_generation, decided_state
-from tests.support.group_records import GROUP, START_MS
-from tests.support.states import TOLD, cluster_state, list_ends, read, state_with_ends
-from tests.support.streams import (
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import (
     CHANGELOG,
     HANDED_OVER,
     HANDING_OVER,
@@ -21,6 +20,7 @@ from tests.support.streams import (
     Member,
     generation,
 )
+from tests.support.states import TOLD, cluster_state, list_ends, read, state_with_ends
 
 #: Two threads each: the leader's second thread has to wait for its first one, and b warms up.
 BETWEEN_THREADS = (

@@ -21,11 +21,11 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from tests.support.application_states import END, state_record, tell
 from tests.support.decisions import decided_generation
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import RUNNING, Member, generation, process
+from tests.support.own_topics.application_states import END, state_record, tell
 from tests.support.states import cluster_state, publish, read, state_with_ends
-from tests.support.streams import RUNNING, Member, generation, process
 
 A, B = str(process(1)), str(process(2))
 BOTH = ("0_0", "0_1")

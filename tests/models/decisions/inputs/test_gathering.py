@@ -19,9 +19,8 @@ from caughtup.models.decisions.inputs.gathering import (
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, SOURCE, START_MS, commit
-from tests.support.states import TOLD, cluster_state, list_ends, read, state_with_ends
-from tests.support.streams import (
+from tests.support.groups.records import GROUP, SOURCE, START_MS, commit
+from tests.support.groups.streams import (
     CHANGELOG,
     HANDING_OVER,
     RUNNING,
@@ -30,6 +29,7 @@ from tests.support.streams import (
     generation,
     process,
 )
+from tests.support.states import TOLD, cluster_state, list_ends, read, state_with_ends
 
 UNKNOWN = -3
 

@@ -21,7 +21,7 @@ from caughtup.pipelines.history.decoding.batches import (
 )
 from caughtup.pipelines.history.decoding.packs import NAMES, unpack
 from caughtup.pipelines.schema import BUCKETS, bucket
-from tests.support import streams
+from tests.support.groups import streams
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
 
 ENDS, MOVES = "caughtup-end-offsets", "caughtup-movements"

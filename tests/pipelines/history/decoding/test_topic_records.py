@@ -24,9 +24,9 @@ from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from tests.support.decisions import recommended_with_events
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import process
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
-from tests.support.streams import process
 
 ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
 LOOK = an_observation(3, {4: 60_000, 5: 20_000})

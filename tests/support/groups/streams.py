@@ -12,7 +12,7 @@ from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerS
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo
 from tests.support import wire
-from tests.support.group_records import GROUP, SOURCE, START_MS, group_member
+from tests.support.groups.records import GROUP, SOURCE, START_MS, group_member
 
 CHANGELOG = "orders-counts-changelog"
 RUNNING = -2

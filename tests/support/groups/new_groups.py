@@ -32,7 +32,7 @@ from caughtup.models.wire.streams_group_records import (
     StreamsGroupRecord,
 )
 from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
-from tests.support.new_group_encoders import new_group_key, new_group_record
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 #: What the one member of such a group is called, and its process.
 MEMBER = "m"

@@ -24,11 +24,11 @@ from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
-from tests.support.application_states import state_record
 from tests.support.decisions import recommended_with_events
-from tests.support.group_records import GROUP, START_MS
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import Member, process
+from tests.support.own_topics.application_states import state_record
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
-from tests.support.streams import Member, process
 
 #: When every one of them was written, and a good while before anybody reads them.
 WRITTEN_MS = START_MS + 60_000

@@ -7,9 +7,9 @@ from typing import Any
 
 from caughtup.models.decisions.inputs.application_state import read_application_state
 from caughtup.models.state.cluster import ClusterState
-from tests.support.group_records import GROUP, SOURCE, START_MS
+from tests.support.groups.records import GROUP, SOURCE, START_MS
+from tests.support.groups.streams import CHANGELOG, Member, process
 from tests.support.states import TOLD
-from tests.support.streams import CHANGELOG, Member, process
 
 #: The end offset sum of each task's changelog when the leader decided.
 END = 50_000
