@@ -24,11 +24,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.pipelines.schema import SERVICE_TOPICS
-from tests.integration.conftest import MakeCluster
 from tests.support.kafka.acls import READ, allow, prefixed, topic
 from tests.support.own_topics.end_offsets import end_offsets_record
 
@@ -90,11 +88,9 @@ def processes_in(directory: Path) -> list[str]:
 
 @pytest.mark.thorough
 def test_a_user_with_few_rights_writes_history_until_told_to_stop(
-    make_cluster: MakeCluster, tls: Tls, tmp_path: Path
+    secure: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    users = {"admin": "admin's", "spark": 'back\\slash and "quotes"'}
-    cluster = make_cluster(security=Security("sasl_ssl", users=users, authorizer=True, tls=tls))
-    client = {**cluster.client_config("admin"), "log_level": 0}
+    client = {**secure.client_config("admin"), "log_level": 0}
     admin = AdminClient(client)
     for name in ("orders", *TOPICS):
         admin.create_topics([NewTopic(name, 1)])[name].result(30)
@@ -107,12 +103,12 @@ def test_a_user_with_few_rights_writes_history_until_told_to_stop(
     assert producer.flush(30) == 0
 
     settings = tmp_path / "caughtup.toml"
-    secured = cluster.client_config("spark")
+    secured = secure.client_config("spark")
     lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in secured.items()]
     kafka = [line for line in lines if not line.startswith('"bootstrap.servers"')]
     settings.write_text("\n".join(["[kafka]", *kafka]))
     table, log = tmp_path / "table", tmp_path / "log"
-    arguments = ["--bootstrap-servers", cluster.bootstrap_servers, "--config", str(settings)]
+    arguments = ["--bootstrap-servers", secure.bootstrap_servers, "--config", str(settings)]
     arguments += ["--output", str(table), "--checkpoint", str(tmp_path / "checkpoint")]
     directory = tmp_path / "elsewhere"
     directory.mkdir()
@@ -124,7 +120,7 @@ def test_a_user_with_few_rights_writes_history_until_told_to_stop(
         assert process.wait(60) == 0, log.read_text()
     consumer.close()
     assert "Traceback" not in log.read_text()
-    assert users["spark"] not in log.read_text()
+    assert secure.security.users["spark"] not in log.read_text()
     deadline = time.monotonic() + 30
     while processes_in(directory):
         assert time.monotonic() < deadline, f"left behind: {processes_in(directory)}"

@@ -13,9 +13,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from caughtup.demo.cluster.broker_config import Security, Tls
+from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
-from tests.integration.conftest import MakeCluster
 from tests.support.kafka.acls import READ, WRITE, allow, prefixed, topic
 from tests.support.kafka.topics import read_topic
 from tests.support.own_topics.end_offsets import end_offsets_record
@@ -36,11 +35,9 @@ SECONDS = 150.0
 
 @pytest.mark.thorough
 def test_a_user_with_few_rights_measures_until_told_to_stop(
-    make_cluster: MakeCluster, tls: Tls, tmp_path: Path
+    secure: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    users = {"admin": "admin's", "spark": 'back\\slash and "quotes"'}
-    cluster = make_cluster(security=Security("sasl_ssl", users=users, authorizer=True, tls=tls))
-    client = {**cluster.client_config("admin"), "log_level": 0}
+    client = {**secure.client_config("admin"), "log_level": 0}
     admin = AdminClient(client)
     topics = [NewTopic(one.name, 1) for one in RIGHTS if one.kind == ResourceType.TOPIC]
     for made in admin.create_topics(topics).values():
@@ -52,12 +49,12 @@ def test_a_user_with_few_rights_measures_until_told_to_stop(
     assert producer.flush(30) == 0
 
     settings = settings_file(
-        tmp_path, cluster.bootstrap_servers, cluster.security.client_config("spark")
+        tmp_path, secure.bootstrap_servers, secure.security.client_config("spark")
     )
     arguments = ["pipeline", "rates", "--config", str(settings), "--trigger-seconds", "1"]
     arguments += ["--master", "local[1]", "--checkpoint", str(tmp_path / "checkpoint")]
-    job = cluster.processes.start("rates", [*caughtup_command(), *arguments])
-    consumer = read_topic(cluster, "caughtup-catch-up-rates")
+    job = secure.processes.start("rates", [*caughtup_command(), *arguments])
+    consumer = read_topic(secure, "caughtup-catch-up-rates")
 
     def rate() -> bytes | None:
         assert job.exit_code is None, job.output()
@@ -71,4 +68,4 @@ def test_a_user_with_few_rights_measures_until_told_to_stop(
     job.terminate(60)
     assert job.exit_code == 0, job.output()
     assert "Traceback" not in job.output()
-    assert users["spark"] not in job.output()
+    assert secure.security.users["spark"] not in job.output()

@@ -19,6 +19,8 @@ from py4j.protocol import Py4JJavaError
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.record_keys import NewGroupKey, RecordType
+from tests.models.wire.new_group_strategies import NEW_GROUP_KEYS
+from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
 #: Reads the value of a record of a type.
 Decode = Callable[[RecordType, bytes], Any]
@@ -165,6 +167,19 @@ def assert_read_as_written(
     json = without_null(as_json(value)) if unset else as_json(value)
     for version in coordinator.versions(record_type):
         assert decode(record_type, coordinator.write_value(record_type, json, version)) == value
+
+
+def assert_damaged_read_alike(
+    coordinator: Coordinator,
+    data: st.DataObject,
+    record_type: RecordType,
+    values: st.SearchStrategy[Any],
+    decode: Decode,
+) -> None:
+    """What ours reads of a damaged record the coordinator reads of it, too."""
+    key = new_group_key(data.draw(NEW_GROUP_KEYS[record_type]))
+    raw = damage(data, new_group_record(data.draw(values)))
+    assert_read_alike(coordinator, record_type, key, raw, decode)
 
 
 def assert_read_alike(

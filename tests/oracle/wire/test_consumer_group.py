@@ -11,8 +11,7 @@ from caughtup.models.wire.consumer_offsets import decode_key
 from caughtup.models.wire.record_keys import RecordType
 from tests.models.wire.new_group_strategies import CONSUMER_GROUP_RECORDS, NEW_GROUP_KEYS
 from tests.models.wire.strategies import thorough
-from tests.oracle.wire.records import assert_read_alike, assert_read_as_written, damage
-from tests.support.groups.new_group_encoders import new_group_key, new_group_record
+from tests.oracle.wire.records import assert_damaged_read_alike, assert_read_as_written
 
 # A removed one, one that was announced: neither has a class in this release.
 NOT_PUBLISHED = {
@@ -51,6 +50,5 @@ def test_values_are_read_as_the_coordinator_writes_them(coordinator, record_type
 def test_damaged_values_are_refused_or_read_as_the_coordinator_reads_them(
     coordinator, record_type, data
 ):
-    key = new_group_key(data.draw(NEW_GROUP_KEYS[record_type]))
-    raw = damage(data, new_group_record(data.draw(CONSUMER_GROUP_RECORDS[record_type])))
-    assert_read_alike(coordinator, record_type, key, raw, decode_consumer_group_record)
+    values = CONSUMER_GROUP_RECORDS[record_type]
+    assert_damaged_read_alike(coordinator, data, record_type, values, decode_consumer_group_record)

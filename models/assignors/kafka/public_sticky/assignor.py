@@ -11,14 +11,12 @@ from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.public_sticky.loads import PublicLoads
 from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackAwareness
+from caughtup.models.assignors.kafka.stickiness.counts import require_countable
 from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.set_orders import order_of_clients, unassigned_tasks
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
-from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
-
-_INT_MAX = (1 << 31) - 1
 
 
 def decide_public_sticky(
@@ -44,7 +42,7 @@ def decide_public_sticky(
     tasks or 2,147,483,647 stream threads.
     Source: org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor.
     """
-    _check_counts(scenario)
+    require_countable(scenario)
     process_ids = [client.process_id for client in scenario.clients]
     order = order_of_clients(
         process_ids,
@@ -82,19 +80,6 @@ def decide_public_sticky(
         },
         explain=lambda: explain_sticky(scenario, clients, history, dealt),
     )
-
-
-def _check_counts(scenario: Scenario) -> None:
-    tasks = len(scenario.stateful) + len(scenario.stateless)
-    if tasks * (tasks - 1) > _INT_MAX:
-        raise ScenarioError(
-            "unsupported", f"tasks: {tasks:,} are more than the 46,341 that this assignor can count"
-        )
-    threads = sum(client.capacity for client in scenario.clients)
-    if threads > _INT_MAX:
-        raise ScenarioError(
-            "unsupported", f"clients: {threads:,} stream threads are more than {_INT_MAX:,}"
-        )
 
 
 class _Dealing:

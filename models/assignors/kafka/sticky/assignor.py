@@ -11,15 +11,14 @@ from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
+from caughtup.models.assignors.kafka.stickiness.counts import require_countable
 from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders, orders_of_ids
-from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 
-_INT_MAX = (1 << 31) - 1
 _DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 
 
@@ -53,7 +52,7 @@ def _decide(
     preserve_actives: bool,
     probing_rebalance_needed: bool,
 ) -> Decision:
-    _check_counts(scenario)
+    require_countable(scenario)
     clients = [ClientState(client) for client in scenario.clients]
     if orders is None:
         orders = orders_of_ids(scenario)
@@ -81,19 +80,6 @@ def _decide(
         },
         explain=lambda: explain_sticky(scenario, clients, history, dealt),
     )
-
-
-def _check_counts(scenario: Scenario) -> None:
-    tasks = len(scenario.stateful) + len(scenario.stateless)
-    if tasks * (tasks - 1) > _INT_MAX:
-        raise ScenarioError(
-            "unsupported", f"tasks: {tasks:,} are more than the 46,341 that this assignor can count"
-        )
-    threads = sum(client.capacity for client in scenario.clients)
-    if threads > _INT_MAX:
-        raise ScenarioError(
-            "unsupported", f"clients: {threads:,} stream threads are more than {_INT_MAX:,}"
-        )
 
 
 def _assign_actives(
