@@ -19,8 +19,9 @@ from caughtup.models.assignors.following.recommendation import (
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.topics import APPLICATION_STATES
 from tests.followers.generated_questions import GROUP, generate_question
-from tests.models.assignors.building import client, described, process
+from tests.models.assignors.building import client, described
 from tests.models.assignors.following.test_follower import one_runs_all, record
+from tests.support.groups.streams import process
 from tests.support.oracles import Oracle
 from tests.support.sizes import daily
 from tests.support.topics.validation import problems

@@ -5,7 +5,8 @@ from __future__ import annotations
 from caughtup.models.assignment.decision import Kind, Movement, Rule
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
-from tests.models.assignors.building import client, process, scenario, task
+from tests.models.assignors.building import client, scenario, task
+from tests.support.groups.streams import process
 
 
 def only_movement(given: Scenario) -> Movement:

@@ -14,7 +14,8 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import ABSENT, changed, client, described, process
+from tests.models.assignors.building import ABSENT, changed, client, described
+from tests.support.groups.streams import process
 
 ONE = "00000000-0000-0000-0000-000000000001"
 VALID = described(

@@ -7,16 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import TaskId
+from tests.support.groups.streams import RUNNING
 
-RUNNING = -2
 #: In the place of a value: the field isn't there.
 ABSENT = object()
-
-
-def process(number: int) -> ProcessId:
-    """Name a client by a small number."""
-    return ProcessId.of(number)
 
 
 def task(text: str) -> TaskId:

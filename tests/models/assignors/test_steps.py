@@ -17,7 +17,7 @@ from caughtup.models.assignors.kafka.high_availability.constrained_priority_set 
 )
 from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import process
+from tests.support.groups.streams import process
 
 TASK = TaskId(0, 0)
 

@@ -9,7 +9,8 @@ import pytest
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.simulation.rounds import after, end_offsets, play, spread
-from tests.models.assignors.building import client, process, scenario, task
+from tests.models.assignors.building import client, scenario, task
+from tests.support.groups.streams import process
 
 TASKS = tuple(f"0_{n}" for n in range(12))
 

@@ -18,12 +18,12 @@ from caughtup.models.assignors.kafka.standbys import tag_aware
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import process
 from tests.oracle.generated.tags import (
     generate_tagged,
     generate_tagged_and_racked,
     generate_tagged_fleet,
 )
+from tests.support.groups.streams import process
 
 TASK = TaskId(0, 0)
 

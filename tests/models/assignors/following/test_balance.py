@@ -14,7 +14,8 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.balance import Step, balance_step
 from caughtup.models.assignors.following.placement import RUNNING, ClientStates
 from caughtup.models.ids import ProcessId, TaskId
-from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.building import client, described, task
+from tests.support.groups.streams import process
 
 TASKS = tuple(f"0_{number}" for number in range(6))
 FAR = 100_000

@@ -18,10 +18,11 @@ from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import after, end_offsets
-from tests.models.assignors.building import client, described, process
+from tests.models.assignors.building import client, described
 from tests.oracle.generated.racks import generate_racked
 from tests.oracle.generated.scenarios import generate, generate_uneven
 from tests.oracle.generated.tags import generate_tagged, generate_tagged_and_racked
+from tests.support.groups.streams import process
 
 Generated = Callable[[int], dict[str, Any]]
 FAMILIES = [generate, generate_uneven, generate_tagged, generate_racked, generate_tagged_and_racked]

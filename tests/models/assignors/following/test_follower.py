@@ -18,7 +18,8 @@ from caughtup.models.assignors.following.follower import (
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed
 from caughtup.models.errors import CaughtupError
-from tests.models.assignors.building import client, described, process, scenario
+from tests.models.assignors.building import client, described, scenario
+from tests.support.groups.streams import process
 
 TASKS = ("0_0", "0_1")
 NONE = Objection("no_recommendation", "there is none")

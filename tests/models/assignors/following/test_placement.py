@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.placement import ClientStates, keep_actives
-from tests.models.assignors.building import client, described, process, scenario, task
+from tests.models.assignors.building import client, described, scenario, task
+from tests.support.groups.streams import process
 
 LONG_MAX = (1 << 63) - 1
 ONE = task("0_0")

@@ -10,7 +10,8 @@ import pytest
 
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.errors import CaughtupError
-from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.building import client, described, task
+from tests.support.groups.streams import process
 
 ONE, TWO = str(process(1)), str(process(2))
 RECORD: dict[str, Any] = {

@@ -6,7 +6,8 @@ from typing import Any
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario
-from tests.models.assignors.building import process, scenario
+from tests.models.assignors.building import scenario
+from tests.support.groups.streams import process
 
 NOTHING = 100_000
 FOUR = ("0_0", "0_1", "0_2", "0_3")

@@ -7,8 +7,9 @@ from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
 from caughtup.models.simulation.rounds import after, end_offsets
-from tests.models.assignors.building import client, described, process
+from tests.models.assignors.building import client, described
 from tests.models.assignors.minimal.building import FOUR, NOTHING, given, kinds, recommended
+from tests.support.groups.streams import process
 
 
 def test_a_new_client_warms_up_its_share_and_nothing_else_moves() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.building import client, described, task
 from tests.models.assignors.minimal.building import FOUR, NOTHING, given, kinds
+from tests.support.groups.streams import process
 
 
 def tagged(*zones: str, **rest: Any) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import client, described, process, scenario, task
+from tests.models.assignors.building import client, described, scenario, task
 from tests.models.assignors.published import assert_reproduced, each_of, examples
+from tests.support.groups.streams import process
 
 EXAMPLES = examples("high_availability")
 PARTITIONS = tuple(f"0_{partition}" for partition in range(11))

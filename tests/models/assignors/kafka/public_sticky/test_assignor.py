@@ -15,8 +15,9 @@ from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.registry import decide
 from tests.models.assignors import decisions
-from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.building import client, described, task
 from tests.models.assignors.decisions import Group, actives, assert_complete, standbys
+from tests.support.groups.streams import process
 
 TASKS = ("0_0", "0_1", "0_2", "0_3")
 

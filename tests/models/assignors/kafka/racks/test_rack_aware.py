@@ -12,8 +12,9 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import RUNNING, client, described, process
+from tests.models.assignors.building import client, described
 from tests.models.assignors.published import assert_reproduced, each_of, examples
+from tests.support.groups.streams import RUNNING, process
 
 EXAMPLES = examples("rack_aware")
 

@@ -11,8 +11,8 @@ from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import process
 from tests.models.assignors.published import assert_reproduced, each_of, examples
+from tests.support.groups.streams import process
 
 EXAMPLES = examples("client_tags")
 TASK, OTHER = TaskId(0, 0), TaskId(0, 1)

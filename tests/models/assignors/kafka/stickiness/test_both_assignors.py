@@ -6,8 +6,9 @@ import pytest
 
 from caughtup.models.assignment.decision import Kind, Movement
 from caughtup.models.errors import ScenarioError
-from tests.models.assignors.building import client, process, task
+from tests.models.assignors.building import client, task
 from tests.models.assignors.decisions import actives, decided
+from tests.support.groups.streams import process
 
 both = pytest.mark.parametrize("assignor", ["sticky", "public_sticky"])
 

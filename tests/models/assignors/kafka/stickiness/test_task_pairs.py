@@ -9,7 +9,7 @@ from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.ids import TaskId
-from tests.models.assignors.building import process
+from tests.support.groups.streams import process
 
 CLIENTS = 4
 PLACES = st.integers(0, CLIENTS - 1)

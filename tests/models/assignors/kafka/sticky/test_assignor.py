@@ -15,8 +15,9 @@ from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
 from tests.models.assignors import decisions
-from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.building import client, described, task
 from tests.models.assignors.decisions import Group, actives, assert_complete, standbys
+from tests.support.groups.streams import process
 
 DATA = Path(__file__).parents[2] / "data"
 EXAMPLES = [

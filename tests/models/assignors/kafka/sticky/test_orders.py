@@ -10,7 +10,8 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
 from caughtup.models.ids import ProcessId, TaskId
-from tests.models.assignors.building import client, described, process, task
+from tests.models.assignors.building import client, described, task
+from tests.support.groups.streams import process
 
 #: Clients by number, with the buckets that they have in a table of 16: 1, 0 and 0.
 FIRST, SECOND, THIRD = process(1), process(16), process(32)
