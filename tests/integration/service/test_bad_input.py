@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.offset_commits import offsets_partition
@@ -20,7 +20,7 @@ from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
 from tests.support.groups.records import commit as raw_commit
 from tests.support.groups.streams import Member, generation, process
-from tests.support.kafka.topics import words_read
+from tests.support.kafka.topics import words_read, write_offsets
 from tests.support.service import Ran, Service, caughtup, commit, wait_for
 from tests.support.sizes import daily
 
@@ -134,11 +134,7 @@ def service(damaged: EmbeddedCluster) -> Iterator[Service]:
 
 def write(cluster: EmbeddedCluster, *records: Record) -> None:
     """Write records as they are to the damaged partition of ``__consumer_offsets``."""
-    # To an internal topic brokers let nobody else produce.
-    producer = Producer({**cluster.client_config(), "client.id": "__admin_client"})
-    for key, value in records:
-        producer.produce("__consumer_offsets", value, key, partition=DAMAGED)
-    assert producer.flush(30) == 0
+    write_offsets(cluster, DAMAGED, *records)
 
 
 def test_records_that_nobody_can_read_are_counted_and_what_comes_after_them_counts(

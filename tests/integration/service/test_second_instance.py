@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.offset_commits import offsets_partition
 from tests.support.groups.streams import Member, generation
-from tests.support.kafka.topics import whole_topic
+from tests.support.kafka.topics import whole_topic, write_offsets
 from tests.support.service import Service, caughtup, wait_for
 
 #: A member's session, and more for a machine that is busy with other tests.
@@ -31,9 +31,9 @@ class Application:
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.group = f"pair-{uuid.uuid4().hex[:8]}"
         self.generation = 0
-        # Brokers let nobody else produce to an internal topic.
-        self._producer = Producer({**cluster.client_config(), "client.id": "__admin_client"})
-        partitions = self._producer.list_topics("__consumer_offsets").topics["__consumer_offsets"]
+        self._cluster = cluster
+        admin = AdminClient(cluster.client_config())
+        partitions = admin.list_topics("__consumer_offsets").topics["__consumer_offsets"]
         self._partition = offsets_partition(self.group, len(partitions.partitions))
 
     def rebalance(self, times: int = 1) -> None:
@@ -43,9 +43,8 @@ class Application:
             tasks = ["0_0", "0_1"][:: 1 if self.generation % 2 else -1]
             members = [Member(name, n, active=(tasks[n],)) for n, name in enumerate("ab")]
             now = int(time.time() * 1000)
-            key, value = generation(self.generation, *members, group=self.group, at_ms=now)
-            self._producer.produce("__consumer_offsets", value, key, partition=self._partition)
-            assert self._producer.flush(30) == 0
+            record = generation(self.generation, *members, group=self.group, at_ms=now)
+            write_offsets(self._cluster, self._partition, record)
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Producer,
     TopicPartition,
 )
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.models.polls.batch import Record
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.support.service import commit
 
 _SECONDS = 30.0
@@ -33,6 +36,15 @@ def words_read(
     produce(cluster, "words", records)
     commit(cluster, group, "words", committed)
     return {"group": group, "topic": "words", "partition": 0}
+
+
+def write_offsets(cluster: EmbeddedCluster, partition: int, *records: Record) -> None:
+    """Write records as they are to a partition of ``__consumer_offsets``."""
+    # To an internal topic brokers let nobody else produce.
+    producer = Producer({**cluster.client_config(), "client.id": "__admin_client"})
+    for key, value in records:
+        producer.produce(CONSUMER_OFFSETS, value, key, partition=partition)
+    assert producer.flush(30) == 0
 
 
 def read_topic(

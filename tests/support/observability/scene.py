@@ -28,6 +28,7 @@ from caughtup.pipelines.progress.records import encode_progress
 from caughtup.pipelines.rates.records import partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
 from tests.support import wire
+from tests.support.kafka.topics import write_offsets
 from tests.support.observability.prometheus import Prometheus
 from tests.support.service import commit
 
@@ -156,14 +157,9 @@ class Scene(ClosedOnExit):
             for group in (APPLICATION, AUDIT, SLOW, REPLAY, "caughtup")
         }
         free = min(set(range(_OFFSETS_PARTITIONS)) - taken)
-        # Brokers let nobody else produce to an internal topic.
-        config = {**self.stage.cluster.client_config(), "client.id": "__admin_client"}
-        producer = Producer(config)
-        key = wire.offset_key(OffsetKey("broken", "broken", 0))
-        producer.produce("__consumer_offsets", b"\0\3cut off", key, partition=free)
-        future = wire.number("h", 99)
-        producer.produce("__consumer_offsets", b"of a later version", future, partition=free)
-        assert producer.flush(30) == 0
+        cut_off = (wire.offset_key(OffsetKey("broken", "broken", 0)), b"\0\3cut off")
+        future = (wire.number("h", 99), b"of a later version")
+        write_offsets(self.stage.cluster, free, cut_off, future)
 
     def _catch_up_rate(self) -> None:
         """Write a rate as the job on Spark does: how fast a changelog grows isn't known yet."""
