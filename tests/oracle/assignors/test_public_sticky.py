@@ -29,7 +29,7 @@ from caughtup.models.assignors.kafka.stickiness import set_orders
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.ids import ProcessId, TaskId
-from tests.oracle.assignors.hash_orders import all_but_as_filled, as_filled
+from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.conftest import seeds_of_a_family
 from tests.oracle.generated.public_sticky import (
@@ -179,7 +179,7 @@ def decided() -> list[tuple[Scenario, Decision]]:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "wrong"),
+    "wrong",
     [
         (TaskPairs, "has_new", lambda self, place, companions: True),
         (PublicLoads, "should_give_way", lambda self, place: False),
@@ -197,14 +197,10 @@ def decided() -> list[tuple[Scenario, Decision]]:
         (public_sticky_racks, "STATELESS_COSTS", Costs(1, 10)),
         (FlowNetwork, "minimise_cost", lambda self: None),
     ],
+    ids=lambda wrong: wrong[1],
 )
 def test_no_rule_or_order_could_be_left_out_unnoticed(
-    monkeypatch: pytest.MonkeyPatch,
-    decided: list[tuple[Scenario, Decision]],
-    owner: Any,
-    name: str,
-    wrong: Callable[..., Any] | int,
+    monkeypatch: pytest.MonkeyPatch, decided: list[tuple[Scenario, Decision]], wrong: Wrong
 ) -> None:
     """With any of these done wrong, the generated scenarios are decided otherwise."""
-    monkeypatch.setattr(owner, name, wrong)
-    assert any(decide_public_sticky(scenario) != decision for scenario, decision in decided)
+    assert_noticed(monkeypatch, wrong, decided, decide_public_sticky)

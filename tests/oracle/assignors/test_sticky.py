@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ from caughtup.models.assignors.kafka.sticky import assignor as sticky
 from caughtup.models.assignors.kafka.sticky import client_loads
 from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.registry import decide
-from tests.oracle.assignors.hash_orders import all_but_as_filled, as_filled
+from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.generated.scenarios import numbers_seen
 from tests.oracle.generated.sticky import generate_sticky, join
@@ -93,7 +91,7 @@ def decided() -> list[tuple[Scenario, Decision]]:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "wrong"),
+    "wrong",
     [
         (TaskPairs, "has_new", lambda self, place, companions: True),
         (ClientLoads, "should_give_way", lambda self, place: False),
@@ -108,14 +106,10 @@ def decided() -> list[tuple[Scenario, Decision]]:
         (hash_map, "_TREE_FROM", 1_000_000),
         (hash_map, "_LEAST_TABLE_WITH_TREES", 16),
     ],
+    ids=lambda wrong: wrong[1],
 )
 def test_no_rule_or_order_could_be_left_out_unnoticed(
-    monkeypatch: pytest.MonkeyPatch,
-    decided: list[tuple[Scenario, Decision]],
-    owner: Any,
-    name: str,
-    wrong: Callable[..., Any] | int,
+    monkeypatch: pytest.MonkeyPatch, decided: list[tuple[Scenario, Decision]], wrong: Wrong
 ) -> None:
     """With any of these done wrong, the generated scenarios are decided otherwise."""
-    monkeypatch.setattr(owner, name, wrong)
-    assert any(decide(scenario) != decision for scenario, decision in decided)
+    assert_noticed(monkeypatch, wrong, decided, decide)
