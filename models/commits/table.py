@@ -7,7 +7,7 @@ made any since this began to watch it. tests/models/commits/test_memory.py holds
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, KeysView
+from collections.abc import Callable, Iterable, Iterator, KeysView
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, Columns
 from caughtup.models.commits.group_commits import CommittedTopic, GroupCommits, LastCommits
@@ -37,6 +37,35 @@ class CommitTable:
         self.topic_ids = TopicIds()
         # The one object that stands for each partition, by topic and number.
         self._partitions: dict[str, list[TopicPartition]] = {}
+        # How many changes there were by the last one of each group, and by that of all at once.
+        self._changed: dict[str, int] = {}
+        self._changes = self._all_changed = 1
+
+    def note(self, groups: Iterable[str]) -> None:
+        """Note that commits of these groups changed, but for those that repeat an offset."""
+        self._changes += 1
+        there = self.places.groups()
+        for group in groups:
+            if group in there:
+                self._changed[group] = self._changes
+            else:
+                self._changed.pop(group, None)
+
+    def note_all(self) -> None:
+        """Note that commits of any group may have changed."""
+        self._changes += 1
+        self._all_changed = self._changes
+        self._changed.clear()
+
+    def changed(self, group: str) -> int:
+        """Return a number that is another one once the group has committed another offset.
+
+        Or once one of its partitions has a commit for the first time, or none any more; 0 for a
+        group without commits.
+        """
+        if group not in self.places.groups():
+            return 0
+        return max(self._changed.get(group, 0), self._all_changed)
 
     def groups(self) -> KeysView[str]:
         """Name the groups that have commits."""
@@ -83,14 +112,25 @@ class CommitTable:
             found.times_ms.extend(commit_ms.tolist())
         return found
 
+    def rows_of(self, group: str) -> list[tuple[str, Ints, Ints]]:
+        """Return the topics on which a group has commits: of each the partitions, and their rows.
+
+        The rows are good until ``changed`` returns another number.
+        """
+        places = self.places
+        return [(places.topic(head), *self.committed_rows(head)) for head in places.of_group(group)]
+
     def columns_of(self, group: str) -> list[CommittedTopic]:
         """Return what a group has committed by now, a topic after the other."""
-        found = []
-        for head in self.places.of_group(group):
-            numbers, rows = self.committed_rows(head)
-            offset, commit_ms = self.columns.offset[rows], self.columns.commit_ms[rows]
-            found.append(CommittedTopic(self.places.topic(head), numbers, offset, commit_ms))
-        return found
+        offset, commit_ms = self.columns.offset, self.columns.commit_ms
+        return [
+            CommittedTopic(topic, numbers, offset[rows], commit_ms[rows])
+            for topic, numbers, rows in self.rows_of(group)
+        ]
+
+    def named(self, topic: str, numbers: Ints) -> list[TopicPartition]:
+        """Return partitions of a topic that ascend, each the same object every time if they lie close."""
+        return self._partitions_of(topic, numbers.tolist())
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
         """Return a test for the partitions on which a group has a commit, good for now."""

@@ -7,7 +7,7 @@ keep: its lag in seconds is 0.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,15 +136,20 @@ class Assessments:
         kept = self._behind[group].get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
 
-    def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
-        """Return the assessments of many partitions, each with the fields of ``Assessed``.
+    def column(
+        self, field: str, group: str, partitions: Sequence[TopicPartition]
+    ) -> list[float | None]:
+        """Return a figure of ``Assessed`` of many partitions, None where it isn't known.
 
-        None of them if the group wasn't assessed yet, or couldn't be.
+        Of none of them if the group wasn't assessed yet, or couldn't be.
         """
         if group not in self.verdicts or group in self._failed:
-            return []
-        known = self._behind[group]
-        return [known.get(partition, AT_THE_END) for partition in partitions]
+            return [None] * len(partitions)
+        at, known = Assessed._fields.index(field), self._behind[group]
+        if not known:
+            at_the_end: float | None = getattr(AT_THE_END, field)
+            return [at_the_end] * len(partitions)
+        return [known.get(partition, AT_THE_END)[at] for partition in partitions]
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
@@ -162,12 +167,12 @@ def _without_those_at_the_end(
     for topic, numbers, offset, commit_ms in commits.columns_of(group):
         for start in range(0, len(numbers), _STEP):
             part = slice(start, start + _STEP)
-            some, columns = numbers[part], ends.columns(topic)
-            if columns is not None:
-                lags = lag_columns(some, offset[part], commit_ms[part], columns)
-                done = lags.known & (lags.lag == 0) & ~lags.out_of_range
-                at_the_end += int(np.count_nonzero(done))
-                some = some[lags.known & ~done]
+            some = numbers[part]
+            of_them = ends.columns.of(ends.rows(topic, some))
+            lags = lag_columns(offset[part], commit_ms[part], of_them)
+            done = lags.known & (lags.lag == 0) & ~lags.out_of_range
+            at_the_end += int(np.count_nonzero(done))
+            some = some[lags.known & ~done]
             left += [TopicPartition(topic, number) for number in some.tolist()]
             yield topic
     return at_the_end, left

@@ -80,6 +80,7 @@ class ClusterState:
         self.counts.errors.update(batch.errors)
         if past:
             apply_past(self.commits, batch.commits)
+            self.commits.note_all()
         else:
             self._apply_live(batch.commits, seen_ms)
         self._learn_topic_ids(batch.commits)

@@ -59,7 +59,12 @@ from tests.support.streams import (
 
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.
-PLACES = ("state.commits.places._heads", "state.commits.places._free", "state.commits.steps")
+PLACES = (
+    "state.commits.places._heads",
+    "state.commits.places._free",
+    "state.commits.steps",
+    "state.ends.columns._free",
+)
 #: Ids that no row has any more are swept out once there may be many of them.
 IDS = "state.commits.topic_ids"
 PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"

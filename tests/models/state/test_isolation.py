@@ -168,7 +168,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     why = "it could not be worked out: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)
     assert state.assessments.find(BAD, partition) is None
-    assert state.assessments.of(BAD, [partition]) == []
+    assert state.assessments.column("eta_seconds", BAD, [partition]) == [None]
     assert state.assessments.find(GOOD, partition) == before
     assert state.assessments.verdicts[GOOD].partition == partition
     assert faults(state) == {("assessment", BAD): "BreaksError"}
