@@ -112,6 +112,10 @@ class CommitTable:
             found.times_ms.extend(commit_ms.tolist())
         return found
 
+    def topics_of(self, group: str) -> list[str]:
+        """Name the topics on which a group has commits."""
+        return [self.places.topic(head) for head in self.places.of_group(group)]
+
     def rows_of(self, group: str) -> list[tuple[str, Ints, Ints]]:
         """Return the topics on which a group has commits: of each the partitions, and their rows.
 

@@ -58,8 +58,24 @@ class Assessed(NamedTuple):
 AT_THE_END = Assessed(*NOTHING_TO_READ[:2], 0.0, 0.0, "caught_up", None, 0.0)
 
 
+class _AtRest(NamedTuple):
+    """What a group was assessed by that has nothing to read: it fares the same until one changes.
+
+    ``changed`` is ``CommitTable.changed`` of the group, and ``topics`` has
+    ``EndOffsetTable.changed`` of each topic that it reads.
+    """
+
+    changed: int
+    membership: Membership | None
+    topics: tuple[tuple[str, int], ...]
+
+
 class Assessments:
-    """The last assessment of each group: its verdict, and its partitions that aren't at the end."""
+    """The last assessment of each group: its verdict, and its partitions that aren't at the end.
+
+    Of one that has nothing to read no figure depends on the time; so it isn't worked out again
+    until a commit, a member or a sample of a log's end comes.
+    """
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
@@ -68,6 +84,7 @@ class Assessments:
         # collector history through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
+        self._at_rest: dict[str, _AtRest] = {}
 
     def assess(
         self,
@@ -85,13 +102,21 @@ class Assessments:
         between two; what they change meanwhile counts or doesn't. The group's verdict comes when
         all are done.
         """
+        if self.at_rest(group, commits, membership, ends) is not None:
+            return
         unread_ms = 0 if read_ms is None else now_ms - read_ms
         owners = {} if membership is None else membership.owners
         allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
-        interval_ms = commits.interval_ms(group)
+        topics = {*commits.topics_of(group), *(partition.topic for partition in owners)}
+        by = _AtRest(
+            commits.changed(group),
+            membership,
+            tuple((topic, ends.changed(topic)) for topic in topics),
+        )
         behind = self._behind.setdefault(group, {})
         at_the_end, left = yield from _without_those_at_the_end(group, commits, ends)
         left += yield from _without_a_commit(group, owners, commits)
+        interval_ms = commits.interval_ms(group) if left else None
         for partition in behind.keys() - set(left):
             del behind[partition]
         verdicts: list[tuple[TopicPartition, Verdict]] = []
@@ -118,12 +143,41 @@ class Assessments:
             yield partition
         self.verdicts[group] = group_verdict(verdicts, at_the_end)
         self._failed.discard(group)
+        if verdicts:
+            self._at_rest.pop(group, None)
+        else:
+            self._at_rest[group] = by
+
+    def at_rest(
+        self,
+        group: str,
+        commits: CommitTable,
+        membership: Membership | None,
+        ends: EndOffsetTable,
+    ) -> object | None:
+        """Return what a group that has nothing to read was assessed by, if that is still so.
+
+        The same object as long as it is; None for a group that is to be assessed again.
+        """
+        known = self._at_rest.get(group)
+        if known is None:
+            return None
+        changed, members, topics = known
+        if changed == commits.changed(group) and members is membership:
+            for topic, number in topics:
+                if ends.changed(topic) != number:
+                    break
+            else:
+                return known
+        del self._at_rest[group]
+        return None
 
     def fail(self, group: str, error: Exception) -> None:
         """Record that a group can't be assessed: it is unknown until it can again."""
         reason = f"it could not be worked out: {error_code(error)}"
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self._failed.add(group)
+        self._at_rest.pop(group, None)
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Name a group's partitions that aren't at their end."""
@@ -156,6 +210,7 @@ class Assessments:
         for group in (self._behind.keys() | self.verdicts.keys()) - groups:
             self._behind.pop(group, None)
             self.verdicts.pop(group, None)
+            self._at_rest.pop(group, None)
             self._failed.discard(group)
 
 
