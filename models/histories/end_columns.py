@@ -87,21 +87,20 @@ class TopicRows:
     """The rows of a topic's partitions, looked up for many of them at once."""
 
     def __init__(self, rows: dict[int, int]) -> None:
-        greatest = max(rows, default=-1)
-        self._is_dense = greatest < _CLOSE * len(rows)
-        numbers = sorted(rows)
-        self._numbers = np.array(numbers, np.int64)
-        self._rows = np.array([rows[number] for number in numbers], np.int64)
-        if self._is_dense:
-            found = np.full(greatest + 1, NOBODYS, np.int64)
-            found[self._numbers] = self._rows
-            self._numbers, self._rows = np.arange(greatest + 1), found
+        greatest = max(rows)
+        numbers = np.array(sorted(rows), np.int64)
+        of_them = np.array([rows[number] for number in numbers.tolist()], np.int64)
+        self._numbers: Ints | None = None
+        if greatest < _CLOSE * len(rows):
+            self._rows = np.full(greatest + 2, NOBODYS, np.int64)
+            self._rows[numbers] = of_them
+        else:
+            self._numbers, self._rows = numbers, of_them
 
     def of(self, partitions: Ints) -> Ints:
         """Return the rows of partitions (int64), NOBODYS for those that the topic doesn't have."""
-        if not self._rows.size:
-            return np.full(len(partitions), NOBODYS, np.int64)
-        last = len(self._rows) - 1
-        at = partitions if self._is_dense else np.searchsorted(self._numbers, partitions)
-        at = np.minimum(at, last)
-        return np.where(self._numbers[at] == partitions, self._rows[at], NOBODYS)
+        numbers, rows, last = self._numbers, self._rows, len(self._rows) - 1
+        if numbers is None:  # the last row is that of all beyond
+            return rows[np.minimum(partitions, last)]
+        at = np.minimum(np.searchsorted(numbers, partitions), last)
+        return np.where(numbers[at] == partitions, rows[at], NOBODYS)

@@ -177,9 +177,9 @@ class EndOffsetTable:
         #: By topic and partition, the row.
         self._rows: dict[str, dict[int, int]] = {}
         self._topic_rows: dict[str, TopicRows] = {}
-        #: How many samples there were by the last one of each topic.
+        #: How many samples there were, and by the last one of each topic.
+        self.samples = 0
         self._changed: dict[str, int] = {}
-        self._samples = 0
         #: As of when (ms) anything is known of any partition; None as long as nothing is.
         self.newest_ms: int | None = None
 
@@ -202,8 +202,8 @@ class EndOffsetTable:
         history.add(sample, now_ms)
         topic, number = partition
         self.columns.put(self._rows[topic][number], history.latest)
-        self._samples += 1
-        self._changed[topic] = self._samples
+        self.samples += 1
+        self._changed[topic] = self.samples
 
     def _add(self, partition: TopicPartition, history: EndOffsetHistory) -> None:
         self._histories[partition] = history
@@ -222,8 +222,8 @@ class EndOffsetTable:
     def _moved(self, topic: str) -> None:
         self._topic_rows.pop(topic, None)
         self.layout += 1
-        self._samples += 1
-        self._changed[topic] = self._samples
+        self.samples += 1
+        self._changed[topic] = self.samples
 
     def rows(self, topic: str, partitions: Ints) -> Ints:
         """Return the rows of a topic's partitions in ``columns``, good until ``layout`` changes.

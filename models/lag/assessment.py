@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caughtup.models.commits.group_commits import CommittedTopic
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
@@ -67,7 +68,7 @@ class _AtRest(NamedTuple):
 
     changed: int
     membership: Membership | None
-    topics: tuple[tuple[str, int], ...]
+    topics: list[tuple[str, int]]
 
 
 class Assessments:
@@ -107,16 +108,12 @@ class Assessments:
         unread_ms = 0 if read_ms is None else now_ms - read_ms
         owners = {} if membership is None else membership.owners
         allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
-        topics = {*commits.topics_of(group), *(partition.topic for partition in owners)}
-        by = _AtRest(
-            commits.changed(group),
-            membership,
-            tuple((topic, ends.changed(topic)) for topic in topics),
-        )
+        committed = commits.columns_of(group)
+        changed, samples, layout = commits.changed(group), ends.samples, ends.layout
         behind = self._behind.setdefault(group, {})
-        at_the_end, left = yield from _without_those_at_the_end(group, commits, ends)
+        at_the_end, left = yield from _without_those_at_the_end(committed, ends)
         left += yield from _without_a_commit(group, owners, commits)
-        interval_ms = commits.interval_ms(group) if left else None
+        longest_ms, is_known = None, False
         for partition in behind.keys() - set(left):
             del behind[partition]
         verdicts: list[tuple[TopicPartition, Verdict]] = []
@@ -126,7 +123,9 @@ class Assessments:
                 behind.pop(partition, None)
                 continue
             known = commits.find(group, partition)
-            figures = lag_figures(known, history, now_ms, interval_ms, allowed_ms)
+            if not is_known and (known is None or known.interval_ms is None):
+                longest_ms, is_known = (yield from commits.interval_steps(group)), True
+            figures = lag_figures(known, history, now_ms, longest_ms, allowed_ms)
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
@@ -143,10 +142,12 @@ class Assessments:
             yield partition
         self.verdicts[group] = group_verdict(verdicts, at_the_end)
         self._failed.discard(group)
-        if verdicts:
-            self._at_rest.pop(group, None)
-        else:
-            self._at_rest[group] = by
+        self._at_rest.pop(group, None)
+        if not verdicts and ends.layout == layout:
+            topics = {*(of.topic for of in committed), *(one.topic for one in owners)}
+            seen = [(topic, ends.changed(topic)) for topic in topics]
+            if all(number <= samples for _, number in seen):  # none since this began
+                self._at_rest[group] = _AtRest(changed, membership, seen)
 
     def at_rest(
         self,
@@ -215,11 +216,11 @@ class Assessments:
 
 
 def _without_those_at_the_end(
-    group: str, commits: CommitTable, ends: EndOffsetTable
+    committed: list[CommittedTopic], ends: EndOffsetTable
 ) -> Generator[object, None, tuple[int, list[TopicPartition]]]:
     """Count a group's partitions that are at their end, and list the others that have a commit."""
     at_the_end, left = 0, []
-    for topic, numbers, offset, commit_ms in commits.columns_of(group):
+    for topic, numbers, offset, commit_ms in committed:
         for start in range(0, len(numbers), _STEP):
             part = slice(start, start + _STEP)
             some = numbers[part]

@@ -163,7 +163,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     assert before is not None
     assert state.assessments.find(BAD, partition) == before
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, CommitTable, "interval_ms", 1)
+        breaks_for_bad(patch, CommitTable, "find", 1)
         assess(state)
     why = "it could not be worked out: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)
