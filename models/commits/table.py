@@ -191,7 +191,7 @@ class CommitTable:
         if len(rows) < _FEW:
             found = [self.history(row).interval_ms for row in rows.tolist()]
             return max((known for known in found if known is not None), default=NO_WAIT)
-        before = self.steps.waits(self.columns.slot[rows])
+        before = self.steps.waits(self.columns.slot[rows].astype(np.int64))
         waits = np.sort(np.column_stack((before, self.columns.wait_ms[rows])), axis=1)
         known = np.count_nonzero(waits != NO_WAIT, axis=1)
         intervals = np.where(known < ENOUGH_WAITS, waits[:, -1], waits[:, -2])

@@ -180,13 +180,17 @@ class Assessments:
         self._failed.add(group)
         self._at_rest.pop(group, None)
 
+    def is_assessed(self, group: str) -> bool:
+        """Return whether a group was assessed, and could be."""
+        return group in self.verdicts and group not in self._failed
+
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Name a group's partitions that aren't at their end."""
         return self._behind.get(group, {}).keys()
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
         """Return a partition's assessment; None if its group has none, or not yet."""
-        if group not in self.verdicts or group in self._failed:
+        if not self.is_assessed(group):
             return None
         kept = self._behind[group].get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
@@ -198,7 +202,7 @@ class Assessments:
 
         Of none of them if the group wasn't assessed yet, or couldn't be.
         """
-        if group not in self.verdicts or group in self._failed:
+        if not self.is_assessed(group):
             return [None] * len(partitions)
         at, known = Assessed._fields.index(field), self._behind[group]
         if not known:

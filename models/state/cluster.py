@@ -214,6 +214,16 @@ class ClusterState:
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.forget(group)):
             yield from self.watch_copies(group, now_ms)
 
+    def at_rest(self, group: str) -> object | None:
+        """Return the same object as long as nothing changes that is shown of a group.
+
+        None for a group that has something to read, and for a Streams application.
+        """
+        if group in self.groups.streams or group in self.applications:
+            return None
+        membership = self.groups.membership(group)
+        return self.assessments.at_rest(group, self.commits, membership, self.ends)
+
     def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
         """Work out anew how the copies of a Streams application fare.
 

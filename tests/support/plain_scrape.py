@@ -1,4 +1,4 @@
-"""The series of groups' partitions, one after the other: what ``/metrics`` from columns is held to."""
+"""What is shown of groups' partitions, one after the other: what is made of columns is held to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessed
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.lag.rates import retention_used
+from caughtup.models.offsets import sum_offsets
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -108,3 +109,23 @@ def _partitions(state: ClusterState) -> Iterator[tuple[str, TopicPartition, Know
             history = state.ends.history(partition)
             assessed = state.assessments.find(group, partition)
             yield group, partition, Known(offset, time_ms, history, assessed)
+
+
+def plain_summary(state: ClusterState, group: str) -> dict[str, object]:
+    """Sum a group up as the page does, a partition at a time."""
+    rows = list(state.partition_rows(group))
+    lags = [row.lag.lag for row in rows if row.lag is not None]
+    found = [state.assessments.find(group, row.partition) for row in rows if row.ends is not None]
+    worst: tuple[float, str] | None = None
+    for assessed in found:
+        if assessed is None or assessed.lag_seconds is None or assessed.method is None:
+            worst = None
+            break
+        if worst is None or assessed.lag_seconds > worst[0]:
+            worst = assessed.lag_seconds, assessed.method
+    summary: dict[str, object] = {"partitions": len(rows)}
+    if len(lags) == len(rows):
+        summary["lag"] = sum_offsets(lags)
+    if worst is not None:
+        summary |= {"lag_seconds": worst[0], "lag_seconds_method": worst[1]}
+    return summary
