@@ -75,6 +75,7 @@ class Assessor(Service):
             watch = self._state.watches.get(group)
             known += 1 if watch is None else 1 + len(watch.copies)
             self._freeze.reached(known)
+            yield  # a group at rest takes no step of its own
         self._state.forget_all_but(set(groups))
 
 

@@ -68,6 +68,8 @@ class LagTopic(Service):
         self._health = health
         #: By group and key, the hash of the value that was last written.
         self._written: dict[str, dict[bytes, int]] = {}
+        #: By group, what it was at rest by when all of it was written (``ClusterState.at_rest``).
+        self._at_rest: dict[str, object] = {}
         self._turn = 0.0
         self._hurry = asyncio.Event()
 
@@ -90,6 +92,7 @@ class LagTopic(Service):
                     await asyncio.wait_for(self._hurry.wait(), pause)
                     self._hurry.clear()
                     self._written.clear()
+                    self._at_rest.clear()
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
 
@@ -119,18 +122,37 @@ class LagTopic(Service):
         self._turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
         groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
         for group in groups:
-            there = await self._write(producer, group)
-            for key in sorted(self._written.get(group, {}).keys() - there):
-                await self._send(producer, group, key, None)
+            await self._write_group(producer, group)
         present = self._state.commits.groups() | self._state.groups.names()
         for group in sorted(self._written.keys() - present):
             for key in sorted(self._written[group]):
                 await self._send(producer, group, key, None)
             del self._written[group]
+            self._at_rest.pop(group, None)
         producer.poll(0)
         if self._health.probe_errors[PROBE] == failures:
             self._health.recovered(PROBE)
         return len(groups) == len(present)
+
+    async def _write_group(self, producer: Producer, group: str) -> None:
+        """Write what changed of a group, unless it was at rest then and has been since."""
+        by, before = self._state.at_rest(group), self._health.probe_errors[PROBE]
+        if by is not None and self._at_rest.get(group) is by:
+            await self._others_turn(producer)
+            return
+        self._at_rest.pop(group, None)
+        there = await self._write(producer, group)
+        for key in sorted(self._written.get(group, {}).keys() - there):
+            await self._send(producer, group, key, None)
+        if by is not None and self._health.probe_errors[PROBE] == before and there:
+            self._at_rest[group] = by
+
+    async def _others_turn(self, producer: Producer) -> None:
+        """Let others have their turn if this one took long enough."""
+        if time.monotonic() - self._turn > _TURN_SECONDS:
+            producer.poll(0)
+            await self.sleep(_PAUSE_SECONDS)
+            self._turn = time.monotonic()
 
     async def _write(self, producer: Producer, group: str) -> set[bytes]:
         """Write what changed of a group, and return the keys that there are of it."""
@@ -140,10 +162,7 @@ class LagTopic(Service):
                 there.add(key)
                 if self._written.get(group, {}).get(key) != hash(value):
                     await self._send(producer, group, key, value)
-                if time.monotonic() - self._turn > _TURN_SECONDS:
-                    producer.poll(0)
-                    await self.sleep(_PAUSE_SECONDS)
-                    self._turn = time.monotonic()
+                await self._others_turn(producer)
         return there
 
     async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:
@@ -172,7 +191,9 @@ class LagTopic(Service):
         self._failed(error.str())
         key = message.key()
         if key is not None:
-            self._written.setdefault(decode_line(key), {})[key] = 0
+            group = decode_line(key)
+            self._written.setdefault(group, {})[key] = 0
+            self._at_rest.pop(group, None)
 
     def _failed(self, why: str) -> None:
         if self._health.failed(PROBE):

@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product, starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -20,7 +21,7 @@ from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
-from caughtup.bench.options import groups_option, partitions_option, threads_option
+from caughtup.bench.options import partitions_option, threads_option
 from caughtup.bench.usage import PeakMemory, cpu_seconds
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
@@ -31,9 +32,13 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from caughtup.demo.fleet.offset_logs import Shape
     from caughtup.demo.story.stage import Stage
 
 _ENDS_TOPIC = "generated-end-offsets"
+#: Of the logs in which keys come again and again: as many groups as a large cluster has.
+_GROUPS = 500
+_QUEUE_FULL_SECONDS = 0.1
 #: Records of a batch by which the job becomes warm.
 _WARMING = 500_000
 _MEGABYTE = 1 << 20
@@ -48,21 +53,39 @@ _MEGABYTE = 1 << 20
     show_default=True,
     help="How many commits. May be repeated.",
 )
-@groups_option
+@click.option(
+    "--log",
+    "kind",
+    type=click.Choice(("compacted", "interleaved", "runs")),
+    default="compacted",
+    show_default=True,
+    help="What the log is like, as for `caughtup bench offsets`.",
+)
+@click.option(
+    "--groups",
+    type=click.IntRange(min=1),
+    help=f"How many groups commit.  [default: {_GROUPS}; of a compacted log, as many as it takes]",
+)
 @partitions_option
 @threads_option
 @format_option
 def history(
-    records: tuple[int, ...], groups: int, partitions: int, threads: tuple[int, ...], output: str
+    records: tuple[int, ...],
+    kind: str,
+    groups: int | None,
+    partitions: int,
+    threads: tuple[int, ...],
+    output: str,
 ) -> None:
     """Measure how many commits a second the history takes, from a log to its tables.
 
-    Writes generated offset commits to an embedded broker. Spark reads them, with its Kafka source
-    and to nowhere; then the history job takes them from a new checkpoint, with every commit in
-    two tables, commits and lag. Both ran for a while before, so that Java has compiled them; the
-    load before is in the figures, too.
+    Writes generated offset commits to an embedded broker, and a look at each partition's log end.
+    Spark reads the commits, with its Kafka source and to nowhere; then the history job takes both
+    from a new checkpoint, with every commit in two tables, commits and lag. Both ran for a while
+    before, so that Java has compiled them; the load before is in the figures, too.
     """
     try:
+        from caughtup.demo.fleet.offset_logs import Shape
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
@@ -72,9 +95,10 @@ def history(
         for count in records:
             with Stage(nodes=1, broker_properties=properties) as stage:
                 stage.start_cluster()
-                written = _write(stage, count, groups, partitions)
+                of = groups or (_GROUPS if kind != "compacted" else -(-count // partitions))
+                written = _write(stage, kind, Shape(count, of, partitions))
                 for number in threads:
-                    figures.append(_measure(stage, number, written, groups * partitions))
+                    figures.append({"log": kind, **_measure(stage, number, written)})
                     if output == "json":
                         click.echo(msgspec.json.encode(figures[-1]).decode())
     except CaughtupError as error:
@@ -87,15 +111,17 @@ def history_table(figures: Sequence[dict[str, Any]]) -> Table:
     """Return the figures as a table for people."""
     table = Table(
         title="The history job, and Spark reading the same records to nowhere",
-        caption="Generated commits. CPU: seconds for a million records. MB: resident at most, of "
+        caption="Generated commits, and looks at log ends. CPU: seconds for a million records. MB: resident at most, of "
         "the JVM and of Python's workers. Load: runnable processes just before.",
     )
+    table.add_column("log")
     for name in ("records", "threads", "a second", "raw", "ratio", "CPU", "JVM MB", "Python MB"):
         table.add_column(name, justify="right")
     table.add_column("load", justify="right")
     for one in figures:
         python = sum(resident for name, resident in one["peak_bytes"].items() if name != "java")
         table.add_row(
+            one["log"],
             f"{one['records']:,}",
             f"{one['threads']}",
             f"{one['records_per_second']:,.0f}",
@@ -109,30 +135,50 @@ def history_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _write(stage: Stage, count: int, groups: int, partitions: int) -> int:
-    from caughtup.demo.cluster.topics import create_topics
-    from caughtup.demo.fleet.offset_commits import TOPIC, write_commits
+class Written(NamedTuple):
+    """How many records there are of commits, and of looks at partitions' log ends."""
 
-    with Progress().task("writing commits", count) as advance:
-        written = write_commits(
-            stage.cluster,
-            count,
-            groups=groups,
-            partitions=partitions,
-            offsets_partitions=OFFSETS_PARTITIONS,
-            advance=advance,
+    commits: int
+    looks: int
+    group_partitions: int
+
+
+def topics_of(shape: Shape) -> list[str]:
+    """Name the topics that the groups of a generated log read."""
+    return [f"domain.orders-{number:05d}" for number in range(shape.topics)]
+
+
+def _write(stage: Stage, kind: str, shape: Shape) -> Written:
+    from caughtup.demo.cluster.topics import create_topics
+    from caughtup.demo.fleet.offset_logs import write_log
+
+    with Progress().task(f"writing a log: {kind}", shape.records) as advance:
+        commits = write_log(
+            stage.cluster, kind, shape, offsets_partitions=OFFSETS_PARTITIONS, advance=advance
         )
     create_topics(stage.cluster, {_ENDS_TOPIC: 1}, {"cleanup.policy": "compact"})
-    producer = Producer(stage.cluster.client_config())
-    for partition in range(partitions):
-        ends = EndOffsets(0, count, count, 1)
-        record = EndOffsetsRecord.from_ends(TopicPartition(TOPIC, partition), ends)
-        producer.produce(_ENDS_TOPIC, FORMAT.encode(record), record.key)
-    producer.flush()
-    return written
+    producer = Producer({**stage.cluster.client_config(), "linger.ms": 50})
+    ends = EndOffsets(0, shape.records, shape.records, 1)
+    looks = 0
+    with Progress().task("writing looks at log ends", shape.topics * shape.partitions) as advance:
+        for partition in starmap(
+            TopicPartition, product(topics_of(shape), range(shape.partitions))
+        ):
+            record = EndOffsetsRecord.from_ends(partition, ends)
+            while True:
+                try:
+                    producer.produce(_ENDS_TOPIC, FORMAT.encode(record), record.key)
+                    break
+                except BufferError:
+                    producer.poll(_QUEUE_FULL_SECONDS)
+            looks += 1
+            advance(1)
+        producer.flush()
+    return Written(commits, looks, shape.groups * shape.partitions)
 
 
-def _measure(stage: Stage, threads: int, records: int, group_partitions: int) -> dict[str, Any]:
+def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
+    records = written.commits
     spark = start_spark("caughtup bench history", f"local[{threads}]")
     from caughtup.pipelines.history.stream import HistoryOptions
     from caughtup.pipelines.history.stream import history as write_history
@@ -171,7 +217,8 @@ def _measure(stage: Stage, threads: int, records: int, group_partitions: int) ->
     files = [path for path in Path(options.output).rglob("*.parquet") if path.is_file()]
     return {
         "records": records,
-        "group_partitions": group_partitions,
+        "looks": written.looks,
+        "group_partitions": written.group_partitions,
         "threads": threads,
         "seconds": seconds,
         "records_per_second": records / seconds,

@@ -45,12 +45,14 @@ def apply_live(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
     names: dict[int, tuple[str, str]] = {}
+    changed: set[str] = set()
     for at in np.flatnonzero(is_news).tolist():
         index = last.item(at)
         number = commits.head.item(index)
         head = commits.heads[number]
         group, topic = names.get(number) or names.setdefault(number, names_of(head))
         partition = TopicPartition(topic, commits.partition.item(index))
+        changed.add(group)
         try:
             made = offset.item(at)
             if made == NO_OFFSET:
@@ -63,6 +65,7 @@ def apply_live(
         except Exception as error:  # noqa: BLE001 - a commit that fails costs itself
             on_error(group, partition, error)
     table.sweep(commits.heads)
+    table.note(changed)
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:

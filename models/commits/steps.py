@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from caughtup.models.histories.commits import STEP_NUMBERS, STEPS_KEPT
+from caughtup.models.polls.column_reader import Ints
 
 #: Steps that each history keeps before its last one, up to so many histories.
 STEPS_UP_TO = ((200_000, STEPS_KEPT - 1), (600_000, 7))
 FEWEST_STEPS = 5
-#: Histories in a block.
+#: Histories in a block, and how many blocks are narrowed while a new one fills.
 _BLOCK = 1 << 10
+_NARROWED_MEANWHILE = 8
+_UNKNOWN = -1
 
 
 class StepBlocks:
@@ -28,9 +32,14 @@ class StepBlocks:
     ) -> None:
         self._steps_up_to = steps_up_to
         self._block = block
+        self._pace = max(1, block // _NARROWED_MEANWHILE)
         self._blocks: list[array[int]] = []
+        #: How many steps each slot of a block has room for: those of all but few are ``steps_kept``.
+        self._widths: list[int] = []
         self._lengths = bytearray()
         self._free: list[int] = []
+        #: Blocks up to this one are as narrow as all are to be.
+        self._narrowed = 0
         self.steps_kept = steps_up_to[0][1]
 
     def __len__(self) -> int:
@@ -40,6 +49,24 @@ class StepBlocks:
         """Return the steps in a slot, oldest first."""
         block, start = self._place(slot)
         return block[start : start + self._lengths[slot] * STEP_NUMBERS]
+
+    def waits(self, slots: Ints) -> Ints:
+        """Return how long groups waited with the steps in some slots (ms; int64), a row a slot.
+
+        Each as long as a slot has room for, with -1 where there is no step, or it isn't known.
+        """
+        numbers, at = np.divmod(slots, self._block)
+        found = np.full((len(slots), self.steps_kept), _UNKNOWN)
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(order)]):
+            some = order[start:end]
+            block = self._narrow(numbers.item(some.item(0)))
+            steps = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
+            found[some] = steps[at[some], :, STEP_NUMBERS - 1]
+        lengths = np.frombuffer(self._lengths, np.uint8)[slots]
+        found[np.arange(self.steps_kept) >= lengths[:, None]] = _UNKNOWN
+        return found
 
     def store(self, slot: int | None, steps: array[int]) -> int:
         """Keep steps, the newest of them if they are too many; return their slot, a new one for None.
@@ -64,33 +91,45 @@ class StepBlocks:
         self._free.append(slot)
 
     def _place(self, slot: int) -> tuple[array[int], int]:
-        return self._blocks[
-            slot // self._block
-        ], slot % self._block * self.steps_kept * STEP_NUMBERS
+        number, at = divmod(slot, self._block)
+        block = self._blocks[number] if number < self._narrowed else self._narrow(number)
+        return block, at * self.steps_kept * STEP_NUMBERS
 
     def _add(self) -> int:
         slot = len(self._lengths)
         self._lengths.append(0)
         wanted = next((kept for limit, kept in self._steps_up_to if slot < limit), FEWEST_STEPS)
         if wanted < self.steps_kept:
-            self._narrow(wanted)
+            self.steps_kept, self._narrowed = wanted, 0
         if slot == len(self._blocks) * self._block:
             self._blocks.append(array("q", bytes(8 * self._block * self.steps_kept * STEP_NUMBERS)))
+            self._widths.append(self.steps_kept)
+        if not slot % self._pace and self._narrowed < len(self._blocks):
+            self._narrow(self._narrowed)
+            self._narrowed += 1
         return slot
 
-    def _narrow(self, steps_kept: int) -> None:
-        """Leave out the oldest steps of every history that has more than so many."""
-        before, self.steps_kept = self.steps_kept, steps_kept
-        lengths = np.frombuffer(
-            bytes(self._lengths).ljust(len(self._blocks) * self._block, b"\0"), np.uint8
+    def _narrow(self, number: int) -> array[int]:
+        """Return a block, without the oldest steps of histories that have more than are kept.
+
+        There may be hundreds of blocks when fewer steps are to be kept: each is narrowed when it is
+        needed, or when its turn comes while slots are added.
+        """
+        before, kept = self._widths[number], self.steps_kept
+        if before == kept:
+            return self._blocks[number]
+        first = number * self._block
+        steps = np.frombuffer(self._blocks[number], np.int64).reshape(-1, before, STEP_NUMBERS)
+        lengths = bytes(self._lengths[first : first + self._block]).ljust(self._block, b"\0")
+        length = np.frombuffer(lengths, np.uint8).astype(np.int64)
+        left_out = np.maximum(length - kept, 0)
+        index = np.minimum(left_out[:, None] + np.arange(kept), before - 1)
+        narrowed = np.take_along_axis(steps, index[:, :, None], axis=1)
+        waits = np.where(np.arange(before) <= left_out[:, None], steps[:, :, 2], -1)
+        narrowed[:, 0, 2] = np.maximum(narrowed[:, 0, 2], waits.max(axis=1))
+        self._blocks[number], self._widths[number] = array("q", narrowed.tobytes()), kept
+        there = len(self._lengths) - first
+        self._lengths[first : first + self._block] = (
+            np.minimum(length, kept)[:there].astype(np.uint8).tobytes()
         )
-        for number, block in enumerate(self._blocks):
-            steps = np.frombuffer(block, np.int64).reshape(self._block, before, STEP_NUMBERS)
-            length = lengths[number * self._block : (number + 1) * self._block].astype(np.int64)
-            left_out = np.maximum(length - steps_kept, 0)
-            index = np.minimum(left_out[:, None] + np.arange(steps_kept), before - 1)
-            kept = np.take_along_axis(steps, index[:, :, None], axis=1)
-            waits = np.where(np.arange(before) <= left_out[:, None], steps[:, :, 2], -1)
-            kept[:, 0, 2] = np.maximum(kept[:, 0, 2], waits.max(axis=1))
-            self._blocks[number] = array("q", kept.tobytes())
-        self._lengths = bytearray(np.minimum(lengths, steps_kept)[: len(self._lengths)].tobytes())
+        return self._blocks[number]

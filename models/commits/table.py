@@ -7,18 +7,29 @@ made any since this began to watch it. tests/models/commits/test_memory.py holds
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, KeysView
+from collections.abc import Callable, Generator, Iterable, Iterator, KeysView
+
+import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, Columns
 from caughtup.models.commits.group_commits import CommittedTopic, GroupCommits, LastCommits
 from caughtup.models.commits.places import NO_HEAD, NO_ROW, Places
 from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.commits.topic_ids import TopicIds
-from caughtup.models.histories.commits import STEP_NUMBERS, CommitHistory
+from caughtup.models.histories.commits import (
+    ENOUGH_WAITS,
+    FEWEST_WAITS,
+    STEP_NUMBERS,
+    CommitHistory,
+)
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET
 
+#: Partitions whose intervals are looked at in one step: a few milliseconds' work.
+_SOME = 1 << 14
+#: Fewer of them are quicker one by one.
+_FEW = 16
 #: One in so many partitions of a topic has a commit, at least, where they lie close.
 _CLOSE = 8
 
@@ -37,6 +48,35 @@ class CommitTable:
         self.topic_ids = TopicIds()
         # The one object that stands for each partition, by topic and number.
         self._partitions: dict[str, list[TopicPartition]] = {}
+        # How many changes there were by the last one of each group, and by that of all at once.
+        self._changed: dict[str, int] = {}
+        self._changes = self._all_changed = 1
+
+    def note(self, groups: Iterable[str]) -> None:
+        """Note that commits of these groups changed, but for those that repeat an offset."""
+        self._changes += 1
+        there = self.places.groups()
+        for group in groups:
+            if group in there:
+                self._changed[group] = self._changes
+            else:
+                self._changed.pop(group, None)
+
+    def note_all(self) -> None:
+        """Note that commits of any group may have changed."""
+        self._changes += 1
+        self._all_changed = self._changes
+        self._changed.clear()
+
+    def changed(self, group: str) -> int:
+        """Return a number that is another one once the group has committed another offset.
+
+        Or once one of its partitions has a commit for the first time, or none any more; 0 for a
+        group without commits.
+        """
+        if group not in self.places.groups():
+            return 0
+        return max(self._changed.get(group, 0), self._all_changed)
 
     def groups(self) -> KeysView[str]:
         """Name the groups that have commits."""
@@ -83,14 +123,25 @@ class CommitTable:
             found.times_ms.extend(commit_ms.tolist())
         return found
 
+    def rows_of(self, group: str) -> list[tuple[str, Ints, Ints]]:
+        """Return the topics on which a group has commits: of each the partitions, and their rows.
+
+        The rows are good until ``changed`` returns another number.
+        """
+        places = self.places
+        return [(places.topic(head), *self.committed_rows(head)) for head in places.of_group(group)]
+
     def columns_of(self, group: str) -> list[CommittedTopic]:
         """Return what a group has committed by now, a topic after the other."""
-        found = []
-        for head in self.places.of_group(group):
-            numbers, rows = self.committed_rows(head)
-            offset, commit_ms = self.columns.offset[rows], self.columns.commit_ms[rows]
-            found.append(CommittedTopic(self.places.topic(head), numbers, offset, commit_ms))
-        return found
+        offset, commit_ms = self.columns.offset, self.columns.commit_ms
+        return [
+            CommittedTopic(topic, numbers, offset[rows], commit_ms[rows])
+            for topic, numbers, rows in self.rows_of(group)
+        ]
+
+    def named(self, topic: str, numbers: Ints) -> list[TopicPartition]:
+        """Return partitions of a topic that ascend, each the same object every time if they lie close."""
+        return self._partitions_of(topic, numbers.tolist())
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
         """Return a test for the partitions on which a group has a commit, good for now."""
@@ -109,14 +160,42 @@ class CommitTable:
 
         It stands in for a partition that has none of its own yet; None if there is none at all.
         """
-        longest: int | None = None
-        for head in self.places.of_group(group):
-            _, rows = self.committed_rows(head)
-            for row in rows[self.columns.slot[rows] != NO_SLOT].tolist():  # one step is no rhythm
-                known = self.history(row).interval_ms
-                if known is not None and (longest is None or known > longest):
-                    longest = known
-        return longest
+        steps = self.interval_steps(group)
+        try:
+            while True:
+                next(steps)
+        except StopIteration as done:
+            longest: int | None = done.value
+            return longest
+
+    def interval_steps(self, group: str) -> Generator[None, None, int | None]:
+        """Find out what ``interval_ms`` returns, some thousands of partitions a step."""
+        longest = NO_WAIT
+        for head in list(self.places.of_group(group)):
+            reached = -1
+            while head in self.places.of_group(group):  # others may have had their turn
+                numbers, rows = self.committed_rows(head)
+                start = 0 if reached < 0 else int(np.searchsorted(numbers, reached, "right"))
+                some = rows[start : start + _SOME]
+                longest = max(
+                    longest, self._longest_interval(some[self.columns.slot[some] != NO_SLOT])
+                )
+                if start + _SOME >= len(rows):
+                    break
+                reached = numbers.item(start + _SOME - 1)
+                yield
+        return None if longest == NO_WAIT else longest
+
+    def _longest_interval(self, rows: Ints) -> int:
+        """Return the longest ``CommitHistory.interval_ms`` in rows with more than one step."""
+        if len(rows) < _FEW:
+            found = [self.history(row).interval_ms for row in rows.tolist()]
+            return max((known for known in found if known is not None), default=NO_WAIT)
+        before = self.steps.waits(self.columns.slot[rows].astype(np.int64))
+        waits = np.sort(np.column_stack((before, self.columns.wait_ms[rows])), axis=1)
+        known = np.count_nonzero(waits != NO_WAIT, axis=1)
+        intervals = np.where(known < ENOUGH_WAITS, waits[:, -1], waits[:, -2])
+        return int(intervals.max(where=known >= FEWEST_WAITS, initial=NO_WAIT))
 
     def committed_rows(self, head: int) -> tuple[Ints, Ints]:
         """Return the partitions of a head that have a commit, ascending, and their rows."""

@@ -1,4 +1,4 @@
 """What was known over time: commits, end offsets, offset sums, and trends through them.
 
-Imports models.wire; lag, tasks, copies and reassignments import it.
+Imports models.wire and models.polls; lag, tasks, copies and reassignments import it.
 """

@@ -1,52 +1,106 @@
-"""The newest end offsets of a topic's partitions as columns, for whoever asks about all of them."""
+"""The newest end offsets of all partitions as columns, for whoever asks about many of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.polls.column_reader import Ints
 
 #: What stands for the time of a partition of which nothing is known.
 NEVER_MS = -1
-#: One in so many of the numbers up to the greatest is a partition's, at least: there are topics
-#: with as many as somebody wrote, who may write any number.
+#: The row of every partition of which nothing is known.
+NOBODYS = 0
+_GROWTH = 1.5
+_FEWEST = 1 << 6
+#: Partitions' numbers are looked up in an array if one in so many up to the greatest is one's.
 _CLOSE = 8
-_FEWEST = 64
 
 
-class EndColumns(NamedTuple):
-    """By partition: ``start``, ``end`` and ``readable`` offsets and when they were asked for (ms).
+class Ends(NamedTuple):
+    """End offsets of some partitions: arrays (int64) of the same length.
 
-    All int64. ``readable`` is the readable end offset or, where nobody asked for it, the last
-    stable one. ``as_of_ms`` is NEVER_MS where the topic has no such partition.
+    ``readable`` is the readable end offset or, where nobody asked for it, the last stable one;
+    ``as_of_ms`` when they were asked for (ms), NEVER_MS where nothing is known of a partition.
     """
 
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    readable: NDArray[np.int64]
-    as_of_ms: NDArray[np.int64]
+    start: Ints
+    end: Ints
+    readable: Ints
+    as_of_ms: Ints
 
-    def put(self, partition: int, ends: EndOffsets) -> None:
+    def part(self, some: slice) -> Ends:
+        """Return those of some of the partitions."""
+        return Ends(*(column[some] for column in self))
+
+
+class EndColumns:
+    """The newest sample in each row, the fields of ``Ends``; NOBODYS is never a partition's."""
+
+    def __init__(self) -> None:
+        self._used = NOBODYS + 1
+        self._free: list[int] = []
+        self.start = np.zeros(_FEWEST, np.int64)
+        self.end = np.zeros(_FEWEST, np.int64)
+        self.readable = np.zeros(_FEWEST, np.int64)
+        self.as_of_ms = np.full(_FEWEST, NEVER_MS, np.int64)
+
+    def add(self) -> int:
+        """Return a row for one more partition."""
+        if self._free:
+            return self._free.pop()
+        row = self._used
+        self._used += 1
+        if row == len(self.end):
+            size = int(row * _GROWTH)
+            for column, nothing in (
+                (self.start, 0),
+                (self.end, 0),
+                (self.readable, 0),
+                (self.as_of_ms, NEVER_MS),
+            ):
+                column.resize(size, refcheck=False)  # in place: nobody holds on to a part of one
+                column[row:] = nothing
+        return row
+
+    def put(self, row: int, ends: EndOffsets) -> None:
         """Put a newer sample in the place of a partition's."""
         readable = ends.readable_end_offset
-        self.start[partition] = ends.start_offset
-        self.end[partition] = ends.end_offset
-        self.readable[partition] = ends.last_stable_offset if readable is None else readable
-        self.as_of_ms[partition] = ends.as_of_ms
+        self.start[row] = ends.start_offset
+        self.end[row] = ends.end_offset
+        self.readable[row] = ends.last_stable_offset if readable is None else readable
+        self.as_of_ms[row] = ends.as_of_ms
+
+    def of(self, rows: Ints) -> Ends:
+        """Return what is in some rows now."""
+        return Ends(self.start[rows], self.end[rows], self.readable[rows], self.as_of_ms[rows])
+
+    def remove(self, row: int) -> None:
+        """Forget a partition: its row is the next one's."""
+        self.as_of_ms[row] = NEVER_MS
+        self._free.append(row)
 
 
-def end_columns(samples: Iterable[tuple[int, EndOffsets]]) -> EndColumns | None:
-    """Make columns of samples by partition; None if their numbers are too far apart for that."""
-    known = dict(samples)
-    size = max(known, default=-1) + 1
-    if size > max(_FEWEST, _CLOSE * len(known)):
-        return None
-    made = EndColumns(*(np.zeros(size, np.int64) for _ in EndColumns._fields))
-    made.as_of_ms.fill(NEVER_MS)
-    for partition, ends in known.items():
-        made.put(partition, ends)
-    return made
+class TopicRows:
+    """The rows of a topic's partitions, looked up for many of them at once."""
+
+    def __init__(self, rows: dict[int, int]) -> None:
+        greatest = max(rows)
+        numbers = np.array(sorted(rows), np.int64)
+        of_them = np.array([rows[number] for number in numbers.tolist()], np.int64)
+        self._numbers: Ints | None = None
+        if greatest < _CLOSE * len(rows):
+            self._rows = np.full(greatest + 2, NOBODYS, np.int64)
+            self._rows[numbers] = of_them
+        else:
+            self._numbers, self._rows = numbers, of_them
+
+    def of(self, partitions: Ints) -> Ints:
+        """Return the rows of partitions (int64), NOBODYS for those that the topic doesn't have."""
+        numbers, rows, last = self._numbers, self._rows, len(self._rows) - 1
+        if numbers is None:  # the last row is that of all beyond
+            return rows[np.minimum(partitions, last)]
+        at = np.minimum(np.searchsorted(numbers, partitions), last)
+        return np.where(numbers[at] == partitions, rows[at], NOBODYS)

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from caughtup.models.histories.end_columns import EndColumns, end_columns
+import numpy as np
+
+from caughtup.models.histories.end_columns import NOBODYS, EndColumns, TopicRows
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.polls.column_reader import Ints
 
 #: The newest samples, which all stay: at one a second, more than a decision waits for its ends.
 DENSE_SAMPLES = 20
@@ -161,12 +164,22 @@ class EndOffsetHistory:
 
 
 class EndOffsetTable:
-    """Every partition's end offsets: the latest, and enough of the past to bound a moment."""
+    """Every partition's end offsets: the latest, and enough of the past to bound a moment.
+
+    ``columns`` has the newest samples, by row. ``layout`` is another number whenever a row may be
+    another partition's.
+    """
 
     def __init__(self) -> None:
+        self.columns = EndColumns()
+        self.layout = 0
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
-        self._partitions: dict[str, set[int]] = {}
-        self._columns: dict[str, EndColumns | None] = {}
+        #: By topic and partition, the row.
+        self._rows: dict[str, dict[int, int]] = {}
+        self._topic_rows: dict[str, TopicRows] = {}
+        #: How many samples there were, and by the last one of each topic.
+        self.samples = 0
+        self._changed: dict[str, int] = {}
         #: As of when (ms) anything is known of any partition; None as long as nothing is.
         self.newest_ms: int | None = None
 
@@ -176,11 +189,7 @@ class EndOffsetTable:
         """Apply a sample, or None when the partition is gone; ``now_ms`` where a clock is known."""
         if sample is None:
             if self._histories.pop(partition, None) is not None:
-                self._columns.pop(partition.topic, None)
-                partitions = self._partitions[partition.topic]
-                partitions.discard(partition.partition)
-                if not partitions:
-                    del self._partitions[partition.topic]
+                self._remove(*partition)
             return
         newest_ms = self.newest_ms
         is_to_come = newest_ms is not None and now_ms is not None and newest_ms > now_ms
@@ -188,29 +197,53 @@ class EndOffsetTable:
             self.newest_ms = sample.as_of_ms
         history = self._histories.get(partition)
         if history is None:
-            self._histories[partition] = EndOffsetHistory(sample)
-            self._partitions.setdefault(partition.topic, set()).add(partition.partition)
-            self._columns.pop(partition.topic, None)
-        else:
-            history.add(sample, now_ms)
-            columns = self._columns.get(partition.topic)
-            if columns is not None:
-                columns.put(partition.partition, history.latest)
+            self._add(partition, EndOffsetHistory(sample))
+            return
+        history.add(sample, now_ms)
+        topic, number = partition
+        self.columns.put(self._rows[topic][number], history.latest)
+        self.samples += 1
+        self._changed[topic] = self.samples
 
-    def columns(self, topic: str) -> EndColumns | None:
-        """Return the newest samples of a topic's partitions as columns, which stay the newest.
+    def _add(self, partition: TopicPartition, history: EndOffsetHistory) -> None:
+        self._histories[partition] = history
+        topic, number = partition
+        row = self._rows.setdefault(topic, {})[number] = self.columns.add()
+        self.columns.put(row, history.latest)
+        self._moved(topic)
 
-        None if their numbers are too far apart. New partitions make new columns.
+    def _remove(self, topic: str, number: int) -> None:
+        rows = self._rows[topic]
+        self.columns.remove(rows.pop(number))
+        self._moved(topic)
+        if not rows:
+            del self._rows[topic], self._changed[topic]
+
+    def _moved(self, topic: str) -> None:
+        self._topic_rows.pop(topic, None)
+        self.layout += 1
+        self.samples += 1
+        self._changed[topic] = self.samples
+
+    def rows(self, topic: str, partitions: Ints) -> Ints:
+        """Return the rows of a topic's partitions in ``columns``, good until ``layout`` changes.
+
+        NOBODYS for those of which nothing is known.
         """
-        if topic not in self._columns:
-            numbers = self._partitions.get(topic)
-            if numbers is None:
-                return end_columns(())
-            histories = self._histories
-            self._columns[topic] = end_columns(
-                (number, histories[TopicPartition(topic, number)].latest) for number in numbers
-            )
-        return self._columns[topic]
+        known = self._topic_rows.get(topic)
+        if known is None:
+            of_topic = self._rows.get(topic)
+            if of_topic is None:
+                return np.full(len(partitions), NOBODYS, np.int64)
+            known = self._topic_rows[topic] = TopicRows(of_topic)
+        return known.of(partitions)
+
+    def changed(self, topic: str) -> int:
+        """Return a number that is another one after a sample of any of the topic's partitions.
+
+        Or after one of them has come or gone; 0 without any.
+        """
+        return self._changed.get(topic, 0)
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
         """Return the newest sample of a partition, None if there is none."""
@@ -220,10 +253,6 @@ class EndOffsetTable:
     def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
         """Return a partition's history, None if it was never seen."""
         return self._histories.get(partition)
-
-    def histories(self, partitions: Iterable[TopicPartition]) -> list[EndOffsetHistory | None]:
-        """Return the histories of many partitions, as ``history`` does."""
-        return list(map(self._histories.get, partitions))
 
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int
@@ -244,17 +273,20 @@ class EndOffsetTable:
     def of_topics(self, wanted: Callable[[str], bool]) -> EndOffsetTable:
         """Return a table of some topics as it is now, which another thread may read."""
         table = EndOffsetTable()
-        for topic, partitions in self._partitions.items():
+        for topic, rows in self._rows.items():
             if wanted(topic):
-                table._partitions[topic] = set(partitions)
-                for number in partitions:
+                for number in rows:
                     partition = TopicPartition(topic, number)
-                    table._histories[partition] = self._histories[partition].copy()
+                    table._add(partition, self._histories[partition].copy())
         return table
+
+    def partitions(self) -> list[TopicPartition]:
+        """List every partition that there is, in the order in which they came."""
+        return list(self._histories)
 
     def partition_counts(self) -> dict[str, int]:
         """Return the number of partitions seen of each topic."""
-        return {topic: len(found) for topic, found in self._partitions.items()}
+        return {topic: len(found) for topic, found in self._rows.items()}
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, EndOffsets]]:
         for partition, history in self._histories.items():

@@ -7,11 +7,12 @@ keep: its lag in seconds is 0.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from caughtup.models.commits.group_commits import CommittedTopic
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
@@ -58,8 +59,24 @@ class Assessed(NamedTuple):
 AT_THE_END = Assessed(*NOTHING_TO_READ[:2], 0.0, 0.0, "caught_up", None, 0.0)
 
 
+class _AtRest(NamedTuple):
+    """What a group was assessed by that has nothing to read: it fares the same until one changes.
+
+    ``changed`` is ``CommitTable.changed`` of the group, and ``topics`` has
+    ``EndOffsetTable.changed`` of each topic that it reads.
+    """
+
+    changed: int
+    membership: Membership | None
+    topics: list[tuple[str, int]]
+
+
 class Assessments:
-    """The last assessment of each group: its verdict, and its partitions that aren't at the end."""
+    """The last assessment of each group: its verdict, and its partitions that aren't at the end.
+
+    Of one that has nothing to read no figure depends on the time; so it isn't worked out again
+    until a commit, a member or a sample of a log's end comes.
+    """
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
@@ -68,6 +85,7 @@ class Assessments:
         # collector history through again and again.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
+        self._at_rest: dict[str, _AtRest] = {}
 
     def assess(
         self,
@@ -85,13 +103,17 @@ class Assessments:
         between two; what they change meanwhile counts or doesn't. The group's verdict comes when
         all are done.
         """
+        if self.at_rest(group, commits, membership, ends) is not None:
+            return
         unread_ms = 0 if read_ms is None else now_ms - read_ms
         owners = {} if membership is None else membership.owners
         allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
-        interval_ms = commits.interval_ms(group)
+        committed = commits.columns_of(group)
+        changed, samples, layout = commits.changed(group), ends.samples, ends.layout
         behind = self._behind.setdefault(group, {})
-        at_the_end, left = yield from _without_those_at_the_end(group, commits, ends)
+        at_the_end, left = yield from _without_those_at_the_end(committed, ends)
         left += yield from _without_a_commit(group, owners, commits)
+        longest_ms, is_known = None, False
         for partition in behind.keys() - set(left):
             del behind[partition]
         verdicts: list[tuple[TopicPartition, Verdict]] = []
@@ -101,7 +123,9 @@ class Assessments:
                 behind.pop(partition, None)
                 continue
             known = commits.find(group, partition)
-            figures = lag_figures(known, history, now_ms, interval_ms, allowed_ms)
+            if not is_known and (known is None or known.interval_ms is None):
+                longest_ms, is_known = (yield from commits.interval_steps(group)), True
+            figures = lag_figures(known, history, now_ms, longest_ms, allowed_ms)
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
@@ -118,12 +142,47 @@ class Assessments:
             yield partition
         self.verdicts[group] = group_verdict(verdicts, at_the_end)
         self._failed.discard(group)
+        self._at_rest.pop(group, None)
+        if not verdicts and ends.layout == layout:
+            topics = {*(of.topic for of in committed), *(one.topic for one in owners)}
+            seen = [(topic, ends.changed(topic)) for topic in topics]
+            if all(number <= samples for _, number in seen):  # none since this began
+                self._at_rest[group] = _AtRest(changed, membership, seen)
+
+    def at_rest(
+        self,
+        group: str,
+        commits: CommitTable,
+        membership: Membership | None,
+        ends: EndOffsetTable,
+    ) -> object | None:
+        """Return what a group that has nothing to read was assessed by, if that is still so.
+
+        The same object as long as it is; None for a group that is to be assessed again.
+        """
+        known = self._at_rest.get(group)
+        if known is None:
+            return None
+        changed, members, topics = known
+        if changed == commits.changed(group) and members is membership:
+            for topic, number in topics:
+                if ends.changed(topic) != number:
+                    break
+            else:
+                return known
+        del self._at_rest[group]
+        return None
 
     def fail(self, group: str, error: Exception) -> None:
         """Record that a group can't be assessed: it is unknown until it can again."""
         reason = f"it could not be worked out: {error_code(error)}"
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self._failed.add(group)
+        self._at_rest.pop(group, None)
+
+    def is_assessed(self, group: str) -> bool:
+        """Return whether a group was assessed, and could be."""
+        return group in self.verdicts and group not in self._failed
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Name a group's partitions that aren't at their end."""
@@ -131,43 +190,49 @@ class Assessments:
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
         """Return a partition's assessment; None if its group has none, or not yet."""
-        if group not in self.verdicts or group in self._failed:
+        if not self.is_assessed(group):
             return None
         kept = self._behind[group].get(partition)
         return AT_THE_END if kept is None else Assessed._make(kept)
 
-    def of(self, group: str, partitions: Iterable[TopicPartition]) -> list[tuple[Any, ...]]:
-        """Return the assessments of many partitions, each with the fields of ``Assessed``.
+    def column(
+        self, field: str, group: str, partitions: Sequence[TopicPartition]
+    ) -> list[float | None]:
+        """Return a figure of ``Assessed`` of many partitions, None where it isn't known.
 
-        None of them if the group wasn't assessed yet, or couldn't be.
+        Of none of them if the group wasn't assessed yet, or couldn't be.
         """
-        if group not in self.verdicts or group in self._failed:
-            return []
-        known = self._behind[group]
-        return [known.get(partition, AT_THE_END) for partition in partitions]
+        if not self.is_assessed(group):
+            return [None] * len(partitions)
+        at, known = Assessed._fields.index(field), self._behind[group]
+        if not known:
+            at_the_end: float | None = getattr(AT_THE_END, field)
+            return [at_the_end] * len(partitions)
+        return [known.get(partition, AT_THE_END)[at] for partition in partitions]
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
         for group in (self._behind.keys() | self.verdicts.keys()) - groups:
             self._behind.pop(group, None)
             self.verdicts.pop(group, None)
+            self._at_rest.pop(group, None)
             self._failed.discard(group)
 
 
 def _without_those_at_the_end(
-    group: str, commits: CommitTable, ends: EndOffsetTable
+    committed: list[CommittedTopic], ends: EndOffsetTable
 ) -> Generator[object, None, tuple[int, list[TopicPartition]]]:
     """Count a group's partitions that are at their end, and list the others that have a commit."""
     at_the_end, left = 0, []
-    for topic, numbers, offset, commit_ms in commits.columns_of(group):
+    for topic, numbers, offset, commit_ms in committed:
         for start in range(0, len(numbers), _STEP):
             part = slice(start, start + _STEP)
-            some, columns = numbers[part], ends.columns(topic)
-            if columns is not None:
-                lags = lag_columns(some, offset[part], commit_ms[part], columns)
-                done = lags.known & (lags.lag == 0) & ~lags.out_of_range
-                at_the_end += int(np.count_nonzero(done))
-                some = some[lags.known & ~done]
+            some = numbers[part]
+            of_them = ends.columns.of(ends.rows(topic, some))
+            lags = lag_columns(offset[part], commit_ms[part], of_them)
+            done = lags.known & (lags.lag == 0) & ~lags.out_of_range
+            at_the_end += int(np.count_nonzero(done))
+            some = some[lags.known & ~done]
             left += [TopicPartition(topic, number) for number in some.tolist()]
             yield topic
     return at_the_end, left

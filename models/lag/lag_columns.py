@@ -1,14 +1,19 @@
-"""The lag of a group on many partitions of a topic at once: what ``partition_lag`` says of each."""
+"""The lag of groups on many partitions at once: what ``partition_lag`` says of each."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from caughtup.models.histories.end_columns import NEVER_MS, EndColumns
+from caughtup.models.histories.end_columns import NEVER_MS, Ends
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.commit_columns import NO_OFFSET
+
+#: Beyond these (offsets), floats no longer tell neighbours apart.
+_EXACT = 1 << 53
 
 
 class LagColumns(NamedTuple):
@@ -20,19 +25,26 @@ class LagColumns(NamedTuple):
     out_of_range: Rows
 
 
-def lag_columns(partitions: Ints, offset: Ints, commit_ms: Ints, ends: EndColumns) -> LagColumns:
-    """Compute the lags of commits on partitions of a topic (all int64, of the same length)."""
-    inside = partitions < len(ends.end)
-    at = np.where(inside, partitions, 0) if len(ends.end) else np.zeros_like(partitions)
-    if not len(ends.end):
-        nothing = np.zeros(len(partitions), np.bool_)
-        return LagColumns(nothing, at, at, nothing)
-    as_of_ms, end, start = ends.as_of_ms[at], ends.end[at], ends.start[at]
-    out_of_range = (offset > end) & (commit_ms < as_of_ms - CLOCK_ALLOWANCE_MS)
-    position = np.where(out_of_range, start, np.maximum(offset, start))
+def lag_columns(offset: Ints, commit_ms: Ints, ends: Ends) -> LagColumns:
+    """Compute the lags of commits (int64, NO_OFFSET where there is none), each on its partition."""
+    out_of_range = (offset > ends.end) & (commit_ms < ends.as_of_ms - CLOCK_ALLOWANCE_MS)
+    position = np.where(out_of_range, ends.start, np.maximum(offset, ends.start))
     return LagColumns(
-        inside & (as_of_ms != NEVER_MS),
-        np.maximum(ends.readable[at] - position, 0),
-        np.maximum(end - position, 0),
+        ends.as_of_ms != NEVER_MS,
+        np.maximum(ends.readable - position, 0),
+        np.maximum(ends.end - position, 0),
         out_of_range,
     )
+
+
+def retention_columns(offset: Ints, ends: Ends) -> tuple[Rows, NDArray[np.float64]]:
+    """Compute ``retention_used`` of commits, each on its partition, and where it is known."""
+    known: Rows = (offset != NO_OFFSET) & (ends.as_of_ms != NEVER_MS)
+    size = ends.end - ends.start
+    left = np.maximum(ends.end - offset, 0)
+    used = np.where(offset < ends.start, 1.0, 0.0)
+    np.divide(left, size, out=used, where=size > 0)
+    if (np.maximum(left, size)[known] > _EXACT).any():
+        for at in np.flatnonzero(known & (size > 0)).tolist():
+            used[at] = left.item(at) / size.item(at)
+    return known, used

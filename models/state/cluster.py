@@ -80,6 +80,7 @@ class ClusterState:
         self.counts.errors.update(batch.errors)
         if past:
             apply_past(self.commits, batch.commits)
+            self.commits.note_all()
         else:
             self._apply_live(batch.commits, seen_ms)
         self._learn_topic_ids(batch.commits)
@@ -212,6 +213,16 @@ class ClusterState:
             )
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.forget(group)):
             yield from self.watch_copies(group, now_ms)
+
+    def at_rest(self, group: str) -> object | None:
+        """Return the same object as long as nothing changes that is shown of a group.
+
+        None for a group that has something to read, and for a Streams application.
+        """
+        if group in self.groups.streams or group in self.applications:
+            return None
+        membership = self.groups.membership(group)
+        return self.assessments.at_rest(group, self.commits, membership, self.ends)
 
     def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
         """Work out anew how the copies of a Streams application fare.

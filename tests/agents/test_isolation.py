@@ -19,6 +19,7 @@ from caughtup.agents.web.metrics import exposition, groups
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.assessment import Assessments
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
@@ -26,7 +27,7 @@ from tests.support.groups.records import START_MS, commit
 from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
 from tests.support.observability.scraping import scrape, text
 from tests.support.reassignments.reassigning import DEAD, FINE, SEEN_MS, reassigning
-from tests.support.states import assess, read
+from tests.support.states import STOPPED, assess, judged, read
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def lines(state: ClusterState, **options: bool) -> list[str]:
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (GroupLabels, "slices"),
+        (GroupLabels, "of"),
         (ClusterState, "task_rows"),
         (groups, "escaped"),
     ],
@@ -70,6 +71,27 @@ def test_a_scrape_has_the_lines_of_every_other_group(
     recent = scrape(state)["caughtup_recent_faults"]
     assert list(recent) == [("BreaksError", "metrics", BAD)]
     assert lines(state, compatible=True) == whole
+
+
+def test_a_group_whose_figures_cannot_be_read_costs_itself_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state, works = judged(), Assessments.column
+    monkeypatch.setattr(exposition, "now_ms", lambda: NOW_MS)
+
+    def breaks(self: Assessments, field: str, group: str, partitions: Any) -> Any:
+        if group == STOPPED:
+            raise BreaksError
+        return works(self, field, group, partitions)
+
+    whole = lines(state)
+    monkeypatch.setattr(Assessments, "column", breaks)
+    left = lines(state)
+    missing = [line for line in whole if line not in left]
+    assert missing
+    assert [line for line in missing if f'group="{STOPPED}"' not in line] == []
+    assert left == [line for line in whole if line not in missing]
+    assert faults(state) == {("metrics", STOPPED, "BreaksError")}
 
 
 def test_an_application_that_cannot_be_counted_costs_itself_alone(

@@ -16,6 +16,7 @@ from prometheus_client.utils import floatToGoString
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.group_labels import GroupLabels, escaped
+from caughtup.models.faults.isolation import Isolation
 from caughtup.models.state.cluster import ClusterState
 
 #: What fails here is counted under this part of the service.
@@ -44,6 +45,10 @@ class Scrape:
         """The text of the label that every series has."""
         return f'cluster="{escaped(self.state.cluster)}"'
 
+    def isolated(self, subject: str) -> Isolation:
+        """Return what counts an error over a subject that is raised within it."""
+        return self.state.faults.isolated(PART, subject, self.now_ms)
+
 
 class Family(NamedTuple):
     """A metric: its name in queries, what it says, and the names of its labels.
@@ -63,8 +68,7 @@ class Family(NamedTuple):
 
     def text(self, scrape: Scrape, *, openmetrics: bool) -> Iterator[bytes]:
         """Write the metric in pieces of less than a millisecond's work."""
-        isolated, now_ms = scrape.state.faults.isolated, scrape.now_ms
-        with isolated(PART, self.name, now_ms):
+        with scrape.isolated(self.name):
             if not self.known(scrape):
                 return
             yield self._head(openmetrics=openmetrics)
@@ -72,7 +76,7 @@ class Family(NamedTuple):
                 yield from self.lines(self, scrape, None)
                 return
             for subject in self.subjects(scrape):
-                with isolated(PART, str(subject), now_ms):
+                with scrape.isolated(str(subject)):
                     yield from self.lines(self, scrape, subject)
 
     def _head(self, *, openmetrics: bool) -> bytes:

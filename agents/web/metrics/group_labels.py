@@ -6,81 +6,122 @@ of a group is the text of its lines with two gaps in each, before the labels and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from caughtup.models.groups.membership import Membership
+from caughtup.models.histories.end_columns import Ends
 from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
 
 #: Partitions of a group whose lines are filled in in one go: less than a millisecond's work.
 SLICE = 500
 #: The gaps. No text has these bytes: UTF-8 doesn't.
 _NAME, _VALUE = b"\xff", b"\xfe"
+#: What finding one more group counts as, in partitions.
+_OF_A_GROUP = 4
+_NO_ROWS = np.zeros(0, np.int64)
+
+#: Integers or floats.
+Figures = NDArray[Any]
 
 
-class Slice(NamedTuple):
-    """Some partitions of a group and their lines.
+class GroupLines(NamedTuple):
+    """A group's partitions, those with a commit first, and where figures of them are.
 
-    ``offsets`` are what it committed on each, and ``times_ms`` when (ms since the epoch); None
-    where it has no commit.
+    ``rows`` are those of its commits, as many as there are, and ``ends`` those of all partitions'
+    end offsets (int64). ``lines`` are of so many partitions (SLICE) each. It is good as long as
+    the rest says: what is known of the group's commits, its members and the end offsets' rows.
     """
 
     group: str
-    partitions: Sequence[TopicPartition]
-    offsets: Sequence[int | None]
-    times_ms: Sequence[int | None]
-    lines: bytes
-
-
-class _Labels(NamedTuple):
-    """A group's lines, and whose they are: they are good as long as that is so."""
-
-    committed: list[TopicPartition]
-    membership: Membership | None
     partitions: list[TopicPartition]
+    rows: Ints
+    ends: Ints
     lines: list[bytes]
+    committed: list[tuple[str, Ints]]
+    changed: int
+    membership: Membership | None
+    layout: int
+
+
+class Slice(NamedTuple):
+    """Partitions of some groups, with what is known of them now, and their lines.
+
+    ``groups`` are the groups with those of their partitions that are in it.
+
+    ``offset`` is what a group committed, NO_OFFSET where it has no commit, and ``commit_ms`` when
+    (ms since the epoch); both int64.
+    """
+
+    groups: list[tuple[str, Sequence[TopicPartition]]]
+    offset: Ints
+    commit_ms: Ints
+    ends: Ends
+    lines: bytes
 
 
 class GroupLabels:
     """Keeps the lines of each group until it commits on, or is given, other partitions."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Labels] = {}
+        self._known: dict[str, GroupLines] = {}
 
-    def slices(self, state: ClusterState, group: str) -> Iterator[Slice]:
-        """Yield a group's partitions as they are now: those with a commit, then those without."""
-        committed, offsets, times_ms = state.commits.last(group)
-        labels = self._of(group, committed, state.groups.membership(group))
-        without = [None] * (len(labels.partitions) - len(committed))
-        columns = (labels.partitions, [*offsets, *without], [*times_ms, *without])
-        if len(labels.lines) == 1:
-            yield Slice(group, *columns, labels.lines[0])
-            return
-        for number, lines in enumerate(labels.lines):
-            part = slice(number * SLICE, (number + 1) * SLICE)
-            yield Slice(group, *(column[part] for column in columns), lines)
+    def slices(
+        self,
+        state: ClusterState,
+        groups: Iterable[str],
+        isolated: Callable[[str], AbstractContextManager[object]],
+    ) -> Iterator[Slice]:
+        """Yield the partitions of groups as they are now, those of small groups together.
 
-    def _of(
-        self, group: str, committed: list[TopicPartition], membership: Membership | None
-    ) -> _Labels:
+        What fails within ``isolated`` of a group costs that group alone. The caller may let others
+        have their turn after each slice.
+        """
+        gathered: list[GroupLines] = []
+        size = 0
+        for group in groups:
+            known = None
+            with isolated(group):
+                known = self.of(state, group)
+            if known is None:
+                continue
+            count = len(known.partitions)
+            if gathered and size + count > SLICE:
+                yield _joined(state, gathered)
+                gathered, size, known = [], 0, None
+                with isolated(group):
+                    known = self.of(state, group)  # others may have had their turn
+                if known is None:
+                    continue
+                count = len(known.partitions)
+            gathered.append(known)
+            size += count + _OF_A_GROUP
+            if count > SLICE:
+                yield from _in_parts(_joined(state, gathered), known)
+                gathered, size = [], 0
+        if gathered:
+            yield _joined(state, gathered)
+
+    def of(self, state: ClusterState, group: str) -> GroupLines:
+        """Return a group's partitions and lines as they are now."""
+        changed, layout = state.commits.changed(group), state.ends.layout
+        membership = state.groups.membership(group)
         known = self._known.get(group)
         if (
-            known is not None
-            and known.membership is membership
-            and known.committed == committed  # the same objects, mostly: that is quick
+            known is None
+            or known.changed != changed
+            or known.layout != layout
+            or known.membership is not membership
         ):
-            return known
-        partitions = committed
-        if membership is not None and not membership.owners.keys() <= set(committed):
-            there = set(committed)
-            partitions = committed + [p for p in membership.owners if p not in there]
-        lines = [
-            _lines(group, partitions[start : start + SLICE])
-            for start in range(0, len(partitions), SLICE)
-        ]
-        known = self._known[group] = _Labels(committed, membership, partitions, lines)
+            known = self._known[group] = _group_lines(state, group, membership, known)
         return known
 
     def __len__(self) -> int:
@@ -92,6 +133,83 @@ class GroupLabels:
             del self._known[group]
 
 
+def _group_lines(
+    state: ClusterState, group: str, membership: Membership | None, before: GroupLines | None
+) -> GroupLines:
+    """Find a group's partitions, with the lines that it had before if they are the same ones."""
+    changed, layout = state.commits.changed(group), state.ends.layout
+    found = state.commits.rows_of(group)
+    committed = [(topic, numbers) for topic, numbers, _ in found]
+    if (
+        before is not None
+        and before.membership is membership
+        and _same(before.committed, committed)
+    ):
+        partitions, lines = before.partitions, before.lines
+    else:
+        partitions = [one for of in committed for one in state.commits.named(*of)]
+        if membership is not None:
+            there = set(partitions)
+            partitions += [one for one in membership.owners if one not in there]
+        lines = [
+            _lines(group, partitions[start : start + SLICE])
+            for start in range(0, len(partitions), SLICE)
+        ]
+    rows = [of_topic for _, _, of_topic in found]
+    count = sum(map(len, rows))
+    ends = [state.ends.rows(*of) for of in committed]
+    ends += [state.ends.rows(topic, np.array([n])) for topic, n in partitions[count:]]
+    return GroupLines(
+        group,
+        partitions,
+        np.concatenate(rows) if rows else _NO_ROWS,
+        np.concatenate(ends) if ends else _NO_ROWS,
+        lines,
+        committed,
+        changed,
+        membership,
+        layout,
+    )
+
+
+def _same(some: list[tuple[str, Ints]], others: list[tuple[str, Ints]]) -> bool:
+    return len(some) == len(others) and all(
+        one[0] == other[0] and np.array_equal(one[1], other[1])
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+def _joined(state: ClusterState, groups: list[GroupLines]) -> Slice:
+    """Gather what is known now of groups whose rows are good now."""
+    commits = state.commits.columns
+    offset = np.full(sum(len(of.partitions) for of in groups), NO_OFFSET)
+    commit_ms = np.zeros_like(offset)
+    start = 0
+    for of in groups:
+        committed = slice(start, start + len(of.rows))
+        offset[committed], commit_ms[committed] = (
+            commits.offset[of.rows],
+            commits.commit_ms[of.rows],
+        )
+        start += len(of.partitions)
+    return Slice(
+        [(of.group, of.partitions) for of in groups],
+        offset,
+        commit_ms,
+        state.ends.columns.of(np.concatenate([of.ends for of in groups])),
+        b"".join([lines for of in groups for lines in of.lines]),
+    )
+
+
+def _in_parts(whole: Slice, of: GroupLines) -> Iterator[Slice]:
+    """Yield a large group's partitions, some at a time, as they all were at first."""
+    for number, lines in enumerate(of.lines):
+        part = slice(number * SLICE, (number + 1) * SLICE)
+        partitions = [(of.group, of.partitions[part])]
+        offset, commit_ms = whole.offset[part], whole.commit_ms[part]
+        yield Slice(partitions, offset, commit_ms, whole.ends.part(part), lines)
+
+
 def _lines(group: str, partitions: Sequence[TopicPartition]) -> bytes:
     """Write a line for each partition, its gaps open, and its text proof against ``%``."""
     before = f'group="{escaped(group)}",topic="'
@@ -101,18 +219,19 @@ def _lines(group: str, partitions: Sequence[TopicPartition]) -> bytes:
     return _NAME + closed + _VALUE + b"\n"
 
 
-def filled(lines: bytes, name: bytes, form: bytes, values: Sequence[float | None]) -> bytes:
+def filled(
+    lines: bytes, name: bytes, form: bytes, values: Figures, known: Rows | None = None
+) -> bytes:
     """Fill the gaps of lines: ``name`` before the labels, and each value in a form such as ``%d``.
 
-    ``name`` ends where the label ``group`` begins. A value of None takes its line away.
+    ``name`` ends where the label ``group`` begins. Where a value isn't ``known`` its line is taken
+    away; None: all are.
     """
+    if known is not None and not known.all():
+        left = compress(lines.split(b"\n"), known.tolist())
+        lines, values = b"".join([line + b"\n" for line in left]), values[known]
     text = lines.replace(_NAME, name.replace(b"%", b"%%")).replace(_VALUE, form)
-    try:
-        return text % tuple(values)
-    except TypeError:  # quicker than looking for a None each time
-        known = [value is not None for value in values]
-        left = b"".join([line + b"\n" for line in compress(text.split(b"\n"), known)])
-        return left % tuple(compress(values, known))
+    return text % tuple(values.tolist())
 
 
 def escaped(value: str) -> str:

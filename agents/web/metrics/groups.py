@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
+import numpy as np
+
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.group_labels import Slice, escaped, filled
-from caughtup.models.lag.assessment import Assessed
-from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
-from caughtup.models.lag.rates import retention_used
+from caughtup.agents.web.metrics.group_labels import Figures, Slice, escaped, filled
+from caughtup.models.histories.end_columns import NEVER_MS
+from caughtup.models.lag.lag_columns import lag_columns, retention_columns
 from caughtup.models.lag.verdict import SEVERITY
+from caughtup.models.polls.column_reader import Rows
+from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
 
-#: Returns the figures of a slice of a group's partitions. None is unknown, and so are all of none.
-Figures = Callable[[ClusterState, Slice], Sequence[float | None]]
+#: Returns the figures of a slice of groups' partitions, and where they are known: None is everywhere.
+Read = Callable[[ClusterState, Slice], tuple[Figures, Rows | None]]
 
 #: How figures are written. Nine digits are more than any figure that isn't a count is good for.
 _COUNT, _MOMENT, _MEASURE = b"%d", b"%.3f", b"%.9g"
@@ -22,76 +25,77 @@ _PARTITION = ("cluster", "group", "topic", "partition")
 
 
 def figures_by_partition(
-    figures: Figures,
+    read: Read,
     family: Family,
     scrape: Scrape,
-    group: str,
+    _: None,
     *,
     form: bytes = _COUNT,
     before_group: str | None = None,
 ) -> Iterator[bytes]:
-    """Write the lines of a group's partitions, a slice at a time.
+    """Write the lines of all groups' partitions, a slice at a time.
 
     ``form`` is how a figure is written, and ``before_group`` stands before the label ``group``:
-    None for the cluster's.
+    None for the cluster's. A group that fails is left out.
     """
     before = f"{scrape.cluster_label}," if before_group is None else before_group
     start = f"{family.name}{{{before}".encode()
-    for part in scrape.group_labels.slices(scrape.state, group):
-        text = filled(part.lines, start, form, figures(scrape.state, part))
-        yield text.replace(b" inf\n", b" +Inf\n") if form is _MEASURE else text
+
+    def written(part: Slice) -> bytes:
+        text = filled(part.lines, start, form, *read(scrape.state, part))
+        return text.replace(b" inf\n", b" +Inf\n") if form is _MEASURE else text
+
+    labels, state = scrape.group_labels, scrape.state
+    for part in labels.slices(state, scrape.groups, scrape.isolated):
+        try:
+            yield written(part)
+        except Exception:  # noqa: BLE001 - one group's, which is left out
+            for group, _ in part.groups:
+                with scrape.isolated(group):
+                    for of_group in labels.slices(state, [group], scrape.isolated):
+                        yield written(of_group)
 
 
-def _partition_lags(state: ClusterState, part: Slice) -> list[PartitionLag | None]:
-    return [
-        None if history is None else partition_lag(offset, history.latest, time_ms)
-        for offset, time_ms, history in zip(
-            part.offsets, part.times_ms, state.ends.histories(part.partitions), strict=True
-        )
-    ]
+def _lag(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
+    lags = lag_columns(part.offset, part.commit_ms, part.ends)
+    return lags.lag, lags.known
 
 
-def _lag(state: ClusterState, part: Slice) -> list[int | None]:
-    return [None if lag is None else lag.lag for lag in _partition_lags(state, part)]
-
-
-def log_end_lag(state: ClusterState, part: Slice) -> list[int | None]:
+def log_end_lag(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
     """Return the lags up to the log's end, in a transaction or not: kafka_exporter's."""
-    return [None if lag is None else lag.lag_committed_view for lag in _partition_lags(state, part)]
+    lags = lag_columns(part.offset, part.commit_ms, part.ends)
+    return lags.lag_committed_view, lags.known
 
 
-def committed(_: ClusterState, part: Slice) -> Sequence[int | None]:
+def committed(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
     """Return the committed offsets."""
-    return part.offsets
+    return part.offset, part.offset != NO_OFFSET
 
 
-def _has_commit(_: ClusterState, part: Slice) -> list[bool]:
-    return [offset is not None for offset in part.offsets]
+def _has_commit(_: ClusterState, part: Slice) -> tuple[Figures, None]:
+    return part.offset != NO_OFFSET, None
 
 
-def _last_commit(_: ClusterState, part: Slice) -> list[float | None]:
-    return [None if time_ms is None else time_ms / 1000 for time_ms in part.times_ms]
+def _last_commit(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
+    return part.commit_ms / 1000, part.offset != NO_OFFSET
 
 
-def _retention_used(state: ClusterState, part: Slice) -> list[float | None]:
-    return [
-        None if offset is None or history is None else retention_used(offset, history.latest)
-        for offset, history in zip(part.offsets, state.ends.histories(part.partitions), strict=True)
-    ]
+def _retention_used(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
+    known, used = retention_columns(part.offset, part.ends)
+    return used, known
 
 
-def _assessed(figure: str) -> Figures:
+def _assessed(figure: str) -> Read:
     """Return what reads what was last worked out: nothing before, nor of topics that are gone."""
-    at = Assessed._fields.index(figure)
 
-    def figures(state: ClusterState, part: Slice) -> list[float | None]:
-        found = [known[at] for known in state.assessments.of(part.group, part.partitions)]
-        if found.count(None) == len(found):
-            return []
-        looks = state.ends.histories(part.partitions)
-        return [None if look is None else value for look, value in zip(looks, found, strict=True)]
+    def read(state: ClusterState, part: Slice) -> tuple[Figures, Rows]:
+        found: list[float | None] = []
+        for group, partitions in part.groups:
+            found += state.assessments.column(figure, group, partitions)
+        values = np.array(found, np.float64)
+        return values, ~np.isnan(values) & (part.ends.as_of_ms != NEVER_MS)
 
-    return figures
+    return read
 
 
 def _members(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
@@ -115,10 +119,10 @@ def _groups(scrape: Scrape) -> list[str]:
     return scrape.groups
 
 
-def _by_partition(name: str, documentation: str, figures: Figures, form: bytes = _COUNT) -> Family:
+def _by_partition(name: str, documentation: str, read: Read, form: bytes = _COUNT) -> Family:
     """Declare a gauge of group-partitions."""
-    lines = partial(figures_by_partition, figures, form=form)
-    return Family(f"caughtup_group_{name}", documentation, _PARTITION, lines, _groups)
+    lines = partial(figures_by_partition, read, form=form)
+    return Family(f"caughtup_group_{name}", documentation, _PARTITION, lines)
 
 
 GROUP_FAMILIES = (

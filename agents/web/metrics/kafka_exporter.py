@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import compress
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import escaped
@@ -20,10 +21,11 @@ def _groups(scrape: Scrape) -> list[str]:
 
 def _lag_sums(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     sums: dict[str, int] = {}
-    for part in scrape.group_labels.slices(scrape.state, group):
-        for partition, lag in zip(part.partitions, log_end_lag(scrape.state, part), strict=True):
-            if lag is not None:
-                sums[partition.topic] = sums.get(partition.topic, 0) + lag
+    for part in scrape.group_labels.slices(scrape.state, [group], scrape.isolated):
+        ((_, partitions),) = part.groups
+        lags, known = (column.tolist() for column in log_end_lag(scrape.state, part))
+        for partition, lag in zip(compress(partitions, known), compress(lags, known), strict=True):
+            sums[partition.topic] = sums.get(partition.topic, 0) + lag
         yield b""  # a turn for others in a group with many partitions
     for topic, lag in sorted(sums.items()):
         yield family.line_of(f'consumergroup="{escaped(group)}",topic="{escaped(topic)}"', lag)
@@ -41,14 +43,12 @@ KAFKA_EXPORTER_FAMILIES = (
         "Offsets up to the log's end",
         _LABELS,
         partial(figures_by_partition, log_end_lag, before_group=_BEFORE_GROUP),
-        _groups,
     ),
     Family(
         "kafka_consumergroup_current_offset",
         "Committed offset",
         _LABELS,
         partial(figures_by_partition, committed, before_group=_BEFORE_GROUP),
-        _groups,
     ),
     Family(
         "kafka_consumergroup_lag_sum",

@@ -6,23 +6,30 @@ from collections.abc import Iterator
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import escaped
+from caughtup.models.offsets import EndOffsets
 
 _PARTITION = ("cluster", "topic", "partition")
 
 
 def _start_offsets(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    cluster = scrape.cluster_label
-    for (topic, partition), ends in list(scrape.state.ends):
-        labels = f'{cluster},topic="{escaped(topic)}",partition="{partition}"'
+    for labels, ends in _labelled(scrape):
         yield family.line_of(labels, ends.start_offset)
 
 
 def _end_offsets(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    cluster = scrape.cluster_label
-    for (topic, partition), ends in list(scrape.state.ends):
-        labels = f'{cluster},topic="{escaped(topic)}",partition="{partition}",isolation='
-        yield family.line_of(f'{labels}"read_committed"', ends.last_stable_offset)
-        yield family.line_of(f'{labels}"read_uncommitted"', ends.end_offset)
+    for labels, ends in _labelled(scrape):
+        isolation = f"{labels},isolation="
+        yield family.line_of(f'{isolation}"read_committed"', ends.last_stable_offset)
+        yield family.line_of(f'{isolation}"read_uncommitted"', ends.end_offset)
+
+
+def _labelled(scrape: Scrape) -> Iterator[tuple[str, EndOffsets]]:
+    cluster, ends = scrape.cluster_label, scrape.state.ends
+    for partition in ends.partitions():
+        latest = ends.latest(partition)
+        if latest is not None:  # it may have gone meanwhile
+            topic, number = partition
+            yield f'{cluster},topic="{escaped(topic)}",partition="{number}"', latest
 
 
 PARTITION_FAMILIES = (

@@ -26,7 +26,12 @@ from tests.support.states import TOLD, cluster_state, read
 
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.
-PLACES = ("state.commits.places._heads", "state.commits.places._free", "state.commits.steps")
+PLACES = (
+    "state.commits.places._heads",
+    "state.commits.places._free",
+    "state.commits.steps",
+    "state.ends.columns._free",
+)
 #: Ids that no row has any more are swept out once there may be many of them.
 IDS = "state.commits.topic_ids"
 #: What is counted or logged of the past, and has bounds of its own.

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
 
 import caughtup
 from caughtup.agents.process.health import Health
@@ -18,7 +19,9 @@ from caughtup.agents.web.page_state import (
 )
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
+from tests.support.changes import Change, changes
 from tests.support.groups.records import GROUP, START_MS, commit
+from tests.support.plain_scrape import plain_summary
 from tests.support.reassignments.reassigning import (
     ORPHANED_MS,
     SEEN_MS,
@@ -189,3 +192,16 @@ def test_what_was_set_aside_is_told_of_its_group_and_of_all() -> None:
         "at_ms": NOW_MS,
     }
     assert application["set_aside"] == page["set_aside"] == [told]
+
+
+@settings(print_blob=True, deadline=None)
+@given(changes)
+def test_a_group_is_summed_up_as_its_partitions_are_one_by_one(made: list[Change]) -> None:
+    state = cluster_state()
+    for change in made:
+        change(state)
+        for group in state.group_names():
+            found = group_summary(state, group)
+            plain = plain_summary(state, group)
+            summed = ("partitions", "lag", "lag_seconds", "lag_seconds_method")
+            assert {name: found[name] for name in summed if name in found} == plain

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from array import array
+from collections.abc import Generator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from caughtup.models.commits import table as table_module
 from caughtup.models.commits.live import apply_live
 from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.commits.table import CommitTable
+from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -162,6 +167,68 @@ def test_the_longest_interval_of_a_groups_partitions_is_the_groups() -> None:
         None,
         None,
     )
+
+
+waits = st.lists(st.just(-1) | st.integers(0, 9), min_size=1, max_size=9)
+
+
+@settings(
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), waits),
+    st.sampled_from([0, 16]),
+)
+def test_the_longest_interval_is_the_same_by_column_and_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+    histories: dict[tuple[str, int], list[int]],
+    few: int,
+) -> None:
+    made = CommitTable()
+    made.steps = StepBlocks(((3, 8), (6, 7)), 2)
+    for (group, number), waited in histories.items():
+        apply(made, group, TopicPartition("orders", number), commit(1))
+        row = made.places.row(made.places.find(group, "orders"), number)
+        steps = [number for at, wait in enumerate(waited) for number in (at, at, wait)]
+        made.keep(row, CommitHistory.of(array("q", steps), len(waited), None, None))
+    monkeypatch.setattr(table_module, "_FEW", few)
+    monkeypatch.setattr(table_module, "_SOME", 2)
+    for group in "ab":
+        intervals = [history.interval_ms for history in made.of(group).values()]
+        longest = max((one for one in intervals if one is not None), default=None)
+        assert made.interval_ms(group) == longest
+
+
+def test_a_group_whose_rows_move_or_go_meanwhile_has_the_longest_interval_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_module, "_SOME", 2)
+    made = CommitTable()
+    for number in range(8):
+        for step in range(3):
+            at_ms = 1_000 + step * (100 + number)
+            apply(made, "a", TopicPartition("orders", number), commit(step, at_ms))
+    looking = made.interval_steps("a")
+    next(looking)
+    for number in (8, 9, 200):  # the block grows, and lies elsewhere
+        apply(made, "a", TopicPartition("orders", number), commit(0))
+    for step in range(3):  # in its old place
+        apply(made, "b", TopicPartition("clicks", 0), commit(step, 5_000 * step))
+    apply(made, "a", TopicPartition("orders", 0), None)
+    found: list[int | None] = []
+
+    def finished() -> Generator[None, None, None]:
+        found.append((yield from looking))
+
+    list(finished())
+    assert found == [107]
+    looking = made.interval_steps("a")
+    next(looking)
+    for number in (*range(10), 200):
+        apply(made, "a", TopicPartition("orders", number), None)
+    assert list(looking) == []
 
 
 @settings(print_blob=True, deadline=None)

@@ -120,12 +120,13 @@ def test_many_partitions_are_told_of_at_once() -> None:
     state = cluster_state()
     list_ends(state, {0: 100, 1: 100}, at_ms=START_MS, topic=SOURCE)
     read(state, commit(0, 100, group=GROUP), commit(1, 50, group=GROUP))
-    assert state.assessments.of(GROUP, [ZERO, ONE]) == []
+    assert state.assessments.column("eta_seconds", GROUP, [ZERO, ONE]) == [None, None]
     assess(state, START_MS)
-    assert state.assessments.of(GROUP, [ONE, ZERO]) == [
-        state.assessments.find(GROUP, ONE),
-        AT_THE_END,
-    ]
+    behind = state.assessments.find(GROUP, ONE)
+    assert behind is not None
+    for figure in ("lag_seconds", "velocity", "eta_seconds"):
+        found = state.assessments.column(figure, GROUP, [ONE, ZERO])
+        assert found == [getattr(behind, figure), getattr(AT_THE_END, figure)]
 
 
 def test_a_partition_that_was_never_committed_is_assessed_too() -> None:
@@ -146,7 +147,7 @@ def test_a_group_half_of_which_was_assessed_has_no_figures_yet() -> None:
     for _ in state.assess(GROUP, START_MS):
         steps += 1
         assert state.assessments.find(GROUP, ZERO) is None
-        assert state.assessments.of(GROUP, [ZERO, ONE]) == []
+        assert state.assessments.column("lag_seconds", GROUP, [ZERO, ONE]) == [None, None]
     assert steps > 2
     assert state.assessments.find(GROUP, ZERO) not in (None, AT_THE_END)
 

@@ -117,12 +117,12 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     assert before is not None
     assert state.assessments.find(BAD, partition) == before
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, CommitTable, "interval_ms")
+        breaks_for_bad(patch, CommitTable, "find")
         assess(state, NOW_MS)
     why = "it could not be worked out: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)
     assert state.assessments.find(BAD, partition) is None
-    assert state.assessments.of(BAD, [partition]) == []
+    assert state.assessments.column("eta_seconds", BAD, [partition]) == [None]
     assert state.assessments.find(GOOD, partition) == before
     assert state.assessments.verdicts[GOOD].partition == partition
     assert faults(state) == {("assessment", BAD): "BreaksError"}

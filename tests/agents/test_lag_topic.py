@@ -1,0 +1,118 @@
+"""caughtup-lag: what is written of groups, and of which nothing is made again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from hypothesis import given, settings
+
+from caughtup.agents import lag_topic
+from caughtup.agents.lag_topic import LagTopic
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.state.cluster import ClusterState
+from tests.support.changes import Change, changes
+from tests.support.groups.records import START_MS, commit
+from tests.support.states import assess, cluster_state, read
+
+GROUP = "readers"
+ZERO = TopicPartition("clicks", 0)
+
+
+class Written(Producer):
+    """A producer that has no brokers, and remembers what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__({"bootstrap.servers": "127.0.0.1:9", "log_level": 0})
+        self.records: dict[bytes, bytes] = {}
+        self.count = 0
+
+    def produce(self, topic: str, value: bytes | None, key: bytes, **_: Any) -> None:
+        self.count += 1
+        self.records.pop(key, None)
+        if value is not None:
+            self.records[key] = value
+
+
+def topic_of(state: ClusterState) -> LagTopic:
+    return LagTopic(Settings(), state, Health(ready=True), lambda: True)
+
+
+@settings(print_blob=True, deadline=None, max_examples=50)
+@given(changes)
+def test_after_each_round_the_topic_has_every_line_of_those_who_were_assessed(
+    made: list[Change],
+) -> None:
+    state, producer = cluster_state(), Written()
+    topic = topic_of(state)
+
+    async def rounds() -> None:
+        for change in made:
+            change(state)
+            state.forget_all_but(set(state.group_names()))
+            await topic._round(producer)
+            expected: dict[bytes, bytes] = {}
+            for group in state.group_names():
+                if group in state.assessments.verdicts:
+                    expected |= lag_topic._records(state, group)
+            for group in state.group_names():
+                if group not in state.assessments.verdicts:
+                    gone = [key for key in producer.records if json.loads(key)[0] == group]
+                    expected |= {key: producer.records[key] for key in gone}
+            assert producer.records == expected
+
+    asyncio.run(rounds())
+    assert not state.faults.totals
+
+
+@pytest.fixture
+def state() -> ClusterState:
+    state = cluster_state()
+    state.apply_ends(ZERO, EndOffsets(0, 9, 9, START_MS))
+    read(state, commit(0, 9, topic="clicks", group=GROUP, at_ms=1))
+    assess(state, START_MS)
+    return state
+
+
+async def test_of_a_group_at_rest_no_line_is_made_again(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, producer = topic_of(state), Written()
+    assert await topic._round(producer)
+    assert producer.count == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(lag_topic, "_records", None)
+        assess(state, START_MS + 60_000)
+        assert await topic._round(producer)
+    read(state, commit(0, 12, topic="clicks", group=GROUP, at_ms=2))
+    assert await topic._round(producer)
+    assert [json.loads(value)["committed"] for value in producer.records.values()] == [12]
+    assert not state.faults.totals
+
+
+async def test_a_record_that_was_not_delivered_is_written_again_though_its_group_rests(
+    state: ClusterState,
+) -> None:
+    topic, producer = topic_of(state), Written()
+    await topic._round(producer)
+    (key,) = producer.records
+
+    class Failed:
+        def str(self) -> str:
+            return "no leader"
+
+        def key(self) -> bytes:
+            return key
+
+    failed: Any = Failed()
+    topic._delivered(failed, failed)
+    await topic._round(producer)
+    assert producer.count == 2
+    await topic._round(producer)
+    assert producer.count == 2
