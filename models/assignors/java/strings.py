@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from caughtup.models.assignors.java.hash_map import JavaHashMap
+from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table
 
 _WORD = (1 << 32) - 1
 
@@ -21,6 +21,13 @@ def in_hash_map_order(texts: Iterable[str]) -> list[str]:
     """Order different strings as a HashMap walks its keys, to which they were added like that."""
     by_code = {utf16(text): text for text in texts}
     return [by_code[key] for key in JavaHashMap[bytes](_hash_code, keys=by_code)]
+
+
+def in_hash_set_order(texts: Sequence[str]) -> list[str]:
+    """Order different strings as a HashSet walks them that is made of a collection of them."""
+    by_code = {utf16(text): text for text in texts}
+    table = copied_table(len(texts))
+    return [by_code[key] for key in JavaHashMap[bytes](_hash_code, table, by_code)]
 
 
 def _hash_code(encoded: bytes) -> int:
