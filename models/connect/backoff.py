@@ -12,6 +12,8 @@ def revocation_backoff_ms(times: int, max_delay_ms: int) -> int:
 
     1 ms times 40 for each, and no more than ``scheduled.rebalance.max.delay.ms``. Java computes
     the greatest exponent by logarithms, so that it may end a millisecond below: at 999 of 1,000.
+    Where another rounding decides about that, as for one delay in 14,000 and no whole seconds up to
+    eight hours, this may be a millisecond off: no language promises the last bit of a logarithm.
     Source: Kafka's ``ExponentialBackoff``.
     """
     if max_delay_ms <= 1:

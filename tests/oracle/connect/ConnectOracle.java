@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
 import org.apache.kafka.common.protocol.types.Struct;
+import org.apache.kafka.common.utils.ExponentialBackoff;
 import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.connect.storage.ClusterConfigState;
 import org.apache.kafka.connect.util.ConnectorTaskId;
@@ -41,13 +42,29 @@ public final class ConnectOracle {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             ObjectNode answer;
             try {
-                answer = decide(JSON.readTree(line));
+                final JsonNode question = JSON.readTree(line);
+                answer = question.has("backoffs") ? backoffs(question) : decide(question);
             } catch (final RuntimeException refused) {
                 answer = JSON.createObjectNode().put("exception", refused.toString());
             }
             out.println(answer);
             out.flush();
         }
+    }
+
+    /** Answer with what an assignor waits, made with these delays, after so many rounds in a row. */
+    private static ObjectNode backoffs(final JsonNode question) {
+        final ObjectNode answer = JSON.createObjectNode();
+        for (final JsonNode longest : question.get("backoffs")) {
+            final int initial = longest.asInt() == 0 ? 0 : 1;
+            final ExponentialBackoff backoff =
+                new ExponentialBackoff(initial, 40, longest.asLong(), 0);
+            final ArrayNode delays = answer.putArray(longest.asText());
+            for (int times = 1; times <= question.get("times").asInt(); times++) {
+                delays.add((int) backoff.backoff(times));
+            }
+        }
+        return answer;
     }
 
     private static ObjectNode decide(final JsonNode story) throws Exception {
@@ -97,6 +114,7 @@ public final class ConnectOracle {
             write(worker.putObject("assigned"), given.connectors(), given.tasks());
             write(worker.putObject("revoked"), given.revokedConnectors(), given.revokedTasks());
             write(worker.putObject("sends"), sent.connectors(), sent.tasks());
+            worker.put("joined", joins(owned, protocol));
             worker.put("assignment", Utils.toArray(bytes)).put("subscription", next);
         });
     }

@@ -84,7 +84,8 @@ def _theirs(oracle: Oracle, story: Json) -> Json:
     answer = oracle.ask(question(story))
     if "exception" in answer:
         return answer
-    return {"rounds": [_round(one) for one in answer["rounds"]]}
+    asked = question(story)["rounds"]
+    return {"rounds": [_round(*pair) for pair in zip(asked, answer["rounds"], strict=True)]}
 
 
 def question(story: Json) -> Json:
@@ -110,7 +111,11 @@ def _workers(names: Names, workers: Json) -> Json:
     return {name: {"connectors": one.connectors, "tasks": one.tasks} for name, one in read.items()}
 
 
-def _round(one: Json) -> Json:
+def _round(asked: Json, one: Json) -> Json:
+    for name, worker in one["workers"].items():
+        # An eager worker doesn't say what it had: it gave everything up before it joined.
+        owned = NOTHING if asked["protocol"] == "default" else _read(asked["workers"][name])
+        assert decode_worker_state(base64.b64decode(worker["joined"])).owned == owned
     workers = {name: _worker(worker) for name, worker in one["workers"].items()}
     return {"delay_ms": one["delay_ms"], "workers": workers}
 

@@ -43,7 +43,8 @@ class _Group:
     def __init__(self, rng: random.Random, largest: int) -> None:
         self.rng = rng
         self.largest = largest
-        self.max_delay_ms = rng.choice((*_DELAYS_MS, rng.randint(2, 400_000)))
+        drawn_ms = rng.randint(2, 1_200), rng.randint(2, 1_000) * 1_000
+        self.max_delay_ms = rng.choice((*_DELAYS_MS, *drawn_ms))
         self.name_worker = rng.choice(_WORKERS)
         self.name_connector = rng.choice(_CONNECTORS)
         self.made = [0, 0]
