@@ -7,6 +7,7 @@ story would be one that no group has, and be decided all the same.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 from caughtup.models.connect.decision import Decision
@@ -178,10 +179,13 @@ def generate_eager_story(seed: int) -> Json:
 def _story(kind: str, seed: int, largest: int, faults: float = 0.0) -> Json:
     rng = random.Random(f"{kind} {seed}")
     group = _Group(rng, largest)
-    events = (
+    events: tuple[Callable[[], None], ...] = (
         *(group.join, group.join, group.leave, group.leave),
         *(group.add_connector, group.delete_connector, group.scale_connector),
     )
+    if rng.random() < 0.2:
+        # A group that grows: it takes work away again and again.
+        events = (group.join,)
     rounds = []
     generation = rng.choice((1, 1, 70))
     while len(rounds) < ROUNDS:
