@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from caughtup.models.connect.configured import Configured
 from caughtup.models.connect.loads import WorkerLoad
-from caughtup.models.connect.work import Work
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
@@ -14,7 +14,7 @@ T = TypeVar("T", str, ConnectorTaskId)
 
 
 def beyond_their_shares(
-    configured: Work, loads: Sequence[WorkerLoad]
+    configured: Configured, loads: Sequence[WorkerLoad]
 ) -> Mapping[str, ConnectorsAndTasks]:
     """Return what each worker has to give for balance, connectors and tasks apart.
 
@@ -24,7 +24,7 @@ def beyond_their_shares(
     if not configured or all(load.is_empty for load in loads):
         return {}
     connectors = _beyond(len(configured.connectors), [load.connectors for load in loads])
-    tasks = _beyond(len(configured.tasks), [load.tasks for load in loads])
+    tasks = _beyond(configured.task_count, [load.tasks for load in loads])
     return {
         load.name: ConnectorsAndTasks(tuple(from_connectors), tuple(from_tasks))
         for load, from_connectors, from_tasks in zip(loads, connectors, tasks, strict=True)
@@ -38,8 +38,11 @@ def _beyond(total: int, owned: Sequence[Sequence[T]]) -> list[Sequence[T]]:
     beyond: list[Sequence[T]] = []
     for items in owned:
         allowed = share
-        if len(items) > share and extras:
+        if len(items) <= share:
+            beyond.append(())
+            continue
+        if extras:
             allowed += 1
             extras -= 1
-        beyond.append(items[: max(0, len(items) - allowed)])
+        beyond.append(items[: len(items) - allowed])
     return beyond

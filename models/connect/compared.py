@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from caughtup.models.connect.configured import Configured
 from caughtup.models.connect.decision import Revoked
 from caughtup.models.connect.round import Memory, Round
 from caughtup.models.connect.work import NO_WORK, Item, Work
@@ -16,17 +17,19 @@ from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 class Compared:
     """What came of it.
 
-    ``deleted`` is remembered and not configured, ``duplicated`` is run by more than one worker, and
-    ``taken`` is both, which nobody may keep. ``lost`` is remembered and run by nobody, ``created``
-    neither remembered nor run.
+    ``active`` is what any worker runs. ``deleted`` is remembered and not configured,
+    ``duplicated`` is run by more than one worker, and ``taken`` is both, which nobody may keep.
+    ``lost`` is remembered, configured and run by nobody, ``created`` neither remembered nor run,
+    in order.
     """
 
-    configured: Work
+    configured: Configured
+    active: Work
     deleted: Work
     duplicated: Work
     taken: Work
     lost: Work
-    created: Work
+    created: ConnectorsAndTasks
 
     def reasons_to_revoke(self, revoked: Work) -> dict[Item, Revoked]:
         """Return why each connector and task is revoked."""
@@ -51,25 +54,33 @@ def compare(round_: Round, memory: Memory) -> Compared:
     A leader whose last round failed remembers nothing of what it assigned. One that sees that some
     of what it revoked is still run takes what runs now for what it assigned.
     """
-    configured = Work.configured(round_.connectors)
+    configured = Configured(round_.connectors)
     active = Work.of(round_.workers.values())
     previous = memory.assigned if round_.last_completed else NO_WORK
     if memory.revoked.meets(active):
         previous = active
-    deleted = previous - configured
-    duplicated = _duplicated(round_.workers.values())
+    deleted = configured.foreign(previous)
+    duplicated = _duplicated(round_.workers, active)
+    unseen = previous - active
+    known = active | unseen
+    foreign = deleted | configured.foreign(active - previous)
     return Compared(
         configured=configured,
+        active=active,
         deleted=deleted,
         duplicated=duplicated,
         taken=deleted | duplicated,
-        lost=previous - active - deleted,
-        created=configured - previous - active,
+        lost=unseen - deleted,
+        created=configured.missing(known, foreign),
     )
 
 
-def _duplicated(owned: Iterable[ConnectorsAndTasks]) -> Work:
+def _duplicated(workers: Mapping[str, ConnectorsAndTasks], active: Work) -> Work:
     """Return what more than one worker has."""
+    owned: Collection[ConnectorsAndTasks] = workers.values()
+    listed = sum(len(one.connectors) for one in owned), sum(len(one.tasks) for one in owned)
+    if listed == (len(active.connectors), len(active.tasks)):
+        return NO_WORK
     connectors: set[str] = set()
     tasks: set[ConnectorTaskId] = set()
     twice = NO_WORK

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import chain, cycle
 
 from caughtup.models.assignors.java.strings import utf16
+from caughtup.models.connect.configured import Configured
 from caughtup.models.connect.decision import Assigned, Decision, WorkerDecision
 from caughtup.models.connect.loads import WorkerLoad
 from caughtup.models.connect.round import Round
-from caughtup.models.connect.work import Item, Work
+from caughtup.models.connect.work import NO_WORK, Item
 from caughtup.models.wire.connect_protocol import NOTHING
 
 
@@ -18,7 +19,7 @@ def decide_eager(round_: Round) -> Decision:
     Workers have given up all they had before they join, so nothing is revoked. There must be a
     worker. Source: Connect's ``EagerAssignor``.
     """
-    work = Work.configured(round_.connectors).in_order()
+    work = Configured(round_.connectors).missing(NO_WORK, NO_WORK)
     loads = {name: WorkerLoad(name, NOTHING) for name in sorted(round_.workers, key=utf16)}
     in_turn = cycle(loads.values())
     for connector, load in zip(work.connectors, in_turn, strict=False):

@@ -27,7 +27,7 @@ def decide_incremental(
     """
     work = compare(round_, memory)
     # The leader copies what workers sent from one HashMap into another.
-    names = in_hash_map_order(in_hash_map_order(round_.workers))
+    names = in_hash_map_order(round_.workers, maps=2)
     loads = [WorkerLoad(name, round_.workers[name]) for name in names]
     for load in loads:
         load.remove(work.taken)
@@ -47,7 +47,7 @@ def decide_incremental(
     for load in loads:
         if load.name in revoked:
             load.remove(Work.of([revoked[load.name]]))
-    deal_to_least_loaded(loads, _joined(work.created.in_order(), lost.deal))
+    deal_to_least_loaded(loads, _joined(work.created, lost.deal))
     started = {load.name: load.started for load in loads}
     workers = {
         name: WorkerDecision(
@@ -58,10 +58,10 @@ def decide_incremental(
         for name, owned in round_.workers.items()
     }
     gone = Work.of(one.revoked for one in workers.values())
-    kept = Work.of(load.whole for load in loads)
+    given = Work.of(started.values())
     after = replace(
         after,
-        assigned=(kept - gone) | work.lost,
+        assigned=(work.active - gone) | given | work.lost,
         revoked=gone,
         members=frozenset(round_.workers),
     )
@@ -71,7 +71,7 @@ def decide_incremental(
         workers=workers,
         assigned_because=_reasons(started.values(), work, lost.because),
         revoked_because=work.reasons_to_revoke(gone),
-        unassigned=(work.configured - kept).in_order(),
+        unassigned=_unassigned(work, gone, given),
         reassign_at_ms=after.scheduled_rebalance_ms if after.delay_ms else None,
         candidates=after.candidates,
     )
@@ -97,7 +97,15 @@ def _balance(memory: Memory, uneven: bool, now_ms: int, max_delay_ms: int) -> Me
     )
 
 
+def _unassigned(work: Compared, gone: Work, given: Work) -> ConnectorsAndTasks:
+    """Return what nobody has any more of what is configured, and nobody is given."""
+    free = (gone | work.lost) - given
+    return (free - work.configured.foreign(free)).in_order()
+
+
 def _joined(first: ConnectorsAndTasks, second: ConnectorsAndTasks) -> ConnectorsAndTasks:
+    if not second:
+        return first
     return ConnectorsAndTasks(first.connectors + second.connectors, first.tasks + second.tasks)
 
 
@@ -105,11 +113,9 @@ def _reasons(
     started: Iterable[ConnectorsAndTasks], work: Compared, lost: Assigned | None
 ) -> dict[Item, Assigned]:
     """Return why each connector and task is started: it is lost work, or else it is new."""
-    again = lost or Assigned.NEW
     reasons: dict[Item, Assigned] = {}
     for one in started:
-        for connector in one.connectors:
-            reasons[connector] = again if connector in work.lost.connectors else Assigned.NEW
-        for task in one.tasks:
-            reasons[task] = again if task in work.lost.tasks else Assigned.NEW
-    return reasons
+        reasons.update(dict.fromkeys(one.connectors, Assigned.NEW))
+        reasons.update(dict.fromkeys(one.tasks, Assigned.NEW))
+    again = dict.fromkeys((*work.lost.connectors, *work.lost.tasks), lost or Assigned.NEW)
+    return reasons | {item: reason for item, reason in again.items() if item in reasons}

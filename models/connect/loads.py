@@ -9,7 +9,7 @@ from typing import TypeVar
 from caughtup.models.assignors.java.strings import utf16
 from caughtup.models.connect.work import Work
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
+from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 T = TypeVar("T", str, ConnectorTaskId)
 
@@ -34,6 +34,8 @@ class WorkerLoad:
 
     def remove(self, work: Work) -> None:
         """Remove what is in ``work``, were it only just dealt."""
+        if not work:
+            return
         if not work.connectors.isdisjoint(self.connectors):
             self.connectors = _but(self.connectors, work.connectors)
             self.started_connectors = _but(self.started_connectors, work.connectors)
@@ -52,13 +54,10 @@ class WorkerLoad:
         self.started_tasks.append(task)
 
     @property
-    def whole(self) -> ConnectorsAndTasks:
-        """All that it will run."""
-        return ConnectorsAndTasks(tuple(self.connectors), tuple(self.tasks))
-
-    @property
     def started(self) -> ConnectorsAndTasks:
         """What was dealt to it."""
+        if not self.started_connectors and not self.started_tasks:
+            return NOTHING
         return ConnectorsAndTasks(tuple(self.started_connectors), tuple(self.started_tasks))
 
 

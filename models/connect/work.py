@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from caughtup.models.assignors.java.strings import utf16
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
+from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 #: A connector or a task.
 Item = str | ConnectorTaskId
@@ -32,16 +32,6 @@ class Work:
             tasks.update(one.tasks)
         return cls(frozenset(connectors), frozenset(tasks))
 
-    @classmethod
-    def configured(cls, connectors: Mapping[str, int]) -> Work:
-        """Return the connectors, each with so many tasks."""
-        tasks = (
-            ConnectorTaskId(connector, number)
-            for connector, count in connectors.items()
-            for number in range(count)
-        )
-        return cls(frozenset(connectors), frozenset(tasks))
-
     def __bool__(self) -> bool:
         return bool(self.connectors or self.tasks)
 
@@ -58,6 +48,8 @@ class Work:
 
     def within(self, listed: ConnectorsAndTasks) -> ConnectorsAndTasks:
         """Return what of a list is in the set, once each, in the list's order."""
+        if not self:
+            return NOTHING
         return ConnectorsAndTasks(
             tuple(dict.fromkeys(c for c in listed.connectors if c in self.connectors)),
             tuple(dict.fromkeys(task for task in listed.tasks if task in self.tasks)),
@@ -65,6 +57,8 @@ class Work:
 
     def in_order(self) -> ConnectorsAndTasks:
         """Return it as Java sorts it: connectors by name, tasks by connector and number."""
+        if not self:
+            return NOTHING
         return ConnectorsAndTasks(java_sorted(self.connectors), java_sorted(self.tasks))
 
 
@@ -81,8 +75,11 @@ def java_sorted(items: Iterable[T]) -> tuple[T, ...]:
     if all(map(str.isascii, names)):
         return tuple(sorted(listed))
     ranks = {name: rank for rank, name in enumerate(sorted(names, key=utf16))}
-    return tuple(sorted(listed, key=lambda item: _key(item, ranks)))
-
-
-def _key(item: Item, ranks: Mapping[str, int]) -> tuple[int, int]:
-    return (ranks[item], 0) if isinstance(item, str) else (ranks[item.connector], item.task)
+    return tuple(
+        sorted(
+            listed,
+            key=lambda item: (
+                (ranks[item], 0) if isinstance(item, str) else (ranks[item.connector], item.task)
+            ),
+        )
+    )
