@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from caughtup.models.connect.configured import Configured
@@ -20,7 +20,7 @@ class Compared:
     ``active`` is what any worker runs. ``deleted`` is remembered and not configured,
     ``duplicated`` is run by more than one worker, and ``taken`` is both, which nobody may keep.
     ``lost`` is remembered, configured and run by nobody, ``created`` neither remembered nor run,
-    in order.
+    in order. ``once`` is whether nothing was named twice, by one worker or by two.
     """
 
     configured: Configured
@@ -30,6 +30,7 @@ class Compared:
     taken: Work
     lost: Work
     created: ConnectorsAndTasks
+    once: bool
 
     def reasons_to_revoke(self, revoked: Work) -> dict[Item, Revoked]:
         """Return why each connector and task is revoked."""
@@ -60,7 +61,9 @@ def compare(round_: Round, memory: Memory) -> Compared:
     if memory.revoked.meets(active):
         previous = active
     deleted = configured.foreign(previous)
-    duplicated = _duplicated(round_.workers, active)
+    listed = _listed(round_.workers.values())
+    once = listed == (len(active.connectors), len(active.tasks))
+    duplicated = NO_WORK if once else _duplicated(round_.workers.values())
     unseen = previous - active
     known = active | unseen
     foreign = deleted | configured.foreign(active - previous)
@@ -72,15 +75,17 @@ def compare(round_: Round, memory: Memory) -> Compared:
         taken=deleted | duplicated,
         lost=unseen - deleted,
         created=configured.missing(known, foreign),
+        once=once,
     )
 
 
-def _duplicated(workers: Mapping[str, ConnectorsAndTasks], active: Work) -> Work:
+def _listed(owned: Collection[ConnectorsAndTasks]) -> tuple[int, int]:
+    """Count connectors and tasks."""
+    return sum(len(one.connectors) for one in owned), sum(len(one.tasks) for one in owned)
+
+
+def _duplicated(owned: Iterable[ConnectorsAndTasks]) -> Work:
     """Return what more than one worker has."""
-    owned: Collection[ConnectorsAndTasks] = workers.values()
-    listed = sum(len(one.connectors) for one in owned), sum(len(one.tasks) for one in owned)
-    if listed == (len(active.connectors), len(active.tasks)):
-        return NO_WORK
     connectors: set[str] = set()
     tasks: set[ConnectorTaskId] = set()
     twice = NO_WORK

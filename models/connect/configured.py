@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from caughtup.models.connect.work import NO_WORK, Work, java_sorted
 from caughtup.models.ids import ConnectorTaskId
@@ -42,11 +43,10 @@ class Configured:
         connectors = java_sorted(self.connectors.keys() - work.connectors)
         if len(work.tasks) - len(foreign.tasks) == self.task_count:
             return ConnectorsAndTasks(connectors)
-        tasks = [
-            ConnectorTaskId(connector, number)
+        tasks: Iterable[ConnectorTaskId] = chain.from_iterable(
+            map(ConnectorTaskId, repeat(connector), range(self.connectors[connector]))
             for connector in java_sorted(self.connectors)
-            for number in range(self.connectors[connector])
-        ]
+        )
         if work.tasks:
-            tasks = [task for task in tasks if task not in work.tasks]
+            tasks = (task for task in tasks if task not in work.tasks)
         return ConnectorsAndTasks(connectors, tuple(tasks))

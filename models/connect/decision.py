@@ -71,14 +71,25 @@ class Decision:
     when all have done as they were told: what is lost and waits, and what was revoked, which the
     next round deals. What is lost goes at ``reassign_at_ms`` (by the leader's clock; None without a
     delay) to ``candidates`` in turn or, if none of them is there then, to whoever has least.
-    ``assigned_because`` and ``revoked_because`` have a reason for each item of the workers.
+    ``revoked_because`` has a reason for all that workers let go, ``again_because`` for what they
+    are given that isn't given because of ``given_because``.
     """
 
     delay_ms: int
     delayed: Delayed | None
     workers: Mapping[str, WorkerDecision]
-    assigned_because: Mapping[Item, Assigned]
     revoked_because: Mapping[Item, Revoked]
+    again_because: Mapping[Item, Assigned]
+    given_because: Assigned = Assigned.NEW
     unassigned: ConnectorsAndTasks = NOTHING
     reassign_at_ms: int | None = None
     candidates: tuple[str, ...] = ()
+
+    @property
+    def assigned_because(self) -> dict[Item, Assigned]:
+        """Return why each connector and task is started."""
+        items: list[Item] = []
+        for one in self.workers.values():
+            items += one.assigned.connectors
+            items += one.assigned.tasks
+        return {item: self.again_because.get(item, self.given_because) for item in items}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain, cycle
+from itertools import cycle
 
 from caughtup.models.assignors.java.strings import utf16
 from caughtup.models.connect.configured import Configured
 from caughtup.models.connect.decision import Assigned, Decision, WorkerDecision
 from caughtup.models.connect.loads import WorkerLoad
 from caughtup.models.connect.round import Round
-from caughtup.models.connect.work import NO_WORK, Item
+from caughtup.models.connect.work import NO_WORK
 from caughtup.models.wire.connect_protocol import NOTHING
 
 
@@ -23,14 +23,14 @@ def decide_eager(round_: Round) -> Decision:
     loads = {name: WorkerLoad(name, NOTHING) for name in sorted(round_.workers, key=utf16)}
     in_turn = cycle(loads.values())
     for connector, load in zip(work.connectors, in_turn, strict=False):
-        load.start_connector(connector)
+        load.connectors.append(connector)
     for task, load in zip(work.tasks, in_turn, strict=False):
-        load.start_task(task)
-    items: chain[Item] = chain(work.connectors, work.tasks)
+        load.tasks.append(task)
     return Decision(
         delay_ms=0,
         delayed=None,
         workers={name: WorkerDecision(loads[name].started) for name in round_.workers},
-        assigned_because=dict.fromkeys(items, Assigned.EAGER),
         revoked_because={},
+        again_because={},
+        given_because=Assigned.EAGER,
     )

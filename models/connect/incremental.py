@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from caughtup.models.assignors.java.strings import in_hash_map_order
@@ -28,7 +28,7 @@ def decide_incremental(
     work = compare(round_, memory)
     # The leader copies what workers sent from one HashMap into another.
     names = in_hash_map_order(round_.workers, maps=2)
-    loads = [WorkerLoad(name, round_.workers[name]) for name in names]
+    loads = [WorkerLoad(name, round_.workers[name], once=work.once) for name in names]
     for load in loads:
         load.remove(work.taken)
     lost = handle_lost(work.lost, loads, memory, round_.time_ms, max_delay_ms)
@@ -69,8 +69,8 @@ def decide_incremental(
         delay_ms=after.delay_ms,
         delayed=delayed,
         workers=workers,
-        assigned_because=_reasons(started.values(), work, lost.because),
         revoked_because=work.reasons_to_revoke(gone),
+        again_because=_again(work.lost, lost.because),
         unassigned=_unassigned(work, gone, given),
         reassign_at_ms=after.scheduled_rebalance_ms if after.delay_ms else None,
         candidates=after.candidates,
@@ -97,6 +97,11 @@ def _balance(memory: Memory, uneven: bool, now_ms: int, max_delay_ms: int) -> Me
     )
 
 
+def _again(lost: Work, because: Assigned | None) -> dict[Item, Assigned]:
+    """Return why each lost connector and task is given again, unless it waits."""
+    return dict.fromkeys((*lost.connectors, *lost.tasks), because) if because else {}
+
+
 def _unassigned(work: Compared, gone: Work, given: Work) -> ConnectorsAndTasks:
     """Return what nobody has any more of what is configured, and nobody is given."""
     free = (gone | work.lost) - given
@@ -107,15 +112,3 @@ def _joined(first: ConnectorsAndTasks, second: ConnectorsAndTasks) -> Connectors
     if not second:
         return first
     return ConnectorsAndTasks(first.connectors + second.connectors, first.tasks + second.tasks)
-
-
-def _reasons(
-    started: Iterable[ConnectorsAndTasks], work: Compared, lost: Assigned | None
-) -> dict[Item, Assigned]:
-    """Return why each connector and task is started: it is lost work, or else it is new."""
-    reasons: dict[Item, Assigned] = {}
-    for one in started:
-        reasons.update(dict.fromkeys(one.connectors, Assigned.NEW))
-        reasons.update(dict.fromkeys(one.tasks, Assigned.NEW))
-    again = dict.fromkeys((*work.lost.connectors, *work.lost.tasks), lost or Assigned.NEW)
-    return reasons | {item: reason for item, reason in again.items() if item in reasons}

@@ -17,15 +17,15 @@ T = TypeVar("T", str, ConnectorTaskId)
 class WorkerLoad:
     """A worker's connectors and tasks, in its order; what is dealt to it comes last."""
 
-    __slots__ = ("connectors", "name", "rank", "started_connectors", "started_tasks", "tasks")
+    __slots__ = ("connectors", "kept_connectors", "kept_tasks", "name", "tasks")
 
-    def __init__(self, name: str, owned: ConnectorsAndTasks) -> None:
+    def __init__(self, name: str, owned: ConnectorsAndTasks, *, once: bool = False) -> None:
+        """Begin with what the worker has; ``once`` says that it names nothing twice."""
         self.name = name
-        self.rank = utf16(name)
-        self.connectors = list(dict.fromkeys(owned.connectors))
-        self.tasks = list(dict.fromkeys(owned.tasks))
-        self.started_connectors: list[str] = []
-        self.started_tasks: list[ConnectorTaskId] = []
+        self.connectors = list(owned.connectors if once else dict.fromkeys(owned.connectors))
+        self.tasks = list(owned.tasks if once else dict.fromkeys(owned.tasks))
+        self.kept_connectors = len(self.connectors)
+        self.kept_tasks = len(self.tasks)
 
     @property
     def is_empty(self) -> bool:
@@ -36,29 +36,21 @@ class WorkerLoad:
         """Remove what is in ``work``, were it only just dealt."""
         if not work:
             return
-        if not work.connectors.isdisjoint(self.connectors):
-            self.connectors = _but(self.connectors, work.connectors)
-            self.started_connectors = _but(self.started_connectors, work.connectors)
-        if not work.tasks.isdisjoint(self.tasks):
-            self.tasks = _but(self.tasks, work.tasks)
-            self.started_tasks = _but(self.started_tasks, work.tasks)
-
-    def start_connector(self, connector: str) -> None:
-        """Add a connector that the worker shall start."""
-        self.connectors.append(connector)
-        self.started_connectors.append(connector)
-
-    def start_task(self, task: ConnectorTaskId) -> None:
-        """Add a task that the worker shall start."""
-        self.tasks.append(task)
-        self.started_tasks.append(task)
+        kept = _but(self.connectors[: self.kept_connectors], work.connectors)
+        self.connectors = kept + _but(self.connectors[self.kept_connectors :], work.connectors)
+        self.kept_connectors = len(kept)
+        kept_tasks = _but(self.tasks[: self.kept_tasks], work.tasks)
+        self.tasks = kept_tasks + _but(self.tasks[self.kept_tasks :], work.tasks)
+        self.kept_tasks = len(kept_tasks)
 
     @property
     def started(self) -> ConnectorsAndTasks:
         """What was dealt to it."""
-        if not self.started_connectors and not self.started_tasks:
-            return NOTHING
-        return ConnectorsAndTasks(tuple(self.started_connectors), tuple(self.started_tasks))
+        connectors = self.connectors[self.kept_connectors :]
+        tasks = self.tasks[self.kept_tasks :]
+        return (
+            ConnectorsAndTasks(tuple(connectors), tuple(tasks)) if connectors or tasks else NOTHING
+        )
 
 
 def _but(items: list[T], gone: frozenset[T]) -> list[T]:
@@ -70,23 +62,23 @@ def deal_to_least_loaded(loads: Iterable[WorkerLoad], work: ConnectorsAndTasks) 
 
     Source: Connect's ``assignConnectors`` and ``assignTasks``.
     """
-    workers = list(loads)
-    workers.sort(key=lambda one: (len(one.connectors), one.rank))
-    counts = [len(one.connectors) for one in workers]
+    by_name = sorted(loads, key=lambda load: utf16(load.name))
+    by_connectors = sorted([load.connectors for load in by_name], key=len)
+    counts = [len(connectors) for connectors in by_connectors]
     for connector, place in zip(work.connectors, _fewest_first(counts), strict=False):
-        workers[place].start_connector(connector)
-    workers.sort(key=lambda one: (len(one.tasks), one.rank))
-    counts = [len(one.tasks) for one in workers]
+        by_connectors[place].append(connector)
+    by_tasks = sorted([load.tasks for load in by_name], key=len)
+    counts = [len(tasks) for tasks in by_tasks]
     for task, place in zip(work.tasks, _fewest_first(counts), strict=False):
-        workers[place].start_task(task)
+        by_tasks[place].append(task)
 
 
 def deal_in_turn(workers: Sequence[WorkerLoad], work: ConnectorsAndTasks) -> None:
     """Deal connectors to some workers in turn, then tasks, beginning with the first one again."""
     for connector, worker in zip(work.connectors, cycle(workers), strict=False):
-        worker.start_connector(connector)
+        worker.connectors.append(connector)
     for task, worker in zip(work.tasks, cycle(workers), strict=False):
-        worker.start_task(task)
+        worker.tasks.append(task)
 
 
 def _fewest_first(counts: list[int]) -> Iterator[int]:

@@ -25,12 +25,11 @@ class Work:
     @classmethod
     def of(cls, lists: Iterable[ConnectorsAndTasks]) -> Work:
         """Return all that is in any of the lists."""
-        connectors: set[str] = set()
-        tasks: set[ConnectorTaskId] = set()
-        for one in lists:
-            connectors.update(one.connectors)
-            tasks.update(one.tasks)
-        return cls(frozenset(connectors), frozenset(tasks))
+        everything = list(lists)
+        return cls(
+            frozenset().union(*[one.connectors for one in everything if one.connectors]),
+            frozenset().union(*[one.tasks for one in everything if one.tasks]),
+        )
 
     def __bool__(self) -> bool:
         return bool(self.connectors or self.tasks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import mul
 
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, grown_table
@@ -11,6 +12,8 @@ from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, g
 _WORD = (1 << 32) - 1
 #: 31 to the power of 0, 1, 2 and so on: what a character of a string counts, from its end.
 _POWERS = tuple(pow(31, exponent, _WORD + 1) for exponent in range(256))
+#: Ids of members are no longer, as a rule.
+_SHORT = 128
 #: A bucket of as many keys may become a tree, and then its order is another one.
 _CROWDED = 9
 
@@ -43,7 +46,14 @@ def in_hash_set_order(texts: Sequence[str]) -> list[str]:
 
 
 def hash_code(text: str) -> int:
-    """Return String.hashCode, as an unsigned number of 32 bits."""
+    """Return String.hashCode, as an unsigned number of 32 bits.
+
+    Java's strings keep theirs. Here those of short ones are kept, which come again each round.
+    """
+    return _kept_hash_code(text) if len(text) <= _SHORT else _hash_code(text)
+
+
+def _hash_code(text: str) -> int:
     units: Sequence[int]
     if text.isascii():
         units = text.encode("ascii")
@@ -55,6 +65,9 @@ def hash_code(text: str) -> int:
         piece = units[start : start + len(_POWERS) - 1]
         code = code * _POWERS[len(piece)] + sum(map(mul, reversed(piece), _POWERS)) & _WORD
     return code
+
+
+_kept_hash_code = lru_cache(maxsize=4096)(_hash_code)
 
 
 def _walk(texts: list[str], codes: Mapping[str, int], table: int) -> list[str]:
