@@ -173,6 +173,27 @@ def test_a_revocation_that_a_worker_did_not_get_is_decided_anew():
     assert (again.delayed, again.delay_ms) == ("back_off", 40)
 
 
+def test_what_a_new_leader_finds_running_that_is_not_configured_stays_for_a_round():
+    found = round_of({"W1": "A A-0 X X-0", "W2": "B B-0"}, TWO)
+    decision, memory = decided([found])
+    assert revoked(decision) == {"W1": "A A-0", "W2": ""}
+    later = round_of({"W1": "X X-0", "W2": "B B-0"}, TWO, 5)
+    decision, _ = decide_incremental(later, memory)
+    assert revoked(decision) == {"W1": "X X-0", "W2": ""}
+    assert reasons(decision.revoked_because) == {"X": "deleted", "X-0": "deleted"}
+
+
+def test_a_leader_that_got_the_lead_back_finds_nothing_lost():
+    first, gone = round_of(BOTH, TWO), round_of({"W1": "A A-0"}, TWO)
+    _, memory = decided([first, gone])
+    back = round_of({"W1": "A A-0", "W3": ""}, TWO, 9, last_completed=False)
+    decision, after = decide_incremental(back, memory)
+    # Nothing is lost for it, and so its delay is over.
+    assert (decision.delay_ms, assigned(decision)) == (0, {"W1": "", "W3": "B B-0"})
+    assert memory.scheduled_rebalance_ms == D_MS
+    assert after.scheduled_rebalance_ms == 0
+
+
 def test_a_decision_is_of_values_and_the_same_for_the_same_ones():
     round_ = round_of({"W1": "A A-0 B B-0", "W2": ""}, TWO)
     memory = replace(NO_MEMORY, assigned=work_set("A A-0 B B-0"))

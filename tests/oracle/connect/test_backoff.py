@@ -5,9 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+import pytest
+
 from caughtup.models.connect.backoff import revocation_backoff_ms
 from tests.oracle.conftest import FIRST_SEED
 from tests.support.oracles import Oracle
+
+#: They share one JVM.
+pytestmark = pytest.mark.xdist_group("connect oracle")
 
 TIMES = 8
 EIGHT_HOURS_MS = 8 * 3_600_000

@@ -21,6 +21,9 @@ from tests.oracle.generated.connect_stories import (
 )
 from tests.support.oracles import Oracle
 
+#: They share one JVM.
+pytestmark = pytest.mark.xdist_group("connect oracle")
+
 
 def test_the_generators_reach_every_reason_and_what_is_rare() -> None:
     seen: Counter[str] = Counter()

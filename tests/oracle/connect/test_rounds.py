@@ -16,6 +16,9 @@ from tests.oracle.generated.connect_stories import (
 )
 from tests.support.oracles import Oracle
 
+#: They share one JVM.
+pytestmark = pytest.mark.xdist_group("connect oracle")
+
 
 @pytest.mark.family("Connect, 14 rounds each")
 @seeds_of_a_family(one_of=4)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.models.connect.seed_cases import CASES, story
 from tests.oracle.connect.comparison import assert_same_rounds
 from tests.support.oracles import Oracle
+
+#: They share one JVM.
+pytestmark = pytest.mark.xdist_group("connect oracle")
 
 
 def test_the_documents_cases_are_decided_as_kafka_decides_them(connect_oracle: Oracle) -> None:
