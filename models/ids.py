@@ -70,5 +70,15 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class ConnectorTaskId(NamedTuple):
+    """A task of a Connect connector, written ``orders-sink-0``."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return f"{self.connector}-{self.task}"
+
+
 def _signed(half: int) -> int:
     return half - _SIGN * 2 if half >= _SIGN else half

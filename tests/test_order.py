@@ -43,6 +43,7 @@ MODELS = (
     "parameters",
     "assignment",
     "assignors",
+    "connect",
     "partition_assignor",
     "security",
     "election",

@@ -13,6 +13,7 @@ import msgspec
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
+from caughtup.models.connect.story import CONNECT_ASSIGNORS, decide_story, parse_story, tell
 from caughtup.models.errors import CaughtupError
 
 #: A scenario of 1,000 tasks on 1,000 clients is 20 MB.
@@ -31,7 +32,8 @@ _PIECE = 1024 * 1024
 def assign(repeats: int | None) -> None:
     """Decide assignments: scenarios as JSON lines in, decisions as JSON lines out.
 
-    A scenario that cannot be decided gives an error on its line, as do an empty line and one
+    A scenario is of one of Kafka Streams' assignors, or has the rounds of a Connect group. One
+    that cannot be decided gives an error on its line, as do an empty line and one
     longer than 64 MiB; the next line is served all the same, and the exit status is then 1.
     """
     gc.freeze()  # What was imported is here to stay: no garbage collection has to look through it.
@@ -57,20 +59,41 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
             name = _printable(data["name"])
         if fault:
             raise fault
+        decide_once = _decide_story if _is_story(data) else _decide_scenario
         milliseconds = []
         for _ in range(repeats or 1):
-            scenario = parse_scenario(data)
-            start = time.perf_counter_ns()
-            decision = decide(scenario)
-            milliseconds.append((time.perf_counter_ns() - start) / 1e6)
+            decision, nanoseconds = decide_once(data)
+            milliseconds.append(nanoseconds / 1e6)
     except RecursionError:
         problem = nested_too_deeply()
     except CaughtupError as refused:
         problem = refused
     else:
-        answer = {"name": name, **decision.to_dict()}
+        answer = {"name": name, **decision}
         return answer if repeats is None else {**answer, "ms": milliseconds}
     return _error(name, problem.code, problem.message)
+
+
+def _is_story(data: Any) -> bool:
+    return isinstance(data, dict) and data.get("assignor") in CONNECT_ASSIGNORS
+
+
+def _decide_scenario(data: Any) -> tuple[dict[str, Any], int]:
+    """Decide a scenario of Kafka Streams; return the decision as printed, and its nanoseconds."""
+    scenario = parse_scenario(data)
+    start = time.perf_counter_ns()
+    decision = decide(scenario)
+    nanoseconds = time.perf_counter_ns() - start
+    return decision.to_dict(), nanoseconds
+
+
+def _decide_story(data: Any) -> tuple[dict[str, Any], int]:
+    """Decide the rounds of a Connect group; return the same of all of them."""
+    story = parse_story(data)
+    start = time.perf_counter_ns()
+    decisions = decide_story(story)
+    nanoseconds = time.perf_counter_ns() - start
+    return tell(story, decisions), nanoseconds
 
 
 def _error(name: str | None, code: str, message: str) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from rich.table import Table
 
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
+from caughtup.bench.assign.connect import connect_table, measure_connect
 from caughtup.bench.assign.group_sizes import SCALE_TEST_SIZES, GroupSize
 from caughtup.bench.assign.growth import growth_table, measure_growth
 from caughtup.bench.assign.pairs import measure_pairs, pairs_table
 from caughtup.bench.assign.plot import plot
+from caughtup.models.connect.story import INCREMENTAL
 from caughtup.models.errors import CaughtupError
 
 
@@ -35,10 +37,10 @@ class _GroupSizeType(click.ParamType):
 @click.command(short_help="Decisions beside the published jar's.")
 @click.option(
     "--assignor",
-    type=click.Choice(sorted(SCALE_TEST_SIZES)),
+    type=click.Choice([*sorted(SCALE_TEST_SIZES), INCREMENTAL]),
     default="high_availability",
     show_default=True,
-    help="Which task assignor.",
+    help="Which task assignor; or Connect's, on 200 workers and 2,000 tasks.",
 )
 @click.option(
     "--shape",
@@ -90,14 +92,19 @@ def assign(
 
     Each shape is a group that starts, and then the same group when that was carried out. Only
     the decision is timed, on both sides; the exit status is 1 if any differs from Kafka's.
-    minimal_movement, which Kafka hasn't got, is timed beside HighAvailabilityTaskAssignor.
+    minimal_movement, which Kafka hasn't got, is timed beside HighAvailabilityTaskAssignor. With
+    connect_incremental a group of Connect workers starts, goes on, loses one and gets another.
     """
     if picture is not None and not growth:
         raise click.UsageError("--plot goes with --growth")
     if sizes and growth:
         raise click.UsageError("--shape doesn't go with --growth, which has its own")
+    if assignor == INCREMENTAL and (sizes or growth):
+        raise click.UsageError(f"--shape and --growth don't go with {INCREMENTAL}")
     try:
-        if growth:
+        if assignor == INCREMENTAL:
+            figures = _show(measure_connect(repeats, warm_up), output, connect_table)
+        elif growth:
             figures = _show(measure_growth(assignor, repeats), output, growth_table)
         else:
             pairs = measure_pairs(assignor, sizes or SCALE_TEST_SIZES[assignor], repeats, warm_up)

@@ -79,12 +79,14 @@ def measure_pairs(
                 theirs_too = next_round(theirs_too, answer.decision)
 
 
-def pairs_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Return the figures as a table for people."""
+def pairs_table(
+    figures: Sequence[dict[str, Any]],
+    parts: str = "partitions × clients × threads of each × standbys",
+) -> Table:
+    """Return the figures as a table for people. ``parts`` says what a shape's numbers are."""
     table = Table(
         title="Milliseconds for a decision: median, least to most",
-        caption="Groups: partitions × clients × threads of each × standbys. "
-        "The jar is Kafka's own, in a warm JVM.",
+        caption=f"Groups: {parts}. The jar is Kafka's own, in a warm JVM.",
     )
     table.add_column("group", no_wrap=True)
     table.add_column("it …")

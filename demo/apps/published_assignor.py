@@ -1,4 +1,4 @@
-"""Kafka's own task assignors, from the published jars, with a stopwatch."""
+"""Kafka's own assignors, from the published jars, with a stopwatch."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import msgspec
 
 from caughtup.demo.java.compiling import compiler_command
 from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.demo.java.jars import classpath, connect_classpath
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 
-_SOURCE = Path(__file__).parent / "java" / "TimedAssignor.java"
+_SOURCES = Path(__file__).parent / "java"
 _OPTIONS = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")
 
 
@@ -33,31 +33,37 @@ class Timed(NamedTuple):
 
 
 class PublishedAssignor(ClosedOnExit):
-    """The assignors of Kafka 4.3.1 in a JVM of their own, which stays warm between decisions.
+    """The task assignors of Kafka 4.3.1 in a JVM of their own, which stays warm between decisions.
 
     Raises CaughtupError: JarsUnavailable, JavaMissing, or ``java_failed`` with the JVM's reason.
     """
 
+    name = "TimedAssignor"
+    package = ""
+    #: Returns the class path, fetching jars first if need be.
+    jars = staticmethod(classpath)
+
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="caughtup-assignor-")
         java = os.fspath(find_java().program)
-        jars = classpath()
+        jars = self.jars()
         self._errors = Path(self._directory.name, "errors.log")
         with self._errors.open("wb") as errors:
-            compiling = compiler_command([_SOURCE], Path(self._directory.name))
+            source, into = _SOURCES / f"{self.name}.java", Path(self._directory.name)
+            compiling = compiler_command([source], into, against=jars)
             if subprocess.run(compiling, stdout=errors, stderr=errors, check=False).returncode:
                 raise self._failure()
             everything = os.pathsep.join((jars, self._directory.name))
             # It ends when its standard input does, however this process comes to its end.
             self._process = subprocess.Popen(
-                [java, *_OPTIONS, "-cp", everything, _SOURCE.stem],
+                [java, *_OPTIONS, "-cp", everything, self.package + self.name],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
             )
 
     def load(self, scenario: dict[str, Any]) -> None:
-        """Load a scenario without racks and client tags, in the format of ``caughtup assign``."""
+        """Load a scenario, as ``caughtup assign`` reads it, without racks and client tags."""
         self._ask(msgspec.json.encode(scenario))
 
     def decide(self) -> Timed:
@@ -94,3 +100,14 @@ class PublishedAssignor(ClosedOnExit):
             (line for line in written if "rror" in line or "xception" in line), "it ended"
         )
         return CaughtupError("java_failed", f"Kafka's assignor failed: {reason.strip()}")
+
+
+class PublishedConnectLeader(PublishedAssignor):
+    """The same of Connect's IncrementalCooperativeAssignor.
+
+    It loads ``rounds``, whose workers have ``connectors`` and ``tasks``, and decides the last one.
+    """
+
+    name = "TimedConnectLeader"
+    package = "org.apache.kafka.connect.runtime.distributed."
+    jars = staticmethod(connect_classpath)

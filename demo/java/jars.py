@@ -27,6 +27,7 @@ KAFKA = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
     "org.eclipse.jdt:ecj:3.38.0",
 )
+CONNECT = (f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}",)
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 # PySpark ships these: a second copy on Spark's classpath costs 60 MB and can only disagree.
 SHIPPED_WITH_PYSPARK = (
@@ -54,6 +55,15 @@ def ensure_jars() -> Path:
     Raises JarsUnavailable or JavaMissing.
     """
     return fetch_jars("kafka", KAFKA)
+
+
+def connect_classpath() -> str:
+    """Return Kafka's jars and Connect's as a Java class path, fetching them first if need be.
+
+    Connect's are 35 MB. Raises JarsUnavailable or JavaMissing.
+    """
+    jars = sorted(fetch_jars("kafka-connect", CONNECT).glob("*.jar"))
+    return os.pathsep.join((classpath(), *map(str, jars)))
 
 
 def ensure_spark_jars() -> Path:

@@ -15,6 +15,7 @@ from caughtup.models.groups.assignments import (
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
+from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_subscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import decode_subscription_info
@@ -22,7 +23,7 @@ from caughtup.models.wire.subscription_info import decode_subscription_info
 
 def group_type(metadata: GroupMetadata) -> str:
     """Name the kind of a classic group: ``streams``, ``connect`` or ``classic``."""
-    if metadata.protocol_type == "connect":
+    if metadata.protocol_type == PROTOCOL_TYPE:
         return "connect"
     return "streams" if metadata.protocol in STREAMS_PROTOCOLS else "classic"
 

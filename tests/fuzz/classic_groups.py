@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.ids import ConnectorTaskId, ProcessId, TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
+from caughtup.models.wire.connect_protocol import (
+    ConnectorsAndTasks,
+    WorkerAssignment,
+    WorkerState,
+)
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo
 from tests.fuzz.values import Values
+from tests.models.wire.connect_encoders import worker_assignment, worker_state
 from tests.models.wire.streams_encoders import assignment_info, subscription_info
 from tests.support import wire
 from tests.support.damage import damaged
@@ -43,7 +49,7 @@ class ClassicGroups:
         values = self._values
         subscription, assignment = self.subscription(streams), self._assignment(streams)
         if connect:
-            subscription, assignment = self._connect(), self._connect()
+            subscription, assignment = self._joined(), worker_assignment(self._told_worker())
         if values.chance(self._damage):
             subscription = damaged(values.random, subscription)
         if values.chance(self._damage):
@@ -59,16 +65,36 @@ class ClassicGroups:
             assignment=assignment if values.chance(0.9) else b"",
         )
 
-    def _connect(self) -> bytes:
-        """A Connect worker's: version, url, offset of its config, and what it has."""
+    def _joined(self) -> bytes:
+        """What a Connect worker says when it joins."""
         values = self._values
-        fields = (
-            wire.number("h", values.one_of(0, 1, 2, -1, 32_767)),
-            wire.string("http://connect:8083/"),
-            wire.number("q", values.offset()),
-            wire.byte_string(values.random.randbytes(values.random.randint(0, 30))),
+        state = WorkerState(
+            version=values.one_of(0, 1, 2, -1, 32_767),
+            url="http://connect:8083/",
+            config_offset=values.offset(),
+            assignment=self._told_worker() if values.chance(0.7) else None,
         )
-        return b"".join(fields)
+        return worker_state(state)
+
+    def _told_worker(self) -> WorkerAssignment:
+        values = self._values
+        return WorkerAssignment(
+            version=values.one_of(0, 1, 2, 2, 3),
+            error=values.one_of(0, 0, 1, -1),
+            leader=values.one_of("m0", "m1", values.text()),
+            leader_url="http://connect:8083/",
+            config_offset=values.offset(),
+            assigned=self._work(),
+            revoked=self._work(),
+            delay_ms=values.one_of(0, 300_000, values.int32()),
+        )
+
+    def _work(self) -> ConnectorsAndTasks:
+        values = self._values
+        return ConnectorsAndTasks(
+            tuple(values.text() for _ in values.several()),
+            tuple(ConnectorTaskId(values.text(), values.number()) for _ in values.several()),
+        )
 
     def _partition(self) -> TopicPartition:
         return TopicPartition(self._values.topic(), self._values.number())

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import mul
 
-from caughtup.models.assignors.java.hash_map import JavaHashMap
+from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, grown_table
 
 _WORD = (1 << 32) - 1
+#: 31 to the power of 0, 1, 2 and so on: what a character of a string counts, from its end.
+_POWERS = tuple(pow(31, exponent, _WORD + 1) for exponent in range(256))
+#: Ids of members are no longer, as a rule.
+_SHORT = 128
+#: A bucket of as many keys may become a tree, and then its order is another one.
+_CROWDED = 9
 
 
 def utf16(text: str) -> bytes:
@@ -17,15 +26,70 @@ def utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def in_hash_map_order(texts: Iterable[str]) -> list[str]:
-    """Order different strings as a HashMap walks its keys, to which they were added like that."""
-    by_code = {utf16(text): text for text in texts}
-    return [by_code[key] for key in JavaHashMap[bytes](_hash_code, keys=by_code)]
+def in_hash_map_order(texts: Iterable[str], maps: int = 1) -> list[str]:
+    """Order different strings as a HashMap walks its keys, to which they were added like that.
+
+    Of several ``maps`` each was filled by a walk through the one before.
+    """
+    order = list(texts)
+    codes = {text: hash_code(text) for text in order}
+    for _ in range(maps):
+        order = _walk(order, codes, grown_table(0))
+    return order
 
 
-def _hash_code(encoded: bytes) -> int:
-    """Return String.hashCode of an encoded string, as an unsigned number of 32 bits."""
+def in_hash_set_order(texts: Sequence[str]) -> list[str]:
+    """Order strings as a HashSet walks them that is made of a collection of them."""
+    order = list(dict.fromkeys(texts))
+    codes = {text: hash_code(text) for text in order}
+    return _walk(order, codes, copied_table(len(texts)))
+
+
+def hash_code(text: str) -> int:
+    """Return String.hashCode, as an unsigned number of 32 bits.
+
+    Java's strings keep theirs. Here those of short ones are kept, which come again each round.
+    """
+    return _kept_hash_code(text) if len(text) <= _SHORT else _hash_code(text)
+
+
+def _hash_code(text: str) -> int:
+    units: Sequence[int]
+    if text.isascii():
+        units = text.encode("ascii")
+    else:
+        encoded = utf16(text)
+        units = [high << 8 | low for high, low in zip(encoded[::2], encoded[1::2], strict=True)]
     code = 0
-    for high, low in zip(encoded[::2], encoded[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & _WORD
+    for start in range(0, len(units), len(_POWERS) - 1):
+        piece = units[start : start + len(_POWERS) - 1]
+        code = code * _POWERS[len(piece)] + sum(map(mul, reversed(piece), _POWERS)) & _WORD
     return code
+
+
+_kept_hash_code = lru_cache(maxsize=4096)(_hash_code)
+
+
+def _walk(texts: list[str], codes: Mapping[str, int], table: int) -> list[str]:
+    """Order strings as a table of so many buckets does that they are added to."""
+    spread = [codes[text] ^ codes[text] >> 16 for text in texts]
+    if _crowds(spread, table):
+        by_key = {utf16(text): text for text in texts}
+        walked = JavaHashMap[bytes](lambda key: codes[by_key[key]], table, by_key)
+        return [by_key[key] for key in walked]
+    mask = max(table, grown_table(len(texts))) - 1
+    buckets = {text: one & mask for text, one in zip(texts, spread, strict=True)}
+    return sorted(texts, key=buckets.__getitem__)
+
+
+def _crowds(spread: Sequence[int], table: int) -> bool:
+    """Return whether a bucket gets crowded at any size that the table has while it grows."""
+    while len(spread) >= _CROWDED:
+        mask = table - 1
+        filled = spread[: table * 3 // 4 + 1]
+        if max(Counter([one & mask for one in filled]).values()) >= _CROWDED:
+            return True
+        if len(filled) == len(spread):
+            break
+        table *= 2
+    return False

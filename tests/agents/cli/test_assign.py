@@ -71,6 +71,40 @@ def test_each_repeat_is_timed() -> None:
     assert all(0 < one < 10_000 for one in milliseconds)
 
 
+def test_a_connect_groups_rounds_are_decided_between_scenarios() -> None:
+    """As a contract with others has it, to the letter."""
+    first = {
+        "time_ms": 0,
+        "leader": "W1",
+        "generation": 1,
+        "connectors": {"A": 2, "B": 1},
+        "workers": {"W1": {"owned": []}},
+    }
+    story = {"name": "any", "assignor": "connect_incremental", "rounds": [first]}
+    lines = "\n".join(map(json.dumps, (SCENARIO, story, SCENARIO)))
+    everything = ["A", "B", "A-0", "A-1", "B-0"]
+    worker = {"assigned": everything, "revoked": [], "after": everything}
+    rounds = [{"delay_ms": 0, "workers": {"W1": worker}}]
+    assert answers(lines) == (0, [DECISION, {"name": "any", "rounds": rounds}, DECISION])
+    _, (timed,) = answers(json.dumps(story), "--time", "2")
+    assert len(timed.pop("ms")) == 2
+    assert timed == {"name": "any", "rounds": rounds}
+
+
+@pytest.mark.parametrize("assignor", ["connect_incremental", "connect_eager"])
+def test_a_story_that_cannot_be_decided_gives_its_error_and_the_next_is_served(
+    assignor: str,
+) -> None:
+    story = {"name": "bad", "assignor": assignor, "rounds": [{"leader": "W1"}]}
+    status, (failure, decision) = answers(json.dumps(story) + "\n" + json.dumps(SCENARIO))
+    assert (status, decision) == (1, DECISION)
+    assert failure["name"] == "bad"
+    assert failure["error"] == {
+        "code": "missing_field",
+        "message": "rounds.0.connectors: is missing",
+    }
+
+
 def test_a_decision_is_printed_before_the_next_scenario_is_read() -> None:
     command = "from caughtup.agents.cli.assign import assign; assign()"
     with subprocess.Popen(

@@ -5,9 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.ids import (
+    NUMBER_MAX,
+    ConnectorTaskId,
+    ProcessId,
+    TaskId,
+    TopicPartition,
+)
+from caughtup.models.offsets import LONG_MAX
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo, decode_assignment_info
 from caughtup.models.wire.bounds import LATEST_MS
+from caughtup.models.wire.connect_protocol import (
+    NOTHING,
+    ConnectorsAndTasks,
+    WorkerAssignment,
+    WorkerState,
+    decode_worker_assignment,
+    decode_worker_state,
+)
 from caughtup.models.wire.consumer_offsets import (
     OffsetCommit,
     OffsetKey,
@@ -22,6 +37,7 @@ from caughtup.models.wire.consumer_protocol import (
 )
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
+from tests.models.wire.connect_encoders import worker_assignment, worker_state
 from tests.models.wire.new_group_fields import (
     FROM_MINUS_ONE,
     KNOWN_TIMES,
@@ -40,6 +56,9 @@ COMMIT = OffsetCommit(7, 1, "said", 1_732_000_000_000, -1, None)
 METADATA = GroupMetadata("consumer", 3, "range", "c1", 1_732_000_000_000, ())
 SUBSCRIPTION = ConsumerSubscription(3, ("orders",), None, (), 3, None)
 INFO = SubscriptionInfo(11, 11, ProcessId(1, 2), "", {}, 0, 0, {})
+TOLD = WorkerAssignment(1, 0, "", "", 0, NOTHING, NOTHING, 0)
+#: A config topic that nothing was read from is at -1.
+FROM_MINUS_ONE_LONG = [-1, 0, LONG_MAX], [-2, LONG_MIN]
 GIVEN = AssignmentInfo(11, 11, (), {}, {}, {}, 0, None)
 
 
@@ -90,6 +109,31 @@ def infos(version: int) -> dict[str, Field]:
     return {f"{name}, version {version}": field for name, field in fields.items()}
 
 
+def workers(version: int) -> dict[str, Field]:
+    def told(**changes: Any) -> bytes:
+        return worker_assignment(replace(TOLD, version=version, **changes))
+
+    def given(task: int) -> ConnectorsAndTasks:
+        return ConnectorsAndTasks((), (ConnectorTaskId("sink", task),))
+
+    read, take = decode_worker_assignment, decode_worker_state
+    numbers = [-1, 0, NUMBER_MAX], [-2, NUMBER_MAX + 1, (1 << 31) - 1]
+    fields: dict[str, Field] = {
+        "config offset given": (read, lambda n: told(config_offset=n), *FROM_MINUS_ONE_LONG),
+        "config offset": (
+            take,
+            lambda n: worker_state(WorkerState(version, "", n, None)),
+            *FROM_MINUS_ONE_LONG,
+        ),
+        "task given": (read, lambda n: told(assigned=given(n)), *numbers),
+    }
+    if version:
+        fields["task revoked"] = (read, lambda n: told(revoked=given(n)), *numbers)
+        delays = [0, (1 << 31) - 1], [-1, -(1 << 31)]
+        fields["delay"] = (read, lambda n: told(delay_ms=n), *delays)
+    return {f"{name}, Connect version {version}": field for name, field in fields.items()}
+
+
 FIELDS: dict[str, Field] = {
     "partition of a key": (
         decode_key,
@@ -123,5 +167,6 @@ FIELDS: dict[str, Field] = {
     ),
     **{name: field for version in range(5) for name, field in commits(version).items()},
     **{name: field for version in range(1, 12) for name, field in infos(version).items()},
+    **{name: field for version in range(3) for name, field in workers(version).items()},
     **new_groups(),
 }

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.assignment_info import decode_assignment_info
+from caughtup.models.wire.connect_protocol import decode_worker_assignment, decode_worker_state
 from caughtup.models.wire.consumer_group_records import decode_consumer_group_record
 from caughtup.models.wire.consumer_offsets import (
     OffsetCommit,
@@ -32,6 +33,8 @@ from caughtup.models.wire.record_keys import RecordType
 from caughtup.models.wire.streams_group_records import decode_streams_group_record
 from caughtup.models.wire.subscription_info import decode_subscription_info
 from tests.models.wire import strategies
+from tests.models.wire.connect_encoders import worker_assignment, worker_state
+from tests.models.wire.connect_strategies import worker_assignments, worker_states
 from tests.models.wire.new_group_strategies import (
     CONSUMER_GROUP_RECORDS,
     NEW_GROUP_KEYS,
@@ -79,6 +82,12 @@ FORMATS: dict[str, Format] = {
     "assignment info": (
         decode_assignment_info,
         strategies.assignment_infos().map(assignment_info),
+        None,
+    ),
+    "Connect subscription": (decode_worker_state, worker_states().map(worker_state), None),
+    "Connect assignment": (
+        decode_worker_assignment,
+        worker_assignments().map(worker_assignment),
         None,
     ),
     **{

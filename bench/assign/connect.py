@@ -1,0 +1,158 @@
+"""Our decisions on a Connect group's rounds beside those of Connect's own assignor."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.table import Table
+
+from caughtup.agents.progress import Progress
+from caughtup.bench.assign.pairs import Timing, pairs_table, summary
+from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.incremental import decide_incremental
+from caughtup.models.connect.names import written
+from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
+from caughtup.models.connect.story import INCREMENTAL
+from caughtup.models.connect.worker import owned_after
+from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
+
+if TYPE_CHECKING:
+    from caughtup.demo.apps.published_assignor import PublishedConnectLeader
+
+
+class ConnectSize(NamedTuple):
+    """A Connect group's size: tasks are each connector's."""
+
+    workers: int
+    connectors: int
+    tasks: int
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self))
+
+
+#: 2,000 tasks.
+SIZE = ConnectSize(200, 100, 20)
+Owned = Mapping[str, ConnectorsAndTasks]
+
+
+def measure_connect(
+    repeats: int, warm_up_seconds: float, size: ConnectSize | None = None
+) -> Iterator[dict[str, Any]]:
+    """Measure both on each round of a group, by its own decisions until then.
+
+    Only the decision is timed on both sides, without reading what workers sent and writing what
+    they are told. ``same`` is whether all the repeats had the jar's. Raises CaughtupError when the
+    jar can't be run.
+    """
+    from caughtup.demo.apps.published_assignor import PublishedConnectLeader
+
+    size = size or SIZE
+    rounds: list[Round] = []
+    owned: Owned = {f"connect-10.0.0.{n}:8083-{n:032x}": NOTHING for n in range(size.workers)}
+    with (
+        PublishedConnectLeader() as published,
+        Progress().task("Deciding", len(_CHANGES) * repeats) as advance,
+    ):
+        for name, (change, time_ms) in _CHANGES.items():
+            owned = change(owned)
+            connectors = {f"connector-{n}": size.tasks for n in range(size.connectors)}
+            rounds.append(Round(time_ms, connectors, owned))
+            published.load({"rounds": [_told(one) for one in rounds]})
+            _warm_up(published, warm_up_seconds)
+            ours, theirs = [], []
+            same = True
+            for _ in range(repeats):
+                timing, decision = _decide_timed(rounds)
+                answer = published.decide()
+                ours.append(timing)
+                theirs.append(Timing(answer.milliseconds, answer.cpu_milliseconds))
+                same = same and _comparable(decision) == answer.decision
+                advance(1)
+            own, jar = summary(ours), summary(theirs)
+            yield {
+                "assignor": INCREMENTAL,
+                "shape": str(size),
+                "group": name,
+                "ours": own,
+                "jar": jar,
+                "ratio": own["median_ms"] / jar["median_ms"],
+                "cpu_ratio": own["cpu_ms"] / jar["cpu_ms"],
+                "same": same,
+            }
+            owned = {n: owned_after(owned[n], told) for n, told in decision.workers.items()}
+
+
+def connect_table(figures: Sequence[dict[str, Any]]) -> Table:
+    """Return the figures as a table for people."""
+    return pairs_table(figures, "workers × connectors × tasks of each")
+
+
+def _as_it_is(owned: Owned) -> Owned:
+    return owned
+
+
+def _without_the_last(owned: Owned) -> Owned:
+    return {name: owned[name] for name in list(owned)[:-1]}
+
+
+def _with_another(owned: Owned, name: str) -> Owned:
+    return {**owned, name: NOTHING}
+
+
+#: What happens before each round, and when, in ms.
+_CHANGES: dict[str, tuple[Callable[[Owned], Owned], int]] = {
+    "starts": (_as_it_is, 1_000),
+    "goes on": (_as_it_is, 2_000),
+    "loses a worker": (_without_the_last, 3_000),
+    "waited for it": (_as_it_is, 3_000 + MAX_DELAY_MS),
+    "gets a worker": (partial(_with_another, name="another"), 4_000 + MAX_DELAY_MS),
+    "has let go of work": (_as_it_is, 5_000 + MAX_DELAY_MS),
+}
+
+
+def _decide_timed(rounds: Sequence[Round]) -> tuple[Timing, Decision]:
+    """Decide the last round, and those before it off the clock."""
+    memory = NO_MEMORY
+    for one in rounds[:-1]:
+        _, memory = decide_incremental(one, memory)
+    gc.freeze()
+    start, start_of_thread = time.perf_counter_ns(), time.thread_time_ns()
+    decision, _ = decide_incremental(rounds[-1], memory)
+    end_of_thread, end = time.thread_time_ns(), time.perf_counter_ns()
+    gc.unfreeze()
+    return Timing((end - start) / 1e6, (end_of_thread - start_of_thread) / 1e6), decision
+
+
+def _warm_up(published: PublishedConnectLeader, seconds: float) -> None:
+    """Decide with the JVM unmeasured, twice at least: it compiles what runs often."""
+    end = time.monotonic() + seconds
+    for _ in range(2):
+        published.decide()
+    while time.monotonic() < end:
+        published.decide()
+
+
+def _told(one: Round) -> dict[str, Any]:
+    return {
+        "time_ms": one.time_ms,
+        "connectors": one.connectors,
+        "workers": {
+            name: {"connectors": owned.connectors, "tasks": owned.tasks}
+            for name, owned in one.workers.items()
+        },
+    }
+
+
+def _comparable(decision: Decision) -> dict[str, Any]:
+    return {
+        "delay_ms": decision.delay_ms,
+        "workers": {
+            name: {"assigned": written(one.assigned), "revoked": written(one.revoked)}
+            for name, one in decision.workers.items()
+        },
+    }
