@@ -142,6 +142,24 @@ def test_what_is_compressed_is_left_to_the_library(
 ZIPPED = {"client.id": "__admin_client", "compression.type": "gzip", "linger.ms": 200}
 
 
+def test_what_fails_in_our_own_hands_is_left_to_the_library(brokers: EmbeddedCluster) -> None:
+    offset_log = opened(brokers)
+    try:
+        past = PastLog(settings(brokers), offset_log.start_offsets, offset_log.ends_at_start)
+        total = past.left()
+
+        def broken(records: FramedRecords) -> None:
+            raise IndexError(len(records))
+
+        async def take(_: None, __: int) -> None:
+            raise AssertionError
+
+        asyncio.run(past.read(broken, take))
+        assert past.left() == total > 0
+    finally:
+        offset_log.close()
+
+
 def test_brokers_that_answer_nothing_leave_all_to_the_library(
     brokers: EmbeddedCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
