@@ -7,17 +7,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import oracles.Pipe;
 import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
 import org.apache.kafka.common.protocol.types.Struct;
 import org.apache.kafka.common.utils.ExponentialBackoff;
@@ -36,20 +33,12 @@ public final class ConnectOracle {
     private static final long OFFSET = 42;
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            ObjectNode answer;
-            try {
+        Pipe.answer(
+            line -> {
                 final JsonNode question = JSON.readTree(line);
-                answer = question.has("backoffs") ? backoffs(question) : decide(question);
-            } catch (final RuntimeException refused) {
-                answer = JSON.createObjectNode().put("exception", refused.toString());
-            }
-            out.println(answer);
-            out.flush();
-        }
+                return question.has("backoffs") ? backoffs(question) : decide(question);
+            },
+            refused -> JSON.createObjectNode().put("exception", refused.toString()));
     }
 
     /** Answer with what an assignor waits, made with these delays, after so many rounds in a row. */
