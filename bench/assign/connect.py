@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
-from caughtup.bench.assign.pairs import Timing, pairs_table, summary
+from caughtup.bench.assign.pairs import Timing, figure, pairs_table
 from caughtup.models.connect.decision import Decision
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.names import written
@@ -73,17 +73,7 @@ def measure_connect(
                 theirs.append(Timing(answer.milliseconds, answer.cpu_milliseconds))
                 same = same and _comparable(decision) == answer.decision
                 advance(1)
-            own, jar = summary(ours), summary(theirs)
-            yield {
-                "assignor": INCREMENTAL,
-                "shape": str(size),
-                "group": name,
-                "ours": own,
-                "jar": jar,
-                "ratio": own["median_ms"] / jar["median_ms"],
-                "cpu_ratio": own["cpu_ms"] / jar["cpu_ms"],
-                "same": same,
-            }
+            yield figure(INCREMENTAL, str(size), name, ours, theirs, same)
             owned = {n: owned_after(owned[n], told) for n, told in decision.workers.items()}
 
 

@@ -64,19 +64,32 @@ def measure_pairs(
                     theirs.append(Timing(answer.milliseconds, answer.cpu_milliseconds))
                     same = same and _without_warm_ups(decision) == answer.decision
                     advance(1)
-                ours, jar = summary(timings), summary(theirs)
-                yield {
-                    "assignor": assignor,
-                    "shape": str(size),
-                    "group": name,
-                    "ours": ours,
-                    "jar": jar,
-                    "ratio": ours["median_ms"] / jar["median_ms"],
-                    "cpu_ratio": ours["cpu_ms"] / jar["cpu_ms"],
-                    "same": same if yardstick == assignor else None,
-                }
+                alike = same if yardstick == assignor else None
+                yield figure(assignor, str(size), name, timings, theirs, alike)
                 scenario = next_round(scenario, decision)
                 theirs_too = next_round(theirs_too, answer.decision)
+
+
+def figure(
+    assignor: str,
+    shape: str,
+    group: str,
+    ours: Sequence[Timing],
+    theirs: Sequence[Timing],
+    same: bool | None,
+) -> dict[str, Any]:
+    """Return a row: a group's timings, ours and the jar's, and whether all decisions were alike."""
+    own, jar = summary(ours), summary(theirs)
+    return {
+        "assignor": assignor,
+        "shape": shape,
+        "group": group,
+        "ours": own,
+        "jar": jar,
+        "ratio": own["median_ms"] / jar["median_ms"],
+        "cpu_ratio": own["cpu_ms"] / jar["cpu_ms"],
+        "same": same,
+    }
 
 
 def pairs_table(

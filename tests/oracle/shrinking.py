@@ -12,17 +12,26 @@ Scenario = dict[str, Any]
 MOST_TRIALS = 3_000
 
 
+#: Yields smaller scenarios, each made of the one that is current by then.
+InTurn = Callable[[Callable[[], Scenario]], Iterator[Scenario]]
+
+
 def shrink(scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:
     """Shrink a failing scenario to what it still fails with.
 
     First clients and tasks, by halves, quarters and so on; then what clients had, lags, tags,
-    racks and configs, one by one. It starts over until nothing more can go.
+    racks and configs, one by one.
     """
+    return shrink_by(_in_turn, scenario, fails)
+
+
+def shrink_by(in_turn: InTurn, scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:
+    """Try smaller scenarios in turn, and start over until nothing more can go."""
     least, left = [scenario], MOST_TRIALS
     smaller = True
     while smaller:
         smaller = False
-        for candidate in _in_turn(lambda: least[0]):
+        for candidate in in_turn(lambda: least[0]):
             if candidate == least[0]:
                 continue
             if not left:

@@ -6,31 +6,20 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Story = dict[str, Any]
+from tests.oracle.shrinking import shrink_by
 
-#: A story is tried in milliseconds, so that this many take some seconds.
-MOST_TRIALS = 3_000
+Story = dict[str, Any]
 
 
 def shrink_story(story: Story, fails: Callable[[Story], bool]) -> Story:
     """Shrink a failing story to what it still fails with.
 
     First rounds, workers and connectors, by halves, quarters and so on; then tasks, what workers
-    own, and times, one by one. It starts over until nothing more can go.
+    own, and times, one by one.
     """
-    least, left = [story], MOST_TRIALS
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in _in_turn(lambda: least[0]):
-            if candidate is None or candidate == least[0]:
-                continue
-            if not left:
-                return least[0]
-            left -= 1
-            if fails(candidate):
-                least[0], smaller = candidate, True
-    return least[0]
+    return shrink_by(
+        lambda current: (one for one in _in_turn(current) if one is not None), story, fails
+    )
 
 
 def _in_turn(current: Callable[[], Story]) -> Iterator[Story | None]:
