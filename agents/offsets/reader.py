@@ -117,6 +117,7 @@ class OffsetsReader(Service):
             await past.read(decode_past, take_fetched)
             await in_thread(offset_log.start, past.positions)
             progress.behind = past.left()
+            self._health.polled(None, progress.behind)
             while not self.should_stop and progress.behind:
                 await take(await in_thread(read_past, offset_log))
         if not progress.behind:
