@@ -20,7 +20,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.options import connection_options, format_option, loaded_from
+from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.answered import answered
@@ -45,11 +46,20 @@ class Finding(NamedTuple):
 
 
 @click.command(short_help="Check connection and permissions.")
+@click.option(
+    "--print-config",
+    is_flag=True,
+    help="Print the settings in force and where each was given, secrets hidden; don't connect.",
+)
 @connection_options
 @format_option
-def check(output: str, **connection: Any) -> None:
+def check(output: str, print_config: bool, **connection: Any) -> None:
     """Check the connection, the permissions, and what can be seen. Exits 1 if something is missing."""
-    settings = settings_of(connection)
+    loaded = loaded_from(connection)
+    if print_config:
+        click.echo(printed(loaded), nl=False)
+        return
+    settings = loaded.settings
     findings = list(run_checks(settings))
     if output == "json":
         for finding in findings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import (
-    SERVICE,
     Client,
     check_properties,
     login_of,
@@ -26,15 +25,6 @@ from caughtup.models.security.kafka import (
     verifies,
     verifies_names,
 )
-
-
-def require_honoured(kafka: Mapping[str, Any], clients: Iterable[Client] = SERVICE) -> None:
-    """Raise UserError for a property that one of the clients can't honour."""
-    for name in ("bootstrap.servers", "metadata.broker.list"):
-        if name in kafka:  # it would reach librdkafka alone
-            raise UserError(f"setting kafka.{name}: use bootstrap_servers, outside of [kafka]")
-    with _named():
-        check_properties(kafka, clients)
 
 
 def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
@@ -58,7 +48,8 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
 
 def aiokafka_config(settings: Settings) -> dict[str, Any]:
     """Return the keyword arguments for aiokafka's clients. Raises UserError."""
-    require_honoured(settings.kafka, (Client.AIOKAFKA,))
+    with _named():
+        check_properties(settings.kafka, (Client.AIOKAFKA,))
     protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     config: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,

@@ -10,16 +10,17 @@ import pytest
 from click.testing import CliRunner
 
 from caughtup.agents.cli.options import settings_of
+from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
-from caughtup.agents.settings import Settings, load_settings
+from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka import Client
 
 SECRET = "hunter2-correct-horse"
 FILE = """
 [kafka]
 "security.protocol" = "SASL_SSL"
-"ssl.ca.location" = "/ca.pem"
+"ssl.ca.location" = "ca.pem"
 "sasl.mechanism" = "PLAIN"
 "sasl.username" = "file"
 "sasl.password" = "of the file"
@@ -31,6 +32,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    Path("ca.pem").write_text("of an authority")
 
 
 def written(text: str = FILE) -> None:
@@ -57,7 +59,7 @@ def test_a_variable_adds_to_the_files_table_and_keeps_its_tls(
     monkeypatch.setenv("CAUGHTUP_KAFKA", '{"sasl.password": "of the variable"}')
     assert load_settings().kafka == {
         "security.protocol": "SASL_SSL",
-        "ssl.ca.location": "/ca.pem",
+        "ssl.ca.location": "ca.pem",
         "sasl.mechanism": "PLAIN",
         "sasl.username": "file",
         "sasl.password": "of the variable",
@@ -74,7 +76,7 @@ def test_single_variables_win_over_the_table_and_options_over_all(
     kafka = given("sasl.username=option").kafka
     assert (kafka["sasl.username"], kafka["sasl.password"]) == ("option", "single")
     assert kafka["ssl.endpoint.identification.algorithm"] == "none"
-    assert kafka["ssl.ca.location"] == "/ca.pem"
+    assert kafka["ssl.ca.location"] == "ca.pem"
 
 
 def test_applications_are_merged_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +112,7 @@ def test_a_secret_that_cannot_be_read_is_named(text: str | None, words: str) -> 
     if text is not None:
         Path("secret").write_text(text)
     said = refusal("sasl.password.file=secret")
-    assert said.startswith("setting kafka.sasl.password.file: secret: ")
+    assert said.startswith("setting kafka.sasl.password_file: secret: ")
     assert words in said
 
 
