@@ -57,7 +57,7 @@ def aiokafka_config(settings: Settings) -> dict[str, Any]:
         "security_protocol": protocol,
     }
     if protocol.endswith("SSL"):
-        config["ssl_context"] = _ssl_context(settings.kafka)
+        config["ssl_context"] = ssl_context(settings.kafka)
     if login is not None:
         config["sasl_mechanism"] = login.mechanism
         config["sasl_plain_username"] = login.username
@@ -73,30 +73,50 @@ def _named() -> Iterator[None]:
         raise UserError(f"setting kafka.{error.message}") from None
 
 
-def _ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(
-            **_authority(kafka.get("ssl.ca.location")), cadata=kafka.get("ssl.ca.pem")
-        )
-        if ciphers := kafka.get("ssl.cipher.suites"):
+def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return how TLS is spoken and a broker's certificate verified.
+
+    Raises UserError, naming the property whose file or value isn't what it has to be.
+    """
+    location, pem = kafka.get("ssl.ca.location"), kafka.get("ssl.ca.pem")
+    of_file = f"{location}: it holds no certificate in PEM"
+    with _refused("ssl.ca.pem" if location is None else "ssl.ca.location", of_file):
+        context = ssl.create_default_context(**_authority(location), cadata=pem)
+    if ciphers := kafka.get("ssl.cipher.suites"):
+        with _refused("ssl.cipher.suites", "none of them is known to OpenSSL here"):
             context.set_ciphers(ciphers)
-        if revoked := kafka.get("ssl.crl.location"):
+    if revoked := kafka.get("ssl.crl.location"):
+        with _refused("ssl.crl.location", f"{revoked}: it holds no list of revocations in PEM"):
             context.load_verify_locations(cafile=revoked)
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
-        with (
-            _pem_file(kafka, "ssl.certificate") as certificate,
-            _pem_file(kafka, "ssl.key") as key,
-        ):
-            if certificate is not None:
+    with (
+        _pem_file(kafka, "ssl.certificate") as certificate,
+        _pem_file(kafka, "ssl.key") as key,
+    ):
+        if certificate is not None:
+            with _refused(
+                "ssl.certificate.*",
+                "certificate and key don't fit together, aren't PEM, or ssl.key.password doesn't "
+                "open the key",
+            ):
                 context.load_cert_chain(certificate, key, kafka.get("ssl.key.password", ""))
-    except (OSError, ValueError) as error:
-        raise UserError(f"setting kafka.ssl.*: {error}") from None
     if not verifies_names(kafka):
         context.check_hostname = False
     if not verifies(kafka):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+@contextmanager
+def _refused(name: str, otherwise: str) -> Iterator[None]:
+    """Name the property when OpenSSL refuses it: its own words are codes, and may be long."""
+    try:
+        yield
+    except (ssl.SSLError, ValueError):
+        raise UserError(f"setting kafka.{name}: {otherwise}") from None
+    except OSError as error:
+        raise UserError(f"setting kafka.{name}: {error.strerror or otherwise}") from None
 
 
 def _authority(location: str | None) -> dict[str, str]:

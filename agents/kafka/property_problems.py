@@ -11,6 +11,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import ssl_context
 from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client, problems, protocol_of
@@ -48,13 +50,22 @@ def property_problems(
     if Client.LIBRDKAFKA in clients:
         found += [*_bad_paths(given), *_not_taken(kafka)]
     yield from (f"setting kafka.{problem}" for problem in found)
+    if not found and not unread and Client.SPARK not in clients and _speaks_tls(kafka):
+        try:
+            ssl_context(kafka)
+        except UserError as error:
+            yield error.message
+
+
+def _speaks_tls(kafka: Mapping[str, Any]) -> bool:
+    try:
+        return protocol_of(kafka).endswith("SSL")
+    except CaughtupError:  # said elsewhere
+        return False
 
 
 def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:
-    try:
-        if not protocol_of(kafka).endswith("SSL"):
-            return
-    except CaughtupError:  # said elsewhere
+    if not _speaks_tls(kafka):
         return
     for name, may_be_directory in _PATHS.items():
         path = kafka.get(name)

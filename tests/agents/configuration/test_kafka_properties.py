@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from click.testing import CliRunner
 
 from caughtup.agents.cli.options import settings_of
@@ -32,7 +33,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    Path("ca.pem").write_text("of an authority")
+    trustme.CA().cert_pem.write_to_path("ca.pem")
 
 
 def written(text: str = FILE) -> None:
