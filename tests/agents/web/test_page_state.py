@@ -11,12 +11,8 @@ from hypothesis import given, settings
 
 import caughtup
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page_state import (
-    REASSIGNMENTS_SHOWN,
-    group_summary,
-    page_steps,
-    reassignment_view,
-)
+from caughtup.agents.views.groups import group_summary
+from caughtup.agents.web.page_state import REASSIGNMENTS_SHOWN, page_steps, reassignment_view
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
