@@ -24,6 +24,7 @@ from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
+from caughtup.agents.secret_files import SecretFiles
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import apply_topic
 from caughtup.agents.topics.definitions import (
@@ -150,6 +151,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(election)
     app.service(OffsetsReader(settings, health, changes))
     app.service(reader)
+    app.service(SecretFiles(settings))
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
     app.service(Forgetter(state, health, recommended))

@@ -46,7 +46,26 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
     }
 
 
-def aiokafka_config(settings: Settings) -> dict[str, Any]:
+class AiokafkaConfig(Mapping[str, Any]):
+    """The keyword arguments for aiokafka's clients; the password is that of the moment."""
+
+    def __init__(self, fixed: Mapping[str, Any], kafka: Mapping[str, Any]) -> None:
+        self._fixed = fixed
+        self._kafka = kafka
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "sasl_plain_password" and name in self._fixed:
+            return str(self._kafka["sasl.password"])
+        return self._fixed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fixed)
+
+    def __len__(self) -> int:
+        return len(self._fixed)
+
+
+def aiokafka_config(settings: Settings) -> AiokafkaConfig:
     """Return the keyword arguments for aiokafka's clients. Raises UserError."""
     with _named():
         check_properties(settings.kafka, (Client.AIOKAFKA,))
@@ -62,7 +81,7 @@ def aiokafka_config(settings: Settings) -> dict[str, Any]:
         config["sasl_mechanism"] = login.mechanism
         config["sasl_plain_username"] = login.username
         config["sasl_plain_password"] = login.password
-    return config
+    return AiokafkaConfig(config, settings.kafka)
 
 
 @contextmanager
