@@ -97,7 +97,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         web_enabled=False,
         agent_supervisor=AgentSupervisor,
     )
-    health = Health()
+    health = Health(cluster_name=settings.cluster_name)
     hurry = asyncio.Event()
     # Few: the reader waits for the agent, so that a long log isn't held in memory.
     changes = kept_channel(app, _BATCHES_WAITING)

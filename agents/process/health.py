@@ -20,6 +20,7 @@ MOMENTS_RECORDS = 100_000
 class Health:
     """Written by the readers and probes, read by ``/ready``, ``/metrics`` and the page.
 
+    ``cluster_name``: what the operator calls the cluster; None: nobody said.
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
     ends. ``standby`` says why this instance isn't the active one; None once it is.
@@ -33,6 +34,7 @@ class Health:
     ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
     """
 
+    cluster_name: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None

@@ -49,6 +49,7 @@ def page_steps(
                 view = yield from application_view(state, group, application, now_ms)
                 applications.append(_encoded(view))
         yield
+    named = present(cluster_name=health.cluster_name)
     return {
         "schema": SCHEMA,
         "now_ms": now_ms,
@@ -56,6 +57,7 @@ def page_steps(
         "unready": health.unready(),
         "notices": health.notices(),
         "cluster": state.cluster,
+        **named,
         "version": caughtup.__version__,
         "reader": present(
             records=sum(state.counts.records.values()),

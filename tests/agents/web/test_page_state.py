@@ -51,6 +51,11 @@ def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, A
             return described
 
 
+def test_the_clusters_name_is_shown_where_somebody_gave_it_one() -> None:
+    assert "cluster_name" not in shown(cluster_state())
+    assert shown(cluster_state(), Health(cluster_name=HOSTILE))["cluster_name"] == HOSTILE
+
+
 def shown(state: ClusterState, health: Health | None = None) -> dict[str, Any]:
     """Return the state as the page parses it."""
     value = whole_state(state, health or Health(), NOW_MS)
