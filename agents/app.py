@@ -50,6 +50,7 @@ from caughtup.agents.topics.reports import (
 )
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.web.server import WebServer
+from caughtup.models.security.kafka import exposures
 from caughtup.models.state.cluster import ClusterState
 
 _BATCHES_WAITING = 4
@@ -97,7 +98,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         web_enabled=False,
         agent_supervisor=AgentSupervisor,
     )
-    health = Health(cluster_name=settings.cluster_name)
+    health = Health(settings.cluster_name, tuple(exposures(settings.kafka)))
     hurry = asyncio.Event()
     # Few: the reader waits for the agent, so that a long log isn't held in memory.
     changes = kept_channel(app, _BATCHES_WAITING)

@@ -26,7 +26,7 @@ from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.first_contact import connect
+from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
@@ -88,6 +88,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
     yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
     yield _guarded("describe the cluster", lambda: _describe_cluster(admin))
+    yield _guarded("reach the brokers", lambda: _reach_brokers(admin, settings))
     yield _guarded("list reassignments", lambda: _list_moves(settings))
     existing = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
     for wanted in requirements(settings):
@@ -142,6 +143,13 @@ def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
 def _describe_cluster(admin: AdminClient) -> str:
     described = answered(admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS))
     return f"{len(described.nodes)} brokers"
+
+
+def _reach_brokers(admin: AdminClient, settings: Settings) -> str:
+    metadata = admin.list_topics(timeout=_TIMEOUT_SECONDS)
+    if troubles := broker_troubles(settings, metadata):
+        raise UserError(*troubles)
+    return f"{len(metadata.brokers)}, each where it says that it is"
 
 
 def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent: bool) -> str:

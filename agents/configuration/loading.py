@@ -192,5 +192,9 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _where(error: Exception) -> str:
     """Return the place of a mistake in TOML; a library's words may hold what stands there."""
+    if isinstance(error, UnicodeDecodeError):
+        return f": byte {error.start} is not text in UTF-8"
+    if isinstance(error, RecursionError):
+        return ": too many lists or tables in one another"
     found = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
     return f": {found[1]}" if found else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -51,24 +51,23 @@ class Trouble(NamedTuple):
 def diagnose(settings: Settings) -> Trouble | None:
     """Return what is wrong with every bootstrap server; None where one of them seems to be fine.
 
-    Takes some multiples of STEP_SECONDS at most. Credentials aren't tried.
+    Credentials aren't tried.
     """
-    return diagnose_addresses(
-        sorted(bootstrap_addresses(settings.bootstrap_servers)), settings.kafka
-    )
-
-
-def diagnose_addresses(
-    addresses: list[tuple[str, int]], kafka: Mapping[str, Any]
-) -> Trouble | None:
-    """Return what is wrong with all of these addresses; None where one of them seems to be fine."""
-    with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
-        found = list(threads.map(lambda address: trouble_at(*address, kafka), addresses))
-    troubles = [trouble for trouble in found if trouble is not None]
-    if len(troubles) < len(found):
+    addresses = sorted(bootstrap_addresses(settings.bootstrap_servers))
+    troubles = troubles_at(addresses, settings.kafka)
+    if None in troubles:
         return None
-    lines = dict.fromkeys(trouble.line for trouble in troubles)
-    return Trouble("; ".join(lines), max(trouble.passes_within for trouble in troubles))
+    found = [trouble for trouble in troubles if trouble is not None]
+    lines = dict.fromkeys(trouble.line for trouble in found)
+    return Trouble("; ".join(lines), max(trouble.passes_within for trouble in found))
+
+
+def troubles_at(
+    addresses: Sequence[tuple[str, int]], kafka: Mapping[str, Any]
+) -> list[Trouble | None]:
+    """Return what is wrong with each of these addresses, side by side."""
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
+        return list(threads.map(lambda address: trouble_at(*address, kafka), addresses))
 
 
 def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None:

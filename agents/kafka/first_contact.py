@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.diagnosis import Trouble, diagnose
+from caughtup.agents.kafka.diagnosis import STEP_SECONDS, Trouble, diagnose, troubles_at
 from caughtup.agents.settings import Settings
 
 #: How long a cluster that is slow, and looks sound, may take to answer.
@@ -107,10 +107,36 @@ def unreachable(settings: Settings, error: KafkaError | None) -> UserError:
     trouble = diagnose(settings)
     if trouble is not None:
         return UserError(trouble.line)
-    return _refusal(settings, [] if error is None else [error]) or UserError(
-        f"cannot reach Kafka at {settings.bootstrap_servers}: it takes connections, and did not "
-        "answer in time: look at the brokers' logs, and at advertised.listeners there"
+    refusal = _refusal(settings, [] if error is None else [error])
+    return (
+        refusal
+        or _unreachable_brokers(settings)
+        or UserError(
+            f"cannot reach Kafka at {settings.bootstrap_servers}: it takes connections, and did not "
+            "answer in time: look at the brokers' logs, and at advertised.listeners there"
+        )
     )
+
+
+def _unreachable_brokers(settings: Settings) -> UserError | None:
+    admin = AdminClient(rdkafka_config(settings))
+    try:
+        troubles = broker_troubles(settings, admin.list_topics(timeout=STEP_SECONDS))
+    except KafkaException:
+        return None
+    return UserError(*troubles) if troubles else None
+
+
+def broker_troubles(settings: Settings, metadata: ClusterMetadata) -> list[str]:
+    """Return a line for each broker that can't be connected to where it says that it is."""
+    brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
+    troubles = troubles_at([(broker.host, broker.port) for broker in brokers], settings.kafka)
+    return [
+        f"broker {broker.id} has clients connect to {broker.host}:{broker.port} "
+        f"(advertised.listeners): {trouble.line}"
+        for broker, trouble in zip(brokers, troubles, strict=True)
+        if trouble is not None
+    ]
 
 
 def _refusal(settings: Settings, reasons: list[KafkaError]) -> UserError | None:

@@ -114,7 +114,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "missing.toml" in refusal(Path("missing.toml"))
     assert str(tmp_path) in refusal(tmp_path)
     Path("latin.toml").write_bytes(b'application_id = "caf\xe9"')
-    assert "latin.toml is not TOML" in refusal(Path("latin.toml"))
+    assert refusal(Path("latin.toml")).endswith(
+        "latin.toml is not TOML: byte 21 is not text in UTF-8"
+    )
+    deep = written("x = " + "[" * 10_000)
+    assert "is not TOML" in refusal(deep)
 
 
 def test_a_variable_that_is_no_setting_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,8 @@ def test_at_a_takeover_only_what_is_signed_spares_deciding(
 def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(
     code: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_contact, "diagnose", lambda _: None)
+    for looked_for in ("diagnose", "_unreachable_brokers"):
+        monkeypatch.setattr(first_contact, looked_for, lambda _: None)
     message = unreachable(SETTINGS, KafkaError(code)).message
     assert words in message
     assert "kafka.example:9093" in message
