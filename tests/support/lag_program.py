@@ -7,8 +7,8 @@ import sys
 from caughtup.agents.cli import lag
 from caughtup.agents.main import main
 from caughtup.models.state.cluster import ClusterState
-from tests.support.states import assess, everything, judged
-from tests.support.streams import START_MS, commit, list_ends, read
+from tests.support.groups.records import START_MS, commit
+from tests.support.states import assess, everything, judged, list_ends, read
 
 #: Names as long as people make them.
 LONG_GROUP = "connect-warehouse-eu-central-1-orders-v2-sink"
