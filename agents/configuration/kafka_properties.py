@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
 from caughtup.models.security.kafka_names import SECRETS, is_secret
 
 PREFIX = "CAUGHTUP_KAFKA_"
@@ -35,6 +36,8 @@ def properties_of(variables: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _property(words: str) -> str:
+    if words in OTHER_PROPERTIES:  # such as log_level
+        return words
     name = words.replace("_", ".")
     return f"{name.removesuffix('.file')}{_FILE}" if names_file(name) else name
 

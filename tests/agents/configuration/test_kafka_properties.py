@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +76,12 @@ def test_single_variables_win_over_the_table_and_options_over_all(
     monkeypatch.setenv("CAUGHTUP_KAFKA", '{"sasl.password": "table", "sasl.username": "table"}')
     monkeypatch.setenv("CAUGHTUP_KAFKA_SASL_PASSWORD", "single")
     monkeypatch.setenv("CAUGHTUP_KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM", "none")
+    monkeypatch.setenv("CAUGHTUP_KAFKA_LOG_LEVEL", "3")
     kafka = given("sasl.username=option").kafka
     assert (kafka["sasl.username"], kafka["sasl.password"]) == ("option", "single")
     assert kafka["ssl.endpoint.identification.algorithm"] == "none"
     assert kafka["ssl.ca.location"] == "ca.pem"
+    assert kafka["log_level"] == "3"
 
 
 def test_applications_are_merged_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,3 +255,34 @@ def test_any_kind_of_value_reaches_the_client() -> None:
     written('[kafka]\n"socket.timeout.ms" = 100\n"enable.ssl.certificate.verification" = false')
     kafka: dict[str, Any] = load_settings().kafka
     assert kafka == {"socket.timeout.ms": 100, "enable.ssl.certificate.verification": False}
+
+
+def test_of_every_property_the_last_place_that_has_it_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    source = random.Random(seed)
+    names = ["client.id", "client.rack", "sasl.username", "sasl.password", "ssl.key.password"]
+    for _ in range(200):
+        places: list[dict[str, str]] = []
+        expected: dict[str, str] = {}
+        for number in range(4):
+            place = {}
+            for name in source.sample(names, source.randrange(len(names))):
+                value = f"{name} of {number}"
+                expected[name] = value
+                if name.endswith("password") and source.random() < 0.5:
+                    path = Path(f"{name}-{number}")
+                    path.write_text(value)
+                    place[f"{name}_file"] = str(path)
+                else:
+                    place[name] = value
+            places.append(place)
+        written("[kafka]\n" + "\n".join(f'"{n}" = {json.dumps(v)}' for n, v in places[0].items()))
+        with monkeypatch.context() as environment:
+            environment.setenv("CAUGHTUP_KAFKA", json.dumps(places[1]))
+            for name, value in places[2].items():
+                variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
+                environment.setenv(variable, value)
+            assert load_settings(kafka=places[3]).kafka == expected
