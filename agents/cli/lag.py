@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -191,7 +192,7 @@ class _Asked(NamedTuple):
 
 def _watch(looks: ClusterLooks, state: ClusterState, asked: _Asked, seconds: float) -> None:
     """Show the cluster again and again, on a terminal in its place, until Ctrl-C."""
-    terminal = sys.stdout.isatty() and not asked.json
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not asked.json
     try:
         while True:
             shown = list(asked.lines(state)) or (
