@@ -55,6 +55,8 @@ class Finding(NamedTuple):
 @format_option
 def check(output: str, print_config: bool, **connection: Any) -> None:
     """Check the connection, the permissions, and what can be seen. Exits 1 if something is missing."""
+    if print_config and output == "json":
+        raise click.UsageError("--print-config prints TOML, and no JSON")
     loaded = loaded_from(connection)
     if print_config:
         click.echo(printed(loaded), nl=False)

@@ -20,7 +20,9 @@ from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
 from caughtup.agents.cli import lag as lag_command
+from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
+from caughtup.models.state.cluster import ClusterState
 from tests.support.lag_program import EVERYTHING, LONG_GROUP, LONG_TOPIC, Looks, state
 from tests.support.service import wait_for
 from tests.support.states import (
@@ -30,6 +32,7 @@ from tests.support.states import (
     NEVER_COMMITTED,
     STOPPED,
     everything,
+    judged,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -238,3 +241,22 @@ def test_watching_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_watching_outlives_a_look_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = iter([state(), UserError("the cluster is away"), judged(), KeyboardInterrupt()])
+
+    def look(_: object, __: object) -> ClusterState:
+        found = next(looked)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    monkeypatch.setattr(Looks, "look", look)
+    monkeypatch.setattr(lag_command.time, "sleep", lambda _: None)
+    ran = run("--watch")
+    assert (ran.exit_code, ran.stderr) == (0, "caughtup: the cluster is away\n")
+    first, second, third = ran.stdout.split("GROUP ")[1:]
+    assert first == second
+    assert LONG_GROUP in first
+    assert LONG_GROUP not in third

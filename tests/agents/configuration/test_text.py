@@ -95,5 +95,7 @@ def test_what_is_in_force_is_printed_with_where_it_was_given(
         '[applications."a"]  # caughtup.toml',
     ):
         assert line in lines
+    ran_as_json = CliRunner().invoke(main, ["check", "--print-config", "--format", "json"])
+    assert (ran_as_json.exit_code, ran_as_json.stdout) == (2, "")
     again = tomllib.loads(ran.output)
     assert again["applications"] == {"a": {"max.warmup.replicas": 3}}
