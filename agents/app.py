@@ -24,6 +24,7 @@ from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
+from caughtup.agents.secret_files import SecretFiles
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import apply_topic
 from caughtup.agents.topics.definitions import (
@@ -49,6 +50,7 @@ from caughtup.agents.topics.reports import (
 )
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.web.server import WebServer
+from caughtup.models.security.kafka import exposures
 from caughtup.models.state.cluster import ClusterState
 
 _BATCHES_WAITING = 4
@@ -96,7 +98,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         web_enabled=False,
         agent_supervisor=AgentSupervisor,
     )
-    health = Health()
+    health = Health(settings.cluster_name, tuple(exposures(settings.kafka)))
     hurry = asyncio.Event()
     # Few: the reader waits for the agent, so that a long log isn't held in memory.
     changes = kept_channel(app, _BATCHES_WAITING)
@@ -150,6 +152,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(election)
     app.service(OffsetsReader(settings, health, changes))
     app.service(reader)
+    app.service(SecretFiles(settings))
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
     app.service(Forgetter(state, health, recommended))

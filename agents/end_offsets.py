@@ -9,12 +9,11 @@ from collections.abc import Callable
 
 import faust
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
-from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import Health
@@ -96,7 +95,7 @@ class EndOffsetsProbe(Service):
         super().__init__()
         self._interval = settings.end_offsets_interval
         self._prefix = settings.topic_prefix
-        self._lister = EndOffsetLister(lambda: AdminClient(rdkafka_config(settings, **CLIENT)))
+        self._lister = EndOffsetLister(lambda: admin_client(settings, **CLIENT))
         self._health = health
         self._state = state
         self._readable = ReadableEnds(settings, state)

@@ -1,4 +1,4 @@
-"""Failures that a person is told of in one line, saying what to do."""
+"""Failures that a person is told of in one line each, saying what to do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import click
 
 
 class UserError(click.ClickException):
-    """An error shown as one line on standard error; the command then exits with status 1."""
+    """An error shown as one line on standard error; the command then exits with status 1.
+
+    Several things that are wrong have a line each.
+    """
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = messages
 
     def show(self, file: object = None) -> None:
-        """Print the message on one line."""
-        click.echo(f"caughtup: {' '.join(self.format_message().split())}", err=True)
+        """Print each message on one line."""
+        for message in self.messages:
+            click.echo(f"caughtup: {' '.join(message.split())}", err=True)

@@ -16,7 +16,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.clients import producer as make_producer
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
@@ -80,7 +80,7 @@ class LagTopic(Service):
     @Service.task
     async def _run(self) -> None:
         await until_active(self, self._health)
-        producer = Producer(rdkafka_config(self._settings, **_PRODUCER))
+        producer = make_producer(self._settings, **_PRODUCER)
         try:
             await self._restore_written()
             while not self.should_stop:

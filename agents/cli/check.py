@@ -20,12 +20,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.options import connection_options, format_option, loaded_from
+from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.first_contact import connect
+from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
@@ -45,11 +46,22 @@ class Finding(NamedTuple):
 
 
 @click.command(short_help="Check connection and permissions.")
+@click.option(
+    "--print-config",
+    is_flag=True,
+    help="Print the settings in force and where each was given, secrets hidden; don't connect.",
+)
 @connection_options
 @format_option
-def check(output: str, **connection: Any) -> None:
+def check(output: str, print_config: bool, **connection: Any) -> None:
     """Check the connection, the permissions, and what can be seen. Exits 1 if something is missing."""
-    settings = settings_of(connection)
+    if print_config and output == "json":
+        raise click.UsageError("--print-config prints TOML, and no JSON")
+    loaded = loaded_from(connection)
+    if print_config:
+        click.echo(printed(loaded), nl=False)
+        return
+    settings = loaded.settings
     findings = list(run_checks(settings))
     if output == "json":
         for finding in findings:
@@ -78,6 +90,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
     yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
     yield _guarded("describe the cluster", lambda: _describe_cluster(admin))
+    yield _guarded("reach the brokers", lambda: _reach_brokers(admin, settings))
     yield _guarded("list reassignments", lambda: _list_moves(settings))
     existing = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
     for wanted in requirements(settings):
@@ -132,6 +145,13 @@ def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
 def _describe_cluster(admin: AdminClient) -> str:
     described = answered(admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS))
     return f"{len(described.nodes)} brokers"
+
+
+def _reach_brokers(admin: AdminClient, settings: Settings) -> str:
+    metadata = admin.list_topics(timeout=_TIMEOUT_SECONDS)
+    if troubles := broker_troubles(settings, metadata):
+        raise UserError(*troubles)
+    return f"{len(metadata.brokers)}, each where it says that it is"
 
 
 def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent: bool) -> str:

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from caughtup.agents.kafka.config import require_honoured
-from caughtup.agents.settings import Settings, load_settings
-from caughtup.models.security.kafka import SERVICE, Client, exposure
+from caughtup.agents.configuration.loading import Loaded, read_settings
+from caughtup.agents.settings import Settings
+from caughtup.models.security.kafka import SERVICE, Client, exposures
 from caughtup.models.security.kafka_names import is_secret
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,6 +43,8 @@ def connection_options(command: Command) -> Command:
         ),
         click.option(
             "--bootstrap-servers",
+            "--bootstrap-server",
+            "-b",
             metavar="HOST:PORT,…",
             help="Where to find the cluster. [default: 127.0.0.1:9092]",
         ),
@@ -59,6 +61,13 @@ def settings_of(
     ``clients`` are those that the command connects with: what one of them can't honour is refused
     before any of them does. What is set but not safe is said on standard error.
     """
+    return loaded_from(connection, clients, **more).settings
+
+
+def loaded_from(
+    connection: dict[str, Any], clients: Iterable[Client] = SERVICE, **more: Any
+) -> Loaded:
+    """Make the settings, and where each was given; otherwise as ``settings_of``."""
     given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}
     properties = {}
     for entry in connection["properties"]:
@@ -66,18 +75,17 @@ def settings_of(
         if not equals:
             # What stands there may be a secret whose name was forgotten.
             raise click.BadParameter("NAME=VALUE is expected", param_hint="--kafka")
-        properties[name] = value
-    settings = load_settings(connection["config"], kafka=properties, **given)
-    require_honoured(settings.kafka, clients)
+        properties[name.strip()] = value
+    loaded = read_settings(connection["config"], clients=clients, kafka=properties, **given)
     for name in filter(is_secret, properties):
         variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
         _warn(
             f"{name} on the command line is seen by everybody on this machine: "
             f"put it into the settings file, or into {variable}"
         )
-    if unsafe := exposure(settings.kafka):
+    for unsafe in exposures(loaded.settings.kafka):
         _warn(unsafe)
-    return settings
+    return loaded
 
 
 def _warn(message: str) -> None:

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 @click.command(short_help="Run the service.")
 @connection_options
 @click.option("--web-host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
-@click.option("--web-port", type=int, metavar="PORT", help="Which port. [default: 8080]")
+@click.option("--web-port", metavar="PORT", help="Which port. [default: 8080]")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[default: info]"
 )
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 )
 def run(
     web_host: str | None,
-    web_port: int | None,
+    web_port: str | None,
     log_level: str | None,
     compat_metrics: bool | None,
     **connection: Any,

@@ -32,38 +32,65 @@ def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
 
     Raises UserError when the cluster can't be reached or read.
     """
-    admin, cluster = connect(settings)
-    state = ClusterState(cluster, settings.parameters())
-    FaultLog().attach(state)
-    for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
-        recommendations.apply_record(state, key, value)
-    for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
-        application_states.apply_record(state, key, value)
-    for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
-        catch_up_rates.apply_record(state, key, value)
-    for key, value in read_if_allowed(settings, END_OFFSETS, progress):
-        apply_record(state, key, value)
-    batch: list[tuple[bytes | None, bytes | None]] = []
-    for record in read_topic(settings, CONSUMER_OFFSETS, progress):
-        batch.append(record)
-        if len(batch) >= _POLL_RECORDS:
-            state.apply_batch(decode_batch(batch), now_ms())
-            batch.clear()
-    state.apply_batch(decode_batch(batch), now_ms())
-    found = list_end_offsets(admin, state.wanted_topics()).found
-    named = topic_ids(admin, state.unnamed_topics())
-    readable = ReadableEnds(settings, state)
-    readable.read(readable.suspects(found, at_once=True), found)
-    for partition, ends in sorted(readable.complete(found).items()):
-        state.apply_ends(partition, ends, named.get(partition.topic), now_ms())
-    # The service's looks are the past of what is seen now, and no more.
-    for partition in [partition for partition, _ in state.ends if partition not in found]:
-        state.apply_ends(partition, None)
-    state.applications.log_read_to_end()
-    # Nobody tells a command more than there is: it waits for nothing.
-    for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
-        pass  # a snapshot publishes nothing; what was decided is in the state
-    for group in state.group_names():
-        for _ in state.assess(group, now_ms()):
-            pass
-    return state
+    return ClusterLooks(settings).look(progress)
+
+
+class ClusterLooks:
+    """Looks at a cluster again and again: each time what came since is read, and the past is kept.
+
+    Every call raises UserError when the cluster can't be reached or read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._admin, cluster = connect(settings)
+        self._state = ClusterState(cluster, settings.parameters())
+        FaultLog().attach(self._state)
+        self._readable = ReadableEnds(settings, self._state)
+        self._positions: dict[int, int] | None = None
+
+    def look(self, progress: Progress) -> ClusterState:
+        """Return the cluster as it is now; it is the same state each time."""
+        state = self._state
+        if self._positions is None:
+            self._positions = {}
+            self._read_own_topics(progress)
+        self._read_groups(progress)
+        found = list_end_offsets(self._admin, state.wanted_topics()).found
+        named = topic_ids(self._admin, state.unnamed_topics())
+        self._readable.read(self._readable.suspects(found, at_once=True), found)
+        for partition, ends in sorted(self._readable.complete(found).items()):
+            state.apply_ends(partition, ends, named.get(partition.topic), now_ms())
+        # The service's looks are the past of what is seen now, and no more.
+        for partition in [partition for partition, _ in state.ends if partition not in found]:
+            state.apply_ends(partition, None)
+        state.applications.log_read_to_end()
+        # Nobody tells a command more than there is: it waits for nothing.
+        for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
+            pass  # a snapshot publishes nothing; what was decided is in the state
+        for group in state.group_names():
+            for _ in state.assess(group, now_ms()):
+                pass
+        return state
+
+    def _read_own_topics(self, progress: Progress) -> None:
+        settings, state = self._settings, self._state
+        for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
+            recommendations.apply_record(state, key, value)
+        for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
+            application_states.apply_record(state, key, value)
+        for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
+            catch_up_rates.apply_record(state, key, value)
+        for key, value in read_if_allowed(settings, END_OFFSETS, progress):
+            apply_record(state, key, value)
+
+    def _read_groups(self, progress: Progress) -> None:
+        batch: list[tuple[bytes | None, bytes | None]] = []
+        for record in read_topic(
+            self._settings, CONSUMER_OFFSETS, progress, positions=self._positions
+        ):
+            batch.append(record)
+            if len(batch) >= _POLL_RECORDS:
+                self._state.apply_batch(decode_batch(batch), now_ms())
+                batch.clear()
+        self._state.apply_batch(decode_batch(batch), now_ms())

@@ -40,7 +40,7 @@ class GroupMember:
     """
 
     def __init__(self, config: Mapping[str, Any], joining: JoiningGroup) -> None:
-        self._config = {key: config[key] for key in config if key != "bootstrap_servers"}
+        self._config = config
         self._cluster = ClusterProtocol(config, _ANSWER_SECONDS)
         self._joining = joining
         self._connection: BrokerConnection | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import (
-    SERVICE,
     Client,
     check_properties,
     login_of,
@@ -26,15 +25,6 @@ from caughtup.models.security.kafka import (
     verifies,
     verifies_names,
 )
-
-
-def require_honoured(kafka: Mapping[str, Any], clients: Iterable[Client] = SERVICE) -> None:
-    """Raise UserError for a property that one of the clients can't honour."""
-    for name in ("bootstrap.servers", "metadata.broker.list"):
-        if name in kafka:  # it would reach librdkafka alone
-            raise UserError(f"setting kafka.{name}: use bootstrap_servers, outside of [kafka]")
-    with _named():
-        check_properties(kafka, clients)
 
 
 def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
@@ -56,9 +46,29 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
     }
 
 
-def aiokafka_config(settings: Settings) -> dict[str, Any]:
+class AiokafkaConfig(Mapping[str, Any]):
+    """The keyword arguments for aiokafka's clients; the password is that of the moment."""
+
+    def __init__(self, fixed: Mapping[str, Any], kafka: Mapping[str, Any]) -> None:
+        self._fixed = fixed
+        self._kafka = kafka
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "sasl_plain_password" and name in self._fixed:
+            return str(self._kafka["sasl.password"])
+        return self._fixed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fixed)
+
+    def __len__(self) -> int:
+        return len(self._fixed)
+
+
+def aiokafka_config(settings: Settings) -> AiokafkaConfig:
     """Return the keyword arguments for aiokafka's clients. Raises UserError."""
-    require_honoured(settings.kafka, (Client.AIOKAFKA,))
+    with _named():
+        check_properties(settings.kafka, (Client.AIOKAFKA,))
     protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     config: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
@@ -66,12 +76,12 @@ def aiokafka_config(settings: Settings) -> dict[str, Any]:
         "security_protocol": protocol,
     }
     if protocol.endswith("SSL"):
-        config["ssl_context"] = _ssl_context(settings.kafka)
+        config["ssl_context"] = ssl_context(settings.kafka)
     if login is not None:
         config["sasl_mechanism"] = login.mechanism
         config["sasl_plain_username"] = login.username
         config["sasl_plain_password"] = login.password
-    return config
+    return AiokafkaConfig(config, settings.kafka)
 
 
 @contextmanager
@@ -82,30 +92,50 @@ def _named() -> Iterator[None]:
         raise UserError(f"setting kafka.{error.message}") from None
 
 
-def _ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(
-            **_authority(kafka.get("ssl.ca.location")), cadata=kafka.get("ssl.ca.pem")
-        )
-        if ciphers := kafka.get("ssl.cipher.suites"):
+def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return how TLS is spoken and a broker's certificate verified.
+
+    Raises UserError, naming the property whose file or value isn't what it has to be.
+    """
+    location, pem = kafka.get("ssl.ca.location"), kafka.get("ssl.ca.pem")
+    of_file = f"{location}: it holds no certificate in PEM"
+    with _refused("ssl.ca.pem" if location is None else "ssl.ca.location", of_file):
+        context = ssl.create_default_context(**_authority(location), cadata=pem)
+    if ciphers := kafka.get("ssl.cipher.suites"):
+        with _refused("ssl.cipher.suites", "none of them is known to OpenSSL here"):
             context.set_ciphers(ciphers)
-        if revoked := kafka.get("ssl.crl.location"):
+    if revoked := kafka.get("ssl.crl.location"):
+        with _refused("ssl.crl.location", f"{revoked}: it holds no list of revocations in PEM"):
             context.load_verify_locations(cafile=revoked)
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
-        with (
-            _pem_file(kafka, "ssl.certificate") as certificate,
-            _pem_file(kafka, "ssl.key") as key,
-        ):
-            if certificate is not None:
+    with (
+        _pem_file(kafka, "ssl.certificate") as certificate,
+        _pem_file(kafka, "ssl.key") as key,
+    ):
+        if certificate is not None:
+            with _refused(
+                "ssl.certificate.*",
+                "certificate and key don't fit together, aren't PEM, or ssl.key.password doesn't "
+                "open the key",
+            ):
                 context.load_cert_chain(certificate, key, kafka.get("ssl.key.password", ""))
-    except (OSError, ValueError) as error:
-        raise UserError(f"setting kafka.ssl.*: {error}") from None
     if not verifies_names(kafka):
         context.check_hostname = False
     if not verifies(kafka):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+@contextmanager
+def _refused(name: str, otherwise: str) -> Iterator[None]:
+    """Name the property when OpenSSL refuses it: its own words are codes, and may be long."""
+    try:
+        yield
+    except (ssl.SSLError, ValueError):
+        raise UserError(f"setting kafka.{name}: {otherwise}") from None
+    except OSError as error:
+        raise UserError(f"setting kafka.{name}: {error.strerror or otherwise}") from None
 
 
 def _authority(location: str | None) -> dict[str, str]:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import time
+from collections.abc import Callable
+from threading import Thread
+from typing import Generic, NamedTuple, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.diagnosis import STEP_SECONDS, Trouble, diagnose, troubles_at
 from caughtup.agents.settings import Settings
 
-#: A refusal is known after the first, short wait; a slow cluster gets the second.
-_TRIES_SECONDS = (2.0, 8.0)
+#: How long a cluster that is slow, and looks sound, may take to answer.
+_PATIENCE_SECONDS = 10.0
+#: After so long without an answer it is looked at what is wrong, if nothing was said before.
+_SILENT_SECONDS = 1.5
+_POLL_SECONDS = 0.05
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
+_NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
+
+_Result = TypeVar("_Result")
 
 
 class Connection(NamedTuple):
@@ -23,50 +33,134 @@ class Connection(NamedTuple):
     cluster: str
 
 
+class _Asked(Generic[_Result]):
+    """A call on a thread of its own, which nobody has to wait for."""
+
+    def __init__(self, call: Callable[[], _Result]) -> None:
+        self._call = call
+        self.result: _Result | None = None
+        self.error: Exception | None = None
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has returned or raised."""
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._call()
+        except (KafkaException, UserError) as error:
+            self.error = error
+
+
 def connect(settings: Settings) -> Connection:
-    """Connect. Raises UserError when a property is bad, or the cluster is away or refuses us."""
+    """Connect. Raises UserError when a property is bad, or the cluster is away or refuses us.
+
+    What keeps it from connecting is looked for as soon as the client fails at something.
+    """
     reasons: list[KafkaError] = []
     try:
         admin = AdminClient(rdkafka_config(settings, error_cb=reasons.append))
     except (KafkaException, TypeError, ValueError) as error:
         raise bad_property(error) from None
-    for seconds in _TRIES_SECONDS:
-        try:
-            return Connection(admin, str(admin.list_topics(timeout=seconds).cluster_id))
-        except KafkaException as error:
-            # The call itself only says that nobody answered; the reason comes by callback.
-            admin.poll(0)
-            failure = _telling([*reasons, error.args[0]])
-            if _is_refusal(failure):
-                break
-    raise unreachable(settings, failure)
+    asked = _Asked(lambda: admin.list_topics(timeout=_PATIENCE_SECONDS))
+    found = _answer(settings, admin, asked, reasons)
+    return Connection(admin, str(found.cluster_id))
 
 
-def unreachable(settings: Settings, error: KafkaError) -> UserError:
+def _answer(
+    settings: Settings,
+    admin: AdminClient,
+    asked: _Asked[ClusterMetadata],
+    reasons: list[KafkaError],
+) -> ClusterMetadata:
+    began = time.monotonic()
+    looking: _Asked[Trouble | None] | None = None
+    while not asked.done:
+        admin.poll(_POLL_SECONDS)  # the call itself only says that nobody answered
+        waited = time.monotonic() - began
+        if looking is None:
+            if reasons or waited > _SILENT_SECONDS:
+                looking = _Asked(lambda: diagnose(settings))
+        elif looking.done:
+            if looking.error is not None:
+                raise looking.error
+            trouble = looking.result
+            if trouble is not None and waited >= trouble.passes_within:
+                raise UserError(trouble.line)
+            if trouble is None and (refusal := _refusal(settings, reasons)):
+                raise refusal
+            if trouble is not None:
+                looking = None
+    if asked.result is not None:
+        return asked.result
+    failure = asked.error.args[0] if isinstance(asked.error, KafkaException) else None
+    raise unreachable(settings, next(reversed(reasons), failure))
+
+
+def unreachable(settings: Settings, error: KafkaError | None) -> UserError:
     """Return the error that says what to do about a cluster that doesn't answer or refuses us."""
-    servers = settings.bootstrap_servers
-    if error.code() in _REFUSED:
-        return UserError(f"{servers} refused the credentials: check sasl.* under [kafka]")
-    if error.code() == KafkaError._SSL:
-        return UserError(
-            f"no TLS connection to {servers}: {error.str()}; check ssl.* under [kafka]"
+    if error is not None and error.code() in _REFUSED and (refusal := _refusal(settings, [error])):
+        return refusal
+    trouble = diagnose(settings)
+    if trouble is not None:
+        return UserError(trouble.line)
+    refusal = _refusal(settings, [] if error is None else [error])
+    return (
+        refusal
+        or _unreachable_brokers(settings)
+        or UserError(
+            f"cannot reach Kafka at {settings.bootstrap_servers}: it takes connections, and did not "
+            "answer in time: look at the brokers' logs, and at advertised.listeners there"
         )
-    return UserError(
-        f"cannot reach Kafka at {servers} ({error.str()}): check bootstrap_servers, "
-        "and security.protocol under [kafka]"
     )
 
 
+def _unreachable_brokers(settings: Settings) -> UserError | None:
+    admin = AdminClient(rdkafka_config(settings))
+    try:
+        troubles = broker_troubles(settings, admin.list_topics(timeout=STEP_SECONDS))
+    except KafkaException:
+        return None
+    return UserError(*troubles) if troubles else None
+
+
+def broker_troubles(settings: Settings, metadata: ClusterMetadata) -> list[str]:
+    """Return a line for each broker that can't be connected to where it says that it is."""
+    brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
+    troubles = troubles_at([(broker.host, broker.port) for broker in brokers], settings.kafka)
+    return [
+        f"broker {broker.id} has clients connect to {broker.host}:{broker.port} "
+        f"(advertised.listeners): {trouble.line}"
+        for broker, trouble in zip(brokers, troubles, strict=True)
+        if trouble is not None
+    ]
+
+
+def _refusal(settings: Settings, reasons: list[KafkaError]) -> UserError | None:
+    """Return what is to be done where a client was refused, although the listener is the right one."""
+    servers = settings.bootstrap_servers
+    for error in reasons:
+        if error.code() in _REFUSED and _NO_TOKEN in error.str():
+            return UserError(
+                "no token for the login: check sasl.oauthbearer.* under [kafka], and whether what "
+                "is at sasl.oauthbearer.token.endpoint.url answers"
+            )
+        if error.code() in _REFUSED:
+            return UserError(f"{servers} refused the credentials: check sasl.* under [kafka]")
+        if error.code() == KafkaError._SSL:
+            return UserError(f"no TLS connection to {servers}: check ssl.* under [kafka]")
+    return None
+
+
 def bad_property(error: Exception) -> UserError:
-    """Return the error that names the property librdkafka does not take."""
+    """Return the error that names the property that a client does not take.
+
+    What can be told of properties is told before; this is left of files that aren't what they say.
+    """
     reason = error.args[0]
     text = reason.str() if isinstance(reason, KafkaError) else str(error)
-    return UserError(f"settings under [kafka]: {text}")
-
-
-def _telling(errors: list[KafkaError]) -> KafkaError:
-    return next((error for error in errors if _is_refusal(error)), errors[-1])
-
-
-def _is_refusal(error: KafkaError) -> bool:
-    return error.code() in (*_REFUSED, KafkaError._SSL)
+    name = next((word for word in text.replace('"', " ").split() if word.count(".") >= 1), "")
+    return UserError(f"setting kafka.{name}: it does not take this value")

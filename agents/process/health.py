@@ -20,6 +20,8 @@ MOMENTS_RECORDS = 100_000
 class Health:
     """Written by the readers and probes, read by ``/ready``, ``/metrics`` and the page.
 
+    ``cluster_name``: what the operator calls the cluster; None: nobody said. ``unsafe``: what goes
+    unencrypted or unverified although credentials are set, in sentences.
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
     ends. ``standby`` says why this instance isn't the active one; None once it is.
@@ -33,6 +35,8 @@ class Health:
     ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
     """
 
+    cluster_name: str | None = None
+    unsafe: tuple[str, ...] = ()
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -92,7 +96,10 @@ class Health:
 
     def notices(self) -> list[str]:
         """List in sentences what is wrong and doesn't keep the service from being ready."""
-        return [f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())]
+        return [
+            *(f"security: {what}" for what in self.unsafe),
+            *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
+        ]
 
     def polled(self, at_ms: int | None, reader_lag: int) -> None:
         """Note how far the reader has come, and when the brokers last answered it (ms).

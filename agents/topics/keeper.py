@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
@@ -41,7 +40,7 @@ class TopicKeeper(Service):
     ) -> None:
         super().__init__()
         self._settings = settings
-        self._admin = AdminClient(rdkafka_config(settings))
+        self._admin = admin_client(settings)
         self._health = health
         self._recreated = recreated
         self._ids: dict[str, str] = {}

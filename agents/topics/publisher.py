@@ -9,10 +9,10 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 from mode import Service
 
-from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.clients import producer
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import PUBLISHER
 from caughtup.agents.progress import Progress
@@ -57,7 +57,7 @@ class Publisher(Service):
         self._settings = settings
         self._health = health
         self._may_publish = may_publish
-        self._producer = Producer(rdkafka_config(settings, **_CONFIG))
+        self._producer = producer(settings, **_CONFIG)
         self._stopped_polling = Event()
         self._thread = Thread(target=self._poll, name="publisher", daemon=True)
 

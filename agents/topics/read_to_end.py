@@ -93,10 +93,13 @@ def read_topic(
     since_ms: int | None = None,
     unreadable: Callable[[int, str], None] | None = None,
     accepts: Callable[[Message], bool] | None = None,
+    positions: dict[int, int] | None = None,
 ) -> Records:
     """Yield the records of a topic, up to its end as it is now; none if there is no such topic.
 
     read_committed. ``since_ms``: from the first record of that time on, not from the start.
+    ``positions``: the offset to begin with, by partition, moved on to behind what was read; a
+    partition that isn't in it is read from its start.
     ``unreadable`` gets the offset of a batch that can't be decompressed, and why; reading goes
     on behind it. ``accepts`` says which records to yield; None: all. Raises UserError when it can't be read.
     """
@@ -117,6 +120,10 @@ def read_topic(
             starts = {
                 p.partition: p.offset if p.offset >= 0 else ends[p.partition] for p in partitions
             }
+        if positions is not None:
+            starts = {p: max(start, positions.get(p, start)) for p, start in starts.items()}
+            partitions = [TopicPartition(topic, p, start) for p, start in starts.items()]
+            positions.update({p: max(end, starts[p]) for p, end in ends.items()})
         consumer.assign(partitions)
         unfinished = {p for p in ends if starts[p] < ends[p]}
         # Compaction leaves fewer records than the offsets say.
@@ -129,6 +136,8 @@ def read_topic(
                     error = message.error()
                     if error is None:
                         skipping.read(message)
+                        if positions is not None:
+                            _move_on(positions, message)
                         if accepts is None or accepts(message):
                             yield message.key(), message.value()
                         # Waiting for the end of the partition instead would never end where
@@ -152,6 +161,12 @@ def read_topic(
         raise _refused(topic, reason) from None
     finally:
         consumer.close()
+
+
+def _move_on(positions: dict[int, int], message: Message) -> None:
+    """Note a record that lies beyond the end that was to be read to, and was read all the same."""
+    behind = message.offset() + 1
+    positions[message.partition()] = max(behind, positions[message.partition()])
 
 
 def _consumer(settings: Settings) -> Consumer:

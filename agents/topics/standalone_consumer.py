@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 from confluent_kafka import (
     OFFSET_BEGINNING,
     TIMESTAMP_LOG_APPEND_TIME,
-    Consumer,
     IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
 from caughtup.agents.kafka.answered import answered
-from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.clients import admin_client, consumer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.unreadable_batches import Skipping
 
@@ -74,8 +73,8 @@ class StandaloneConsumer:
     def __init__(self, settings: Settings) -> None:
         # The group is only a name that a consumer has to have: nothing is kept of it.
         config = {**_CONSUMER, "group.id": settings.application_id}
-        self._consumer = Consumer(rdkafka_config(settings, **config))
-        self._admin = AdminClient(rdkafka_config(settings))
+        self._consumer = consumer(settings, **config)
+        self._admin = admin_client(settings)
         #: Where each partition is to be read next.
         self._next: dict[tuple[str, int], int] = {}
         self._ends: dict[tuple[str, int], int] = {}

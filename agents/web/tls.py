@@ -8,7 +8,7 @@ from pathlib import Path
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.watched_files import WatchedFiles
+from caughtup.agents.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 

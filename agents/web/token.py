@@ -15,7 +15,7 @@ from pathlib import Path
 from aiohttp import web
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.web.watched_files import WatchedFiles
+from caughtup.agents.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 

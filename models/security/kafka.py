@@ -6,7 +6,8 @@ one of them doesn't know would leave that one without it, without a word: so it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from enum import Enum
 from typing import NamedTuple
 
@@ -94,22 +95,46 @@ def check_properties(properties: Mapping[str, object], clients: Iterable[Client]
 
     Raises CaughtupError ``bad_kafka_property``, whose message begins with the property.
     """
+    for problem in problems(properties, clients):
+        raise _bad(problem)
+
+
+def problems(properties: Mapping[str, object], clients: Iterable[Client]) -> Iterator[str]:
+    """Yield a line for each thing that one of the clients can't honour, beginning with its name."""
+    told = set[str]()
+    for problem in _problems(properties, clients):
+        name = problem.partition(":")[0]
+        if name not in told:
+            told.add(name)
+            yield problem
+
+
+def _problems(properties: Mapping[str, object], clients: Iterable[Client]) -> Iterator[str]:
     for client in clients:
         given = properties
         if client is Client.SPARK:
             given = {spelling(name): value for name, value in properties.items()}
-            _check_for_java(given)
+            yield from _complaints(_check_for_java, given)
         for name in sorted(given):
             if is_security(name) and name not in client.value.honoured:
-                raise _refusal(client, name)
+                yield _refusal(client, name)
         # librdkafka has mechanisms of its own, and so has Java where none is set here.
         if client is Client.AIOKAFKA or (client is Client.SPARK and _logs_in_by_name(given)):
-            login_of(given)
+            yield from _complaints(login_of, given)
     for one, other in _EXCLUSIVE:
         if one in properties and other in properties and properties[one] != properties[other]:
-            raise _bad(f"{one}: {other} is set as well; leave one of them out")
-    protocol_of(properties)
-    verifies(properties)
+            yield f"{one}: {other} is set as well; leave one of them out"
+    yield from _complaints(protocol_of, properties)
+    yield from _complaints(verifies, properties)
+
+
+def _complaints(
+    check: Callable[[Mapping[str, object]], object], properties: Mapping[str, object]
+) -> Iterator[str]:
+    try:
+        check(properties)
+    except CaughtupError as error:
+        yield error.message
 
 
 def protocol_of(properties: Mapping[str, object]) -> str:
@@ -156,19 +181,28 @@ def verifies_names(properties: Mapping[str, object]) -> bool:
     return str(algorithm).lower() not in ("none", "")
 
 
-def exposure(properties: Mapping[str, object]) -> str | None:
-    """Return in a line what goes unencrypted although it is meant to be safe, else None."""
+def exposures(properties: Mapping[str, object]) -> Iterator[str]:
+    """Yield in a line each what is not safe although it is meant to be."""
     protocol = protocol_of(properties)
     if protocol == "SASL_PLAINTEXT":
-        return (
+        yield (
             "security.protocol is SASL_PLAINTEXT: credentials and all that is read cross the "
             "network unencrypted; SASL_SSL encrypts them"
         )
     unused = sorted(name for name in properties if is_security(name))
     if protocol == "PLAINTEXT" and unused not in ([], ["security.protocol"]):
         without = ", ".join(name for name in unused if name != "security.protocol")
-        return f"security.protocol is PLAINTEXT: without effect are {without}; nothing is encrypted"
-    return None
+        yield (
+            f"security.protocol is PLAINTEXT: without effect are {without}; nothing is encrypted"
+        )
+    if protocol == "SSL" and any(name.startswith("sasl.") for name in unused):
+        without = ", ".join(name for name in unused if name.startswith("sasl."))
+        yield f"security.protocol is SSL: without effect are {without}; SASL_SSL logs in"
+    if protocol.endswith("SSL") and not verifies(properties):
+        yield (
+            "enable.ssl.certificate.verification is false: whoever is on the way to the brokers "
+            "can pretend to be them, and read all of it, credentials included"
+        )
 
 
 def _logs_in_by_name(java: Mapping[str, object]) -> bool:
@@ -190,13 +224,15 @@ def _check_for_java(properties: Mapping[str, object]) -> None:
         )
 
 
-def _refusal(client: Client, name: str) -> CaughtupError:
-    label, _, by_prefix = client.value
-    instead = next(text for prefix, text in by_prefix.items() if name.startswith(prefix))
-    known = name in LIBRDKAFKA
-    return _bad(
-        f"{name}: {label} {'cannot honour it' if known else 'has no such property'}; {instead}"
-    )
+def _refusal(client: Client, name: str) -> str:
+    label, honoured, by_prefix = client.value
+    prefix, instead = next(given for given in by_prefix.items() if name.startswith(given[0]))
+    if name in LIBRDKAFKA:
+        return f"{name}: {label} cannot honour it; {instead}"
+    meant = get_close_matches(name, sorted(honoured), 1, 0.8)
+    if meant and not (prefix and client is Client.LIBRDKAFKA):
+        instead = f"did you mean {meant[0]}?"
+    return f"{name}: {label} has no such property; {instead}"
 
 
 def _bad(message: str) -> CaughtupError:

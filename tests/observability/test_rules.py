@@ -60,7 +60,8 @@ def test_every_alert_is_about_metrics_that_exist(alert: dict[str, Any]) -> None:
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 def test_every_alert_says_what_it_is_and_what_to_do(alert: dict[str, Any]) -> None:
     assert alert["labels"]["severity"] in {"page", "ticket"}
-    assert set(alert["annotations"]) == {"summary", "description", "runbook"}
+    named = {"cluster_name"} if alert["alert"] != "CaughtupDown" else set()
+    assert set(alert["annotations"]) == {"summary", "description", "runbook"} | named
     path, _, anchor = alert["annotations"]["runbook"].partition("#")
     assert ROOT / path == OPERATING
     headings = re.findall(r"^#+ (.+)$", OPERATING.read_text(), re.MULTILINE)

@@ -64,7 +64,7 @@ class BrokerConnections:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._servers = str(config["bootstrap_servers"])
-        self._config = {key: config[key] for key in config if key != "bootstrap_servers"}
+        self._config = config
         self.timeout_seconds = timeout_seconds
         self._clock = clock
         self._links: dict[tuple[int, Purpose], _Link] = {}

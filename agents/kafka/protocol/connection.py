@@ -94,15 +94,16 @@ class BrokerConnection:
     async def open(
         cls, host: str, port: int, config: Mapping[str, Any], timeout_seconds: float
     ) -> Self:
-        """Connect with aiokafka's properties, bootstrap_servers aside, all within the time given.
+        """Connect with aiokafka's properties of this moment, all within the time given.
 
         Raises KafkaError: RequestTimedOutError when it takes too long.
         """
+        given = {key: config[key] for key in config if key != "bootstrap_servers"}
         try:
             async with asyncio.timeout(timeout_seconds):
                 connection = cls(
                     await create_conn(
-                        host, port, request_timeout_ms=int(timeout_seconds * 1000), **config
+                        host, port, request_timeout_ms=int(timeout_seconds * 1000), **given
                     ),
                     timeout_seconds,
                 )

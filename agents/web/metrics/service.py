@@ -14,6 +14,11 @@ _CLUSTER = ("cluster",)
 _KEY_TYPES = frozenset(RecordType)
 
 
+def _cluster_info(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    if scrape.health.cluster_name is not None:
+        yield family.line((scrape.state.cluster, scrape.health.cluster_name), 1)
+
+
 def _ready(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.has_read)
 
@@ -103,6 +108,13 @@ def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 SERVICE_FAMILIES = (
+    Family(
+        "caughtup_cluster_info",
+        "What people call the cluster",
+        ("cluster", "cluster_name"),
+        _cluster_info,
+        known=lambda scrape: scrape.health.cluster_name is not None,
+    ),
     Family(
         "caughtup_offsets_reader_ready", "Whether the log was read to its end", _CLUSTER, _ready
     ),

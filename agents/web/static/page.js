@@ -59,7 +59,7 @@ function top() {
   const reader = state?.reader;
   return [
     h("h1", null, "caughtup"),
-    state && h("span", { class: "quiet fixed", title: "cluster" }, state.cluster),
+    state && h("span", { class: "quiet fixed", title: `cluster ${state.cluster}` }, state.cluster_name ?? state.cluster),
     h("span", { class: "grow" }),
     reader && h("span", { class: "quiet" }, `${short(reader.records)} records read, ${count(reader.lag)} behind`),
     reader?.decode_errors > 0 && h("span", { class: "chip bad" }, plural(reader.decode_errors, "decode error")),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 
 import pytest
+from click.testing import CliRunner
 
 from caughtup.agents.cli.run import require_free_port
 from caughtup.agents.errors import UserError
+from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 
 
@@ -57,3 +59,9 @@ def test_a_name_with_an_address_that_cannot_be_used_is_fine_with_another(
     addresses.pop()
     with pytest.raises(UserError, match="cannot listen on localhost:8080"):
         require_free_port(Settings(web_host="localhost"))
+
+
+def test_a_port_that_is_none_is_told_in_the_settings_own_words() -> None:
+    ran = CliRunner().invoke(main, ["run", "--web-port", "http"])
+    assert ran.exit_code == 1
+    assert ran.stderr == "caughtup: setting web_port: it has to be a whole number (--web-port)\n"

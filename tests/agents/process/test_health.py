@@ -9,6 +9,12 @@ from tests.support.states import cluster_state, everything
 POLLED = "caughtup_offsets_last_poll_timestamp_seconds"
 
 
+def test_what_is_not_safe_is_a_notice_and_hinders_nothing() -> None:
+    health = Health(ready=True, unsafe=("all is read by anybody",))
+    assert health.notices() == ["security: all is read by anybody"]
+    assert health.unready() == []
+
+
 def test_a_poll_that_leaves_only_moments_is_one_that_read_the_log() -> None:
     health = Health(ready=True)
     health.polled(1_000, MOMENTS_RECORDS)

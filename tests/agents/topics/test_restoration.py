@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import KafkaError
 
+from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
@@ -137,10 +138,14 @@ def test_at_a_takeover_only_what_is_signed_spares_deciding(
         (KafkaError.SASL_AUTHENTICATION_FAILED, "refused the credentials"),
         (KafkaError._SSL, "no TLS connection to kafka.example:9093"),
         (KafkaError._TRANSPORT, "cannot reach Kafka at kafka.example:9093"),
-        (KafkaError._TIMED_OUT, "check bootstrap_servers"),
+        (KafkaError._TIMED_OUT, "look at the brokers' logs"),
     ],
 )
-def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(code: int, words: str) -> None:
+def test_a_cluster_that_does_not_answer_is_named_with_what_to_check(
+    code: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for looked_for in ("diagnose", "_unreachable_brokers"):
+        monkeypatch.setattr(first_contact, looked_for, lambda _: None)
     message = unreachable(SETTINGS, KafkaError(code)).message
     assert words in message
     assert "kafka.example:9093" in message

@@ -11,12 +11,8 @@ from hypothesis import given, settings
 
 import caughtup
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page_state import (
-    REASSIGNMENTS_SHOWN,
-    group_summary,
-    page_steps,
-    reassignment_view,
-)
+from caughtup.agents.views.groups import group_summary
+from caughtup.agents.web.page_state import REASSIGNMENTS_SHOWN, page_steps, reassignment_view
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
@@ -53,6 +49,11 @@ def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, A
         except StopIteration as done:
             described: dict[str, Any] = done.value
             return described
+
+
+def test_the_clusters_name_is_shown_where_somebody_gave_it_one() -> None:
+    assert "cluster_name" not in shown(cluster_state())
+    assert shown(cluster_state(), Health(cluster_name=HOSTILE))["cluster_name"] == HOSTILE
 
 
 def shown(state: ClusterState, health: Health | None = None) -> dict[str, Any]:

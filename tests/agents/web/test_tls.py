@@ -19,9 +19,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from caughtup.agents import watched_files
+from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
-from caughtup.agents.settings import load_settings
-from caughtup.agents.web import limits, watched_files
+from caughtup.agents.web import limits
 from caughtup.agents.web import server as web
 from tests.support.observability.site import Site
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from caughtup.agents import watched_files
 from caughtup.agents.errors import UserError
-from caughtup.agents.web import watched_files
 from tests.support.observability.site import Site
 
 TOKEN = "s3cret-tökén: with a colon"

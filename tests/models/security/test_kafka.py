@@ -18,8 +18,9 @@ from caughtup.models.security.kafka import (
     SERVICE,
     Client,
     check_properties,
-    exposure,
+    exposures,
     login_of,
+    problems,
     verifies,
 )
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, SECRETS, is_secret, is_security
@@ -170,17 +171,29 @@ def test_booleans_are_read_as_librdkafka_reads_them(value: Any, expected: bool) 
     assert verifies({"enable.ssl.certificate.verification": value}) is expected
 
 
-def test_what_goes_unencrypted_is_said_and_nothing_else() -> None:
-    assert exposure({}) is None
-    assert exposure({"security.protocol": "PLAINTEXT", "socket.timeout.ms": 1}) is None
-    assert exposure(LOGIN) is None
-    clear = exposure({**LOGIN, "security.protocol": "SASL_PLAINTEXT"})
-    assert clear is not None
+def test_what_is_not_safe_is_said_and_nothing_else() -> None:
+    for safe in ({}, {"security.protocol": "PLAINTEXT", "socket.timeout.ms": 1}, LOGIN, TLS):
+        assert list(exposures(safe)) == []
+    (clear,) = exposures({**LOGIN, "security.protocol": "SASL_PLAINTEXT"})
     assert "unencrypted" in clear
-    forgotten = exposure({"ssl.ca.location": "/ca.pem", "sasl.password": "hunter2"})
-    assert forgotten is not None
+    (forgotten,) = exposures({"ssl.ca.location": "/ca.pem", "sasl.password": "hunter2"})
     assert "sasl.password, ssl.ca.location" in forgotten
-    assert "hunter2" not in clear + forgotten
+    (unused,) = exposures({**LOGIN, "security.protocol": "SSL"})
+    assert "without effect are sasl.mechanism, sasl.password, sasl.username" in unused
+    (anybody,) = exposures({**LOGIN, "enable.ssl.certificate.verification": False})
+    assert "pretend" in anybody
+    assert "hunter2" not in clear + forgotten + unused + anybody
+
+
+def test_everything_that_is_wrong_is_named_at_once_and_what_was_meant() -> None:
+    given = {"security.protocol": "TLS", "ssl.ca.locaton": "x", "sasl.pasword": "x"}
+    pasword, locaton, keystore, protocol = problems(
+        {**given, "ssl.keystore.location": "x"}, SERVICE
+    )
+    assert pasword == "sasl.pasword: librdkafka has no such property; did you mean sasl.password?"
+    assert locaton.endswith("; did you mean ssl.ca.location?")
+    assert keystore.startswith("ssl.keystore.location: aiokafka, ")
+    assert protocol == "security.protocol: TLS is not a Kafka protocol"
 
 
 def test_secrets_are_known_in_any_spelling() -> None:

@@ -133,6 +133,12 @@ def test_copies_have_a_lag_where_it_is_known_and_are_counted_by_role(
     assert series["caughtup_task_copies"] == {(GROUP, "active"): 2, (GROUP, "warmup"): 1}
 
 
+def test_the_clusters_name_is_a_label_of_one_series_alone() -> None:
+    assert "caughtup_cluster_info" not in scrape(cluster_state())
+    named = scrape(cluster_state(), Health(cluster_name=HOSTILE))
+    assert named["caughtup_cluster_info"] == {(HOSTILE,): 1}
+
+
 def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> None:
     assert series["caughtup_offsets_reader_ready"] == {(): 1}
     assert series["caughtup_offsets_reader_lag_records"] == {(): 0}
@@ -246,7 +252,7 @@ def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetri
     )
     many = (*groups.GROUP_FAMILIES, *groups.GROUP_TOTALS, *PARTITION_FAMILIES)
     many += (*TASK_FAMILIES, *REASSIGNMENT_FAMILIES)
-    health = Health(ready=True, reader_lag=12_345_678, polled_ms=NOW_MS)
+    health = Health("the name", ready=True, reader_lag=12_345_678, polled_ms=NOW_MS)
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
     for state in (everything(), judged(), reassigning()):
         state.faults.note("metrics", HOSTILE, RecursionError(), NOW_MS)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from caughtup.agents.configuration.loading import load_settings, read_settings
 from caughtup.agents.errors import UserError
-from caughtup.agents.settings import Settings, load_settings
+from caughtup.agents.settings import Settings
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.security.kafka import SERVICE
 
 
 @pytest.fixture(autouse=True)
@@ -111,12 +114,21 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "missing.toml" in refusal(Path("missing.toml"))
     assert str(tmp_path) in refusal(tmp_path)
     Path("latin.toml").write_bytes(b'application_id = "caf\xe9"')
-    assert "latin.toml is not TOML" in refusal(Path("latin.toml"))
+    assert refusal(Path("latin.toml")).endswith(
+        "latin.toml is not TOML: byte 21 is not text in UTF-8"
+    )
+    deep = written("x = " + "[" * 10_000)
+    assert "is not TOML" in refusal(deep)
 
 
 def test_a_variable_that_is_no_setting_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAUGHTUP_WEB_PROT", "1")
-    assert refusal() == "unknown setting CAUGHTUP_WEB_PROT in the environment; unset it"
+    assert refusal() == (
+        "unknown setting CAUGHTUP_WEB_PROT in the environment; did you mean CAUGHTUP_WEB_PORT?"
+    )
+    monkeypatch.delenv("CAUGHTUP_WEB_PROT")
+    monkeypatch.setenv("CAUGHTUP_HOME", "1")
+    assert refusal() == "unknown setting CAUGHTUP_HOME in the environment; unset it"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +163,7 @@ def test_the_address_of_a_service_named_caughtup_web_is_no_port(
     assert load_settings(written("web_port = 9000")).web_port == 9000
     assert load_settings(web_port=9001).web_port == 9001
     monkeypatch.setenv("CAUGHTUP_PAGE_PORT", "8080")
-    assert refusal() == "unknown setting CAUGHTUP_PAGE_PORT in the environment; unset it"
+    assert refusal().startswith("unknown setting CAUGHTUP_PAGE_PORT in the environment; ")
 
 
 def test_tables_can_be_given_in_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,3 +209,111 @@ def test_kafkas_properties_pass_through_as_they_are() -> None:
     kafka = load_settings(written(text)).kafka
     assert kafka == {"socket.timeout.ms": 100, "enable.ssl.certificate.verification": False}
     assert kafka["enable.ssl.certificate.verification"] is False
+
+
+def test_all_that_is_wrong_is_named_at_once_a_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+        web_port = 70000
+        lag_intervall = 3
+        end_offsets_interval = inf
+        [kafka]
+        "socket.timeout.ms" = 1
+        "fetch.mn.bytes" = 1
+        "sasl.pasword" = "x"
+        "sasl.username" = ["x"]
+        [applications.a]
+        "max.warmup.replica" = 1
+        "num.standby.replicas" = "many"
+        """
+    monkeypatch.setenv("CAUGHTUP_WEB_PROT", "1")
+    monkeypatch.setenv("CAUGHTUP_LOG_LEVEL", "loud")
+    with pytest.raises(UserError) as failure:
+        read_settings(written(text), clients=SERVICE, topic_replication_factor=-2)
+    failure.value.show()
+    assert sorted(capsys.readouterr().err.splitlines()) == [
+        f"caughtup: {line}"
+        for line in (
+            "setting applications.a.num.standby.replicas: it has to be a whole number (caughtup.toml)",
+            "setting end_offsets_interval: it has to be a number that is finite (caughtup.toml)",
+            "setting kafka.fetch.mn.bytes: no client has such a property; did you mean fetch.min.bytes?",
+            "setting kafka.sasl.pasword: librdkafka has no such property; did you mean sasl.password?",
+            "setting kafka.sasl.username: it has to be text, a whole number, true or false (caughtup.toml)",
+            "setting kafka.socket.timeout.ms: it has to be 10 to 300000",
+            "setting log_level: it has to be debug, info, warning or error (CAUGHTUP_LOG_LEVEL)",
+            "setting topic_replication_factor: it has to be at least -1 (--topic-replication-factor)",
+            "setting web_port: it has to be at most 65535 (caughtup.toml)",
+            "unknown setting CAUGHTUP_WEB_PROT in the environment; did you mean CAUGHTUP_WEB_PORT?",
+            "unknown setting applications.a.max.warmup.replica (caughtup.toml); did you mean applications.a.max.warmup.replicas?",
+            "unknown setting lag_intervall (caughtup.toml); did you mean lag_interval?",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {name: value}
+        for name in Settings.model_fields
+        for value in ("", "x" * 10_000, -1e300, float("nan"), True, [None], {"a": {"b": [1]}}, b"")
+    ],
+    ids=lambda values: f"{next(iter(values))} {str(next(iter(values.values())))[:9]}",
+)
+def test_no_word_of_a_library_is_in_what_is_said_of_a_bad_value(values: dict[str, Any]) -> None:
+    try:
+        load_settings(**values)
+    except UserError as failure:
+        said = failure.message
+        assert not re.search(
+            "[Ii]nput|[Vv]alidation|pydantic|dictionary|instance|tuple|NoneType", said
+        )
+        assert "not what it has to be" not in said
+        assert "x" * 100 not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"security.protocol" = "SSL"', "Kafka's properties belong under [kafka]"),
+        ('sasl.username = "us"', "Kafka's properties belong under [kafka]"),
+        ('bootstrap_servers = "PLAINTEXT://broker:9092"', "HOST:PORT is expected"),
+        ('bootstrap_servers = "broker:909211"', "HOST:PORT is expected"),
+        ('bootstrap_servers = "broker:9092,"', "HOST:PORT is expected"),
+        ('web_tls_key = "key.pem"', "web_tls_key needs web_tls_certificate"),
+        ('cluster_name = ""', "at least 1 character long"),
+    ],
+)
+def test_what_is_often_done_wrong_is_told_as_it_has_to_be(text: str, words: str) -> None:
+    assert words in refusal(written(text))
+
+
+@pytest.mark.parametrize("servers", ["a", "a:1", "a:1, b.c:65535", "[::1]:9092", "127.0.0.1:9"])
+def test_addresses_of_every_form_are_taken(servers: str) -> None:
+    assert load_settings(bootstrap_servers=servers).bootstrap_servers == servers
+
+
+def test_names_with_dots_need_no_quotation_marks_in_tables() -> None:
+    settings = load_settings(
+        written(
+            """
+            kafka.security.protocol = "SSL"
+            [applications.orders]
+            max.warmup.replicas = 4
+            changelogs = {0 = ["a"]}
+            """
+        )
+    )
+    assert settings.kafka == {"security.protocol": "SSL"}
+    assert settings.parameters()["orders"].config == {"max.warmup.replicas": 4}
+    assert settings.parameters()["orders"].changelogs == {0: ("a",)}
+
+
+def test_an_applications_configs_are_merged_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    written('[applications.a]\n"max.warmup.replicas" = 3\nchangelogs = {0 = ["x"]}')
+    monkeypatch.setenv("CAUGHTUP_APPLICATIONS", '{"a": {"num.standby.replicas": 1}}')
+    loaded = read_settings()
+    assert loaded.settings.parameters()["a"] == ApplicationParameters(
+        {"max.warmup.replicas": 3, "num.standby.replicas": 1}, {0: ("x",)}
+    )
+    assert loaded.origins["applications.a"] == "CAUGHTUP_APPLICATIONS"

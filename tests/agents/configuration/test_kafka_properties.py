@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from click.testing import CliRunner
 
 from caughtup.agents.cli.options import settings_of
+from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
-from caughtup.agents.settings import Settings, load_settings
+from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka import Client
 
 SECRET = "hunter2-correct-horse"
 FILE = """
 [kafka]
 "security.protocol" = "SASL_SSL"
-"ssl.ca.location" = "/ca.pem"
+"ssl.ca.location" = "ca.pem"
 "sasl.mechanism" = "PLAIN"
 "sasl.username" = "file"
 "sasl.password" = "of the file"
@@ -31,6 +35,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    trustme.CA().cert_pem.write_to_path("ca.pem")
 
 
 def written(text: str = FILE) -> None:
@@ -57,7 +62,7 @@ def test_a_variable_adds_to_the_files_table_and_keeps_its_tls(
     monkeypatch.setenv("CAUGHTUP_KAFKA", '{"sasl.password": "of the variable"}')
     assert load_settings().kafka == {
         "security.protocol": "SASL_SSL",
-        "ssl.ca.location": "/ca.pem",
+        "ssl.ca.location": "ca.pem",
         "sasl.mechanism": "PLAIN",
         "sasl.username": "file",
         "sasl.password": "of the variable",
@@ -71,10 +76,12 @@ def test_single_variables_win_over_the_table_and_options_over_all(
     monkeypatch.setenv("CAUGHTUP_KAFKA", '{"sasl.password": "table", "sasl.username": "table"}')
     monkeypatch.setenv("CAUGHTUP_KAFKA_SASL_PASSWORD", "single")
     monkeypatch.setenv("CAUGHTUP_KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM", "none")
+    monkeypatch.setenv("CAUGHTUP_KAFKA_LOG_LEVEL", "3")
     kafka = given("sasl.username=option").kafka
     assert (kafka["sasl.username"], kafka["sasl.password"]) == ("option", "single")
     assert kafka["ssl.endpoint.identification.algorithm"] == "none"
-    assert kafka["ssl.ca.location"] == "/ca.pem"
+    assert kafka["ssl.ca.location"] == "ca.pem"
+    assert kafka["log_level"] == "3"
 
 
 def test_applications_are_merged_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +117,7 @@ def test_a_secret_that_cannot_be_read_is_named(text: str | None, words: str) -> 
     if text is not None:
         Path("secret").write_text(text)
     said = refusal("sasl.password.file=secret")
-    assert said.startswith("setting kafka.sasl.password.file: secret: ")
+    assert said.startswith("setting kafka.sasl.password_file: secret: ")
     assert words in said
 
 
@@ -192,7 +199,7 @@ def test_each_command_answers_for_the_clients_that_it_uses(
     def reached(*_: object) -> None:
         raise ReachedError
 
-    for module in ("cli.lag.read_snapshot", "cli.explain.read_snapshot"):
+    for module in ("cli.lag.ClusterLooks", "cli.explain.read_snapshot"):
         monkeypatch.setattr(f"caughtup.agents.{module}", reached)
     ran = CliRunner().invoke(
         main, [*command, "-X", "security.protocol=SASL_SSL", "-X", accepted or "ssl.providers=x"]
@@ -248,3 +255,34 @@ def test_any_kind_of_value_reaches_the_client() -> None:
     written('[kafka]\n"socket.timeout.ms" = 100\n"enable.ssl.certificate.verification" = false')
     kafka: dict[str, Any] = load_settings().kafka
     assert kafka == {"socket.timeout.ms": 100, "enable.ssl.certificate.verification": False}
+
+
+def test_of_every_property_the_last_place_that_has_it_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    source = random.Random(seed)
+    names = ["client.id", "client.rack", "sasl.username", "sasl.password", "ssl.key.password"]
+    for _ in range(200):
+        places: list[dict[str, str]] = []
+        expected: dict[str, str] = {}
+        for number in range(4):
+            place = {}
+            for name in source.sample(names, source.randrange(len(names))):
+                value = f"{name} of {number}"
+                expected[name] = value
+                if name.endswith("password") and source.random() < 0.5:
+                    path = Path(f"{name}-{number}")
+                    path.write_text(value)
+                    place[f"{name}_file"] = str(path)
+                else:
+                    place[name] = value
+            places.append(place)
+        written("[kafka]\n" + "\n".join(f'"{n}" = {json.dumps(v)}' for n, v in places[0].items()))
+        with monkeypatch.context() as environment:
+            environment.setenv("CAUGHTUP_KAFKA", json.dumps(places[1]))
+            for name, value in places[2].items():
+                variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
+                environment.setenv(variable, value)
+            assert load_settings(kafka=places[3]).kafka == expected

@@ -1,0 +1,150 @@
+"""Rows in plain columns: whole names in a pipe, and on a terminal as much of them as it has room for.
+
+A row is a line, whatever is in a name, so that grep, head and awk find what they look for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from shutil import get_terminal_size
+from typing import NamedTuple
+
+import click
+from rich.cells import cell_len
+
+GAP = "  "
+#: What stands for an empty cell, so that every row has as many words.
+NOTHING = "-"
+_ELLIPSIS = "…"
+#: Names are cut in their middle, but to no less than this; rather, columns are left out.
+_SHORTEST, _SHORTEST_OF_ALL = 16, 8
+
+
+class Column(NamedTuple):
+    """A column: its heading, and how it gives way where there is no room for it.
+
+    ``name``: what is in it may be cut in its middle. ``order``: of several columns the one with
+    the smallest is left out first; None: never. ``coloured``: by what is in its cells.
+    """
+
+    heading: str
+    right: bool = False
+    name: bool = False
+    order: int | None = None
+    coloured: bool = False
+
+
+class Output(NamedTuple):
+    """Where rows go: ``width`` of the terminal, None where nothing is to be cut; with colours?"""
+
+    width: int | None
+    colours: bool
+
+    @classmethod
+    def of_stdout(cls, *, wide: bool) -> Output:
+        """Return what standard output is; the environment has a say in colours."""
+        terminal = sys.stdout.isatty()
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        return cls(
+            get_terminal_size().columns if terminal and not wide else None,
+            terminal and not plain,
+        )
+
+
+def printable(text: str) -> str:
+    """Return a text of which every character is printed as it is: the others are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def lines(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    output: Output,
+    colours: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield the headings and the rows. ``colours``: of cells, by what is in them."""
+    cells = [[printable(cell) or NOTHING for cell in row] for row in rows]
+    widths = [
+        max(len(column.heading), *(cell_len(row[at]) for row in cells), 0)
+        for at, column in enumerate(columns)
+    ]
+    shown = list(range(len(columns)))
+    if output.width is not None:
+        shown, widths = _fitted(columns, widths, output.width)
+    heading = _line([columns[at].heading for at in shown], columns, shown, widths, {})
+    yield click.style(heading, bold=True) if output.colours else heading
+    painted = colours if output.colours else {}
+    for row in cells:
+        yield _line([row[at] for at in shown], columns, shown, widths, painted)
+
+
+def _fitted(columns: Sequence[Column], widths: list[int], room: int) -> tuple[list[int], list[int]]:
+    """Return which columns there is room for, and how wide each is then."""
+    shown = list(range(len(columns)))
+    optional = sorted(
+        (at for at in shown if columns[at].order is not None),
+        key=lambda at: columns[at].order or 0,
+    )
+    while optional and _least(columns, widths, shown, _SHORTEST) > room:
+        shown.remove(optional.pop(0))
+    fitted = list(widths)
+    names = [at for at in shown if columns[at].name]
+    for shortest in (_SHORTEST, _SHORTEST_OF_ALL):
+        while _total(fitted, shown) > room:
+            widest = max(names, key=lambda at: fitted[at], default=None)
+            if widest is None or fitted[widest] <= shortest:
+                break
+            fitted[widest] -= 1
+    return shown, fitted
+
+
+def _least(columns: Sequence[Column], widths: list[int], shown: list[int], shortest: int) -> int:
+    least = [
+        min(width, shortest) if c.name else width for c, width in zip(columns, widths, strict=True)
+    ]
+    return _total(least, shown)
+
+
+def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
+    return sum(widths[at] for at in shown) + len(GAP) * (len(shown) - 1)
+
+
+def _line(
+    cells: Sequence[str],
+    columns: Sequence[Column],
+    shown: Sequence[int],
+    widths: Sequence[int],
+    colours: Mapping[str, str],
+) -> str:
+    parts = []
+    for cell, at in zip(cells, shown, strict=True):
+        text = elided(cell, widths[at]) if columns[at].name else cell
+        padding = " " * (widths[at] - cell_len(text))
+        colour = colours.get(cell) if columns[at].coloured else None
+        painted = click.style(text, fg=colour) if colour else text
+        parts.append(padding + painted if columns[at].right else painted + padding)
+    return GAP.join(parts).rstrip()
+
+
+def elided(text: str, width: int) -> str:
+    """Return a text that takes no more than so many cells: its middle is left out."""
+    if cell_len(text) <= width:
+        return text
+    left = (width - 1) // 2 + (width - 1) % 2
+    return _start(text, left) + _ELLIPSIS + _start(text[::-1], width - 1 - left)[::-1]
+
+
+def _start(text: str, width: int) -> str:
+    taken = 0
+    for at, character in enumerate(text):
+        taken += cell_len(character)
+        if taken > width:
+            return text[:at]
+    return text

@@ -1,0 +1,185 @@
+"""The rows of ``caughtup lag``: which groups and partitions are meant, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from math import inf
+from typing import Any, NamedTuple
+
+from caughtup.agents.cli.columns import Column
+from caughtup.agents.views.groups import group_summary
+from caughtup.agents.views.lag_lines import partition_lines, task_lines
+from caughtup.models.lag.verdict import SEVERITY
+from caughtup.models.offsets import sum_offsets
+from caughtup.models.records.fields import ABSENT
+from caughtup.models.state.cluster import ClusterState
+
+UNKNOWN = "unknown"
+#: Before a figure that may be greater: not all that it is the sum of is known.
+AT_LEAST = "≥"
+#: How a state is coloured: nothing to do, to be watched, to be looked at now.
+COLOURS = {
+    "ok": "green",
+    "slow": "yellow",
+    "rewound": "yellow",
+    "diverging": "red",
+    "stalled": "red",
+    "stopped": "red",
+}
+GROUP_COLUMNS = (
+    Column("GROUP", name=True),
+    Column("STATE", coloured=True),
+    Column("LAG", right=True),
+    Column("SECONDS", right=True),
+    Column("PARTITIONS", right=True, order=1),
+    Column("MEMBERS", right=True, order=2),
+    Column("TYPE", order=0),
+)
+PARTITION_COLUMNS = (
+    Column("GROUP", name=True),
+    Column("TOPIC", name=True),
+    Column("PARTITION", right=True),
+    Column("COMMITTED", right=True, order=0),
+    Column("END", right=True, order=1),
+    Column("LAG", right=True),
+    Column("SECONDS", right=True, order=3),
+    Column("STATE", coloured=True),
+    Column("CLIENT", name=True, order=2),
+)
+TASK_COLUMNS = (
+    Column("GROUP", name=True),
+    Column("TASK"),
+    Column("CLIENT", name=True, order=1),
+    Column("ROLE"),
+    Column("LAG", right=True),
+    Column("PROVENANCE", order=0),
+)
+#: What --wide adds, last since it has spaces in it.
+WHY = Column("WHY")
+ORDERS = ("state", "lag", "seconds", "name")
+
+
+class Row(NamedTuple):
+    """A row: its cells, why it is as it is, and what it is chosen and sorted by."""
+
+    cells: tuple[str, ...]
+    why: str
+    name: tuple[str, str, int]
+    lag: int | None
+    seconds: float | None
+    state: str
+
+
+class Choice(NamedTuple):
+    """What of the rows is asked for."""
+
+    lagging: bool = False
+    states: frozenset[str] = frozenset()
+    order: str | None = None
+    top: int | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing in particular is asked for."""
+        return not self.lagging and not self.states and self.top is None and self.order is None
+
+    def of(self, rows: Iterable[Row], order: str) -> list[Row]:
+        """Return the rows that are asked for; without a wish of the user's in this order."""
+        found = [
+            row
+            for row in rows
+            if (not self.lagging or (row.lag or 0) > 0)
+            and (not self.states or row.state in self.states)
+        ]
+        found.sort(key=lambda row: row.name)
+        found.sort(key=_KEYS[self.order or order])
+        return found[: self.top]
+
+
+_KEYS: dict[str, Callable[[Row], Any]] = {
+    "name": lambda row: row.name,
+    "lag": lambda row: _most_first(row.lag),
+    "seconds": lambda row: _most_first(row.seconds),
+    "state": lambda row: (-SEVERITY.index(row.state), _most_first(row.lag)),
+}
+
+
+def _most_first(figure: float | None) -> float:
+    """Return what sorts the greatest first, and what isn't known last."""
+    return inf if figure is None else -figure
+
+
+def named(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Return the groups that are wanted, by name or by a pattern such as ``orders-*``."""
+    if not wanted:
+        return list(groups)
+    return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]
+
+
+def group_rows(state: ClusterState, groups: Iterable[str]) -> Iterator[Row]:
+    """Yield a row for each group."""
+    for group in groups:
+        found = group_summary(state, group)
+        verdict = found.get("status", UNKNOWN)
+        lags = [row.lag.lag for row in state.partition_rows(group) if row.lag is not None]
+        lag = sum_offsets(lags) if lags else None
+        seconds, method = found.get("lag_seconds"), found.get("lag_seconds_method")
+        cells = (
+            group,
+            verdict,
+            UNKNOWN if lag is None else f"{'' if 'lag' in found else AT_LEAST}{lag}",
+            _seconds(seconds, method),
+            str(found["partitions"]),
+            str(found.get("members", "")),
+            str(found.get("group_type") or ""),
+        )
+        yield Row(cells, found.get("why", ""), (group, "", 0), lag, seconds, verdict)
+
+
+def partition_rows(state: ClusterState, groups: Iterable[str]) -> Iterator[Row]:
+    """Yield a row for each partition that one of the groups committed or was assigned."""
+    for group in groups:
+        for line in partition_lines(state, group):
+            lag, seconds = _known(line.lag), _known(line.lag_seconds)
+            verdict = _known(line.verdict) or UNKNOWN
+            cells = (
+                group,
+                line.topic,
+                str(line.partition),
+                str(line.committed) if line.has_commit else "never",
+                _or_unknown(line.end_offset),
+                _or_unknown(line.lag),
+                _seconds(seconds, _known(line.lag_seconds_method)),
+                verdict,
+                str(_known(line.client_id) or ""),
+            )
+            name = group, line.topic, line.partition
+            yield Row(cells, str(_known(line.why) or ""), name, lag, seconds, verdict)
+
+
+def task_cells(state: ClusterState, groups: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the cells of a row for each copy of each task of Streams applications."""
+    return [
+        (group, copy.task, copy.client_id, copy.role, str(_cell(copy.lag)), copy.provenance)
+        for group in groups
+        for copy in task_lines(state, group)
+    ]
+
+
+def _known(value: Any) -> Any:
+    return None if value is ABSENT else value
+
+
+def _cell(value: object) -> object:
+    return "" if value is ABSENT else value
+
+
+def _or_unknown(value: object) -> str:
+    return UNKNOWN if value is ABSENT or value is None else str(value)
+
+
+def _seconds(seconds: float | None, method: str | None) -> str:
+    if seconds is None:
+        return UNKNOWN
+    return f"{AT_LEAST if method == 'at_least' else ''}{seconds:.0f}"

@@ -1,0 +1,200 @@
+"""Settings from every place: options win over ``CAUGHTUP_*`` variables, these over the file.
+
+Everything is validated before any socket is opened, and all that is wrong is named at once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from caughtup.agents.configuration import kafka_properties
+from caughtup.agents.configuration.problems import problems, unknown
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.property_problems import property_problems
+from caughtup.agents.settings import Settings
+from caughtup.models.security.kafka import Client
+
+log = logging.getLogger(__name__)
+
+PREFIX = "CAUGHTUP_"
+#: Variables with our prefix that aren't settings: read elsewhere.
+OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})
+#: What Kubernetes injects for Services named caughtup, caughtup-kafka and caughtup-…
+_KUBERNETES = re.compile(
+    r"CAUGHTUP_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_\w+)|CAUGHTUP_(KAFKA_)?PORT"
+)
+#: The one whose name may be a setting's: that of caughtup-web is CAUGHTUP_WEB_PORT.
+_KUBERNETES_PORT = re.compile(r"CAUGHTUP_\w+_PORT")
+_KUBERNETES_ADDRESS = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
+#: Settings that are tables: those of a later place are added to those of an earlier one.
+_TABLES = ("kafka", "applications")
+#: What an application has a table of that is one value.
+_CHANGELOGS = "changelogs"
+
+
+class Loaded(NamedTuple):
+    """Settings, and where each that isn't left to its default was given, by its name."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+@dataclass
+class _Merged:
+    """What the places said so far, the last one's word, and what is wrong with it."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, place: Mapping[str, Any], origin: str) -> None:
+        """Add what a place says; what isn't a table is left to validation, which names it."""
+        for name, value in place.items():
+            if name in _TABLES and isinstance(value, Mapping):
+                self._add_table(name, value, origin)
+            else:
+                self.values[name] = value
+                self.origins[name] = origin
+
+    def _add_table(self, table: str, added: Mapping[str, Any], origin: str) -> None:
+        merged = self.values.setdefault(table, {})
+        if not isinstance(merged, dict):
+            return
+        if table == "kafka":
+            properties = dict(kafka_properties.flattened(added))
+            self.wrong += kafka_properties.contradictions(properties)
+            kafka_properties.merge(merged, properties)
+            self.origins.update((f"kafka.{name}", origin) for name in properties)
+            return
+        for name, application in added.items():
+            self.origins[f"{table}.{name}"] = origin
+            if not isinstance(application, Mapping):
+                merged[name] = application
+                continue
+            known = merged.setdefault(name, {})
+            if isinstance(known, dict):
+                rest = {key: value for key, value in application.items() if key != _CHANGELOGS}
+                known.update(kafka_properties.flattened(rest))
+                if _CHANGELOGS in application:
+                    known[_CHANGELOGS] = application[_CHANGELOGS]
+
+
+def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
+    """Read the settings. Raises UserError; see ``read_settings``."""
+    return read_settings(config, **overrides).settings
+
+
+def read_settings(
+    config: Path | None = None, *, clients: Iterable[Client] = (), **overrides: Any
+) -> Loaded:
+    """Read the settings, and where each was given.
+
+    ``config`` is the file; without it ``$CAUGHTUP_CONFIG``, then ``./caughtup.toml`` if there.
+    Tables are merged key by key. What one of ``clients`` can't honour is refused, too. Raises
+    UserError, naming every setting that is unknown or wrong; never with its value, which may be a
+    secret.
+    """
+    merged = _Merged()
+    path = _path_of(config)
+    if path is not None:
+        merged.add(_parsed(path), str(path))
+    _add_variables(merged)
+    for name, value in overrides.items():
+        if value is not None:
+            merged.add({name: value}, f"--{name.replace('_', '-')}")
+    kafka = merged.values.get("kafka", {})
+    files: Mapping[str, Path] = {}
+    if isinstance(kafka, dict):
+        files = kafka_properties.secret_files(kafka)
+        for name in files:
+            del kafka[f"{name}_file"]
+        merged.wrong += kafka_properties.unreadable_secrets(files, kafka)
+        plain = {name: value for name, value in kafka.items() if isinstance(value, str | int)}
+        merged.wrong += property_problems(plain, clients, files.keys() - kafka.keys())
+    try:
+        settings = Settings(**merged.values).reading(files)
+    except ValidationError as error:
+        merged.wrong += problems(error, merged.origins)
+    if merged.wrong:
+        raise UserError(*dict.fromkeys(merged.wrong))
+    return Loaded(settings, merged.origins)
+
+
+def _add_variables(merged: _Merged) -> None:
+    """Add what variables say: plain settings and tables, then single properties."""
+    properties = {}
+    for name, value in sorted(os.environ.items()):
+        if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
+            continue
+        key = name.removeprefix(PREFIX).lower()
+        if _is_kubernetes(name, value):
+            if key in Settings.model_fields:
+                log.warning("%s is a Service's address that Kubernetes injected: ignored", name)
+        elif name.startswith(kafka_properties.PREFIX):
+            properties[name] = value
+        elif key in _TABLES:
+            merged.add({key: _object(name, value, merged.wrong)}, name)
+        elif key in Settings.model_fields:
+            merged.add({key: value}, name)
+        else:
+            known = [f"{PREFIX}{setting.upper()}" for setting in Settings.model_fields]
+            merged.wrong.append(unknown(name, known, "unset it", " in the environment"))
+    for name, (value, variable) in kafka_properties.properties_of(properties).items():
+        merged.add({"kafka": {name: value}}, variable)
+
+
+def _object(name: str, text: str, wrong: list[str]) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        wrong.append(f"settings in the environment: {name} is not a JSON object")
+        return {}
+    return value
+
+
+def _is_kubernetes(name: str, value: str) -> bool:
+    """Return whether Kubernetes injected a variable, to tell where a Service is."""
+    if _KUBERNETES.fullmatch(name):
+        return True
+    return bool(_KUBERNETES_PORT.fullmatch(name) and _KUBERNETES_ADDRESS.fullmatch(value))
+
+
+def _path_of(config: Path | None) -> Path | None:
+    """Return the settings file: the one named, that of the variable, the one here; or None."""
+    if config is not None:
+        return config
+    if named := os.environ.get("CAUGHTUP_CONFIG"):
+        return Path(named)
+    here = Path("caughtup.toml")
+    return here if here.exists() else None
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"cannot read the settings file {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"the settings file {path} is not TOML{_where(error)}") from None
+
+
+def _where(error: Exception) -> str:
+    """Return the place of a mistake in TOML; a library's words may hold what stands there."""
+    if isinstance(error, UnicodeDecodeError):
+        return f": byte {error.start} is not text in UTF-8"
+    if isinstance(error, RecursionError):
+        return ": too many lists or tables in one another"
+    found = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+    return f": {found[1]}" if found else ""

@@ -1,0 +1,105 @@
+"""What is wrong with settings, in words of our own: what each has to be, and what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from caughtup.agents.settings import ApplicationConfig, Settings
+from caughtup.models.security.kafka_names import LIBRDKAFKA
+
+#: By pydantic's name of what is wrong: what the setting has to be. Never its own words, which are
+#: about Python's types.
+_HAS_TO_BE = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "finite_number": "a number that is finite",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number that is not so large",
+    "int_type": "a whole number",
+    "literal_error": "{expected}",
+    "greater_than": "greater than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+    "model_type": "a table",
+    "path_type": "a path",
+    "string_too_long": "at most {max_length} characters long",
+    "string_too_short": "at least {min_length} character long",
+    "string_type": "text",
+    "too_long": "a list of at most {max_length}",
+    "tuple_type": "a list",
+}
+_VALIDATOR = "value_error"
+
+
+def problems(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each setting that is wrong, without its value, which may be a secret.
+
+    ``origins`` says where each setting was given.
+    """
+    told: set[str] = set()
+    for found in error.errors(include_url=False, include_input=False):
+        name = _name(found["loc"])
+        if name not in told:
+            told.add(name)
+            yield _problem(name, found["loc"], found["type"], found, origins)
+
+
+def unknown(name: str, names: Iterable[str], otherwise: str = "", where: str = "") -> str:
+    """Say that there is no such setting, and which one may have been meant."""
+    meant = get_close_matches(name, list(names), 1, 0.75)
+    otherwise = otherwise or "see docs/operating.md for the list"
+    return f"unknown setting {name}{where}; {f'did you mean {meant[0]}?' if meant else otherwise}"
+
+
+def _problem(
+    name: str,
+    place: tuple[int | str, ...],
+    kind: str,
+    found: Any,
+    origins: Mapping[str, str],
+) -> str:
+    if kind == "extra_forbidden":
+        return _unknown(place, origins)
+    context = found.get("ctx", {})
+    if kind == _VALIDATOR:
+        wrong = str(context["error"])
+    elif place[0] == "kafka" and len(place) > 1:
+        wrong = "it has to be text, a whole number, true or false"
+    elif kind in _HAS_TO_BE:
+        wrong = f"it has to be {_HAS_TO_BE[kind].format_map(context)}".replace("'", "")
+    else:
+        wrong = "it is not what it has to be"
+    return f"setting {name}: {wrong}{given_in(name, origins)}" if name else wrong
+
+
+def given_in(name: str, origins: Mapping[str, str]) -> str:
+    """Return where a setting was given, in brackets; nothing where that isn't known."""
+    while name and name not in origins:
+        name = name.rpartition(".")[0]
+    return f" ({origins[name]})" if name else ""
+
+
+def _name(place: tuple[int | str, ...]) -> str:
+    """Return a setting's name, without what pydantic adds: the parts of a union, and of a list."""
+    if place and place[0] == "kafka":
+        place = place[:2]
+    return ".".join(str(part) for part in place if isinstance(part, str) and part != "[key]")
+
+
+def _unknown(place: tuple[int | str, ...], origins: Mapping[str, str]) -> str:
+    *parents, name = map(str, place)
+    prefix = "".join(f"{parent}." for parent in parents)
+    model: type[BaseModel] = ApplicationConfig if parents else Settings
+    names = [f"{prefix}{field.alias or key}" for key, field in model.model_fields.items()]
+    misplaced = not parents and any(f"{known}.".startswith(f"{name}.") for known in LIBRDKAFKA)
+    otherwise = "Kafka's properties belong under [kafka]" if misplaced else ""
+    full = f"{prefix}{name}"
+    return unknown(full, names, otherwise, given_in(full, origins))

@@ -1,0 +1,128 @@
+"""Settings as TOML: the annotated example, and those that a command has, with secrets hidden."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from caughtup.agents.configuration.loading import Loaded
+from caughtup.agents.settings import ApplicationConfig, Settings
+from caughtup.models.security.kafka_names import is_secret
+
+HIDDEN = "(hidden)"
+_TABLES = ("kafka", "applications")
+_WIDTH = 96
+_HEAD = """\
+caughtup.example.toml: every setting with its default, made by `make example` from the settings' own
+descriptions. Copy it to caughtup.toml and take the # away from what you change.
+
+Options win over variables, variables over this file: CAUGHTUP_ and the name in upper case
+(CAUGHTUP_WEB_PORT), lists separated by commas; CAUGHTUP_KAFKA and CAUGHTUP_APPLICATIONS are JSON
+and add to the tables here, as CAUGHTUP_KAFKA_SASL_PASSWORD and the like do. `caughtup check
+--print-config` prints what comes of it all, and from where.
+"""
+_KAFKA = """\
+Every secret may be in a file, which is read again when it changes: put _file behind its name.
+What one of the clients can't honour is refused by its name; docs/operating.md has the table.
+"""
+_KAFKA_EXAMPLES: Mapping[str, str] = {
+    "security.protocol": "SASL_SSL",
+    "ssl.ca.location": "/etc/ssl/kafka-ca.pem",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "caughtup",
+    "sasl.password_file": "/etc/caughtup/kafka.password",
+    "ssl.certificate.location": "/etc/caughtup/client.crt",
+    "ssl.key.location": "/etc/caughtup/client.key",
+    "ssl.key.password_file": "/etc/caughtup/client.key.password",
+}
+
+
+def example() -> str:
+    """Return the annotated example: every setting, commented out at its default."""
+    lines = [*_comment(_HEAD.splitlines())]
+    for name, field in Settings.model_fields.items():
+        if name not in _TABLES:
+            lines += ["", *_described(field), f"#{name} = {_value(_shown(field))}"]
+    lines += ["", *_described(Settings.model_fields["kafka"]), *_comment(_KAFKA.splitlines())]
+    lines += ["#[kafka]"]
+    lines += [f"#{_value(name)} = {_value(value)}" for name, value in _KAFKA_EXAMPLES.items()]
+    lines += ["", *_described(Settings.model_fields["applications"]), '#[applications."orders"]']
+    for name, field in ApplicationConfig.model_fields.items():
+        if name != "changelogs":
+            lines += [f"#{_value(field.alias)} = {_value(_shown(field))}"]
+    changelogs = ApplicationConfig.model_fields["changelogs"]
+    lines += ["", *_described(changelogs), '#[applications."orders".changelogs]']
+    lines += [f"#{number} = {_value(topics)}" for number, topics in _shown(changelogs).items()]
+    return "\n".join(lines) + "\n"
+
+
+def printed(loaded: Loaded) -> str:
+    """Return settings as they are in force, and where each was given; secrets are hidden."""
+    settings, origins = loaded
+    lines = [
+        _line(name, getattr(settings, name), origins.get(name))
+        for name in Settings.model_fields
+        if name not in _TABLES
+    ]
+    kafka = {
+        name: HIDDEN if is_secret(name) else value
+        for name, value in settings.kafka.items()
+        if name not in settings.secret_files
+    }
+    kafka |= {f"{name}_file": str(path) for name, path in settings.secret_files.items()}
+    if kafka:
+        lines += ["", "[kafka]"]
+        lines += [
+            _line(_value(name), kafka[name], origins.get(f"kafka.{name}")) for name in sorted(kafka)
+        ]
+    for name, application in settings.applications.items():
+        given = application.model_dump(by_alias=True, exclude_none=True)
+        changelogs = given.pop("changelogs", {})
+        origin = origins.get(f"applications.{name}")
+        lines += ["", f"[applications.{_value(name)}]  # {origin}"]
+        lines += [f"{_value(key)} = {_value(value)}" for key, value in given.items()]
+        if changelogs:
+            lines += [f"[applications.{_value(name)}.changelogs]"]
+            lines += [f"{number} = {_value(topics)}" for number, topics in changelogs.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, value: object, origin: str | None) -> str:
+    if value is None:
+        return f"#{name} is not set"
+    return f"{name} = {_value(value)}  # {origin or 'default'}"
+
+
+def _shown(field: FieldInfo) -> Any:
+    """Return what stands for a setting in the example: its default, or what it may look like."""
+    return field.examples[0] if field.examples else field.default
+
+
+def _described(field: FieldInfo) -> Iterator[str]:
+    yield from _comment(wrap(field.description or "", _WIDTH))
+
+
+def _comment(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"# {line}".rstrip()
+
+
+def _value(value: object) -> str:
+    """Write a value as TOML, which has JSON's texts, numbers and lists of them."""
+    if isinstance(value, Path):
+        value = str(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def main() -> None:
+    """Write the example into the file of that name."""
+    Path("caughtup.example.toml").write_text(example())
+
+
+if __name__ == "__main__":
+    main()

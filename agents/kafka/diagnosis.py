@@ -1,0 +1,251 @@
+"""Why a cluster can't be connected to: each address is tried step by step, and what fails is said.
+
+Client libraries tell that a connection broke, and seldom why: a broker that expects TLS, or a
+login, closes it without a word. So connections of our own find out, once one of a library failed:
+the name, the port, TLS and its certificate, whether it is Kafka, and whether it wants a login.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from caughtup.agents.kafka.config import ssl_context
+from caughtup.agents.kafka.protocol.connection import bootstrap_addresses
+from caughtup.agents.kafka.protocol.greeting import Greeting, NotKafkaError, greet
+from caughtup.agents.settings import Settings
+from caughtup.models.security.kafka import protocol_of
+
+#: For an address to take a connection, and for each answer.
+STEP_SECONDS = 2.0
+#: A broker that is away for a moment may come back; one that is silent may only be busy.
+_AWAY_SECONDS, _SILENT_SECONDS = 1.5, 5.0
+#: So many addresses are tried at once.
+_MOST_AT_ONCE = 16
+
+#: By OpenSSL's number of what is wrong with a certificate.
+_CERTIFICATE = {
+    9: "is not valid yet: compare the clocks of this machine and of whoever issued it",
+    10: "has expired: have the broker given a new one",
+    23: "is revoked: have the broker given a new one",
+    62: "is not for this name: connect by a name that it is for, or have one issued for this name",
+    64: "is not for this address: connect by a name that it is for, or have one issued for it",
+}
+_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21, 24, 27})
+
+
+class Trouble(NamedTuple):
+    """What is wrong at an address, and what to do.
+
+    ``passes_within``: the seconds in which it may be over by itself, as when a broker starts anew.
+    """
+
+    line: str
+    passes_within: float = 0.0
+
+
+def diagnose(settings: Settings) -> Trouble | None:
+    """Return what is wrong with every bootstrap server; None where one of them seems to be fine.
+
+    Credentials aren't tried.
+    """
+    addresses = sorted(bootstrap_addresses(settings.bootstrap_servers))
+    troubles = troubles_at(addresses, settings.kafka)
+    if None in troubles:
+        return None
+    found = [trouble for trouble in troubles if trouble is not None]
+    lines = dict.fromkeys(trouble.line for trouble in found)
+    return Trouble("; ".join(lines), max(trouble.passes_within for trouble in found))
+
+
+def troubles_at(
+    addresses: Sequence[tuple[str, int]], kafka: Mapping[str, Any]
+) -> list[Trouble | None]:
+    """Return what is wrong with each of these addresses, side by side."""
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
+        return list(threads.map(lambda address: trouble_at(*address, kafka), addresses))
+
+
+def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None:
+    """Return what keeps a client from using an address; None if nothing is to be seen."""
+    at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    protocol = protocol_of(kafka)
+    try:
+        with closing(_connected(host, port)) as plain:
+            if not protocol.endswith("SSL"):
+                return _without_tls(plain, at, host, port, kafka)
+            return _with_tls(plain, at, host, port, kafka)
+    except socket.gaierror as error:
+        return _cannot_reach(at, _unresolved(error))
+    except ConnectionRefusedError:
+        return _cannot_reach(
+            at,
+            "nothing listens there (connection refused): check bootstrap_servers, and whether the "
+            "broker runs",
+        )
+    except TimeoutError:
+        return _cannot_reach(
+            at,
+            f"no answer to connecting within {STEP_SECONDS:g} s: check bootstrap_servers, and "
+            "firewalls on the way",
+        )
+    except ValueError:  # of what encodes names
+        return _cannot_reach(at, "this is not a host's name: check bootstrap_servers")
+    except OSError as error:
+        return _cannot_reach(at, f"{error.strerror or 'the connection broke'}: check the network")
+
+
+def _cannot_reach(at: str, why: str) -> Trouble:
+    return Trouble(f"cannot reach Kafka at {at}: {why}", _AWAY_SECONDS)
+
+
+def _unresolved(error: socket.gaierror) -> str:
+    if error.errno == socket.EAI_AGAIN:
+        return "the name service does not answer: check the network, and bootstrap_servers"
+    return "no host has this name: check bootstrap_servers"
+
+
+def _connected(host: str, port: int) -> socket.socket:
+    connection = socket.create_connection((host, port), STEP_SECONDS)
+    connection.settimeout(STEP_SECONDS)
+    return connection
+
+
+def _without_tls(
+    plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
+) -> Trouble | None:
+    protocol = protocol_of(kafka)
+    try:
+        return _asked(plain, at, kafka)
+    except TimeoutError:
+        return _silent(at)
+    except (OSError, NotKafkaError) as error:
+        if _speaks_tls(host, port):
+            login = protocol.startswith("SASL")
+            return Trouble(
+                f"{at} speaks TLS, and security.protocol is {protocol}: set it to "
+                f"{'SASL_SSL' if login else 'SSL, or with a login SASL_SSL,'} under [kafka]"
+            )
+        return _no_kafka(at, error)
+
+
+def _with_tls(
+    plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
+) -> Trouble | None:
+    try:
+        with ssl_context(kafka).wrap_socket(plain, server_hostname=host) as secured:
+            return _asked(secured, at, kafka)
+    except TimeoutError:
+        return _silent(at)
+    except ssl.SSLCertVerificationError as error:
+        return Trouble(f"the certificate of {at} {_refused_certificate(error, kafka)}")
+    except (OSError, NotKafkaError) as error:
+        if (greeting := _plain_greeting(host, port)) is not None:
+            without = "SASL_PLAINTEXT" if greeting.wants_login else "PLAINTEXT"
+            return Trouble(
+                f"{at} speaks no TLS, and security.protocol is {protocol_of(kafka)}: connect to "
+                f"its listener with TLS, or set it to {without} under [kafka]"
+            )
+        if isinstance(error, ssl.SSLError) and (line := _refused_by_broker(at, error, kafka)):
+            return Trouble(line)
+        return _no_kafka(at, error)
+
+
+def _silent(at: str) -> Trouble:
+    return Trouble(
+        f"cannot reach Kafka at {at}: it takes connections and answers nothing within {STEP_SECONDS:g} s: the broker hangs "
+        "or is starting, or it is no broker; look at its log",
+        _SILENT_SECONDS,
+    )
+
+
+def _no_kafka(at: str, error: Exception) -> Trouble:
+    if isinstance(error, NotKafkaError):
+        return Trouble(f"what answers at {at} is not Kafka: check bootstrap_servers")
+    return Trouble(
+        f"cannot reach Kafka at {at}: it closes connections without an answer: check bootstrap_servers and "
+        "security.protocol under [kafka], and look at the broker's log",
+        _AWAY_SECONDS,
+    )
+
+
+def _refused_certificate(error: ssl.SSLCertVerificationError, kafka: Mapping[str, Any]) -> str:
+    if error.verify_code in _CERTIFICATE:
+        return _CERTIFICATE[error.verify_code]
+    if error.verify_code in _UNKNOWN_AUTHORITY:
+        known = kafka.get("ssl.ca.location") or ("ssl.ca.pem" if "ssl.ca.pem" in kafka else None)
+        where = "this machine's authorities" if known is None else known
+        return (
+            f"is of an authority that is not among {where}: name the file of its authority in "
+            "ssl.ca.location under [kafka]"
+        )
+    return f"cannot be verified (code {error.verify_code} of OpenSSL): check ssl.* under [kafka]"
+
+
+def _refused_by_broker(at: str, error: ssl.SSLError, kafka: Mapping[str, Any]) -> str | None:
+    """Return what a broker means that ends a handshake with an alert."""
+    reason = error.reason or ""
+    if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
+        return f"{at} and this machine have no version of TLS in common: check ssl.enabled.protocols there"
+    if "HANDSHAKE_FAILURE" in reason or "NO_SHARED_CIPHER" in reason:
+        return f"{at} refuses to speak TLS as it is set here: check ssl.* under [kafka], cipher suites above all"
+    if "ALERT" in reason and "ssl.keystore.location" not in kafka:
+        if any(name.startswith("ssl.certificate.") for name in kafka):
+            return f"{at} refuses our certificate: check ssl.certificate.location, and what the broker trusts"
+        return (
+            f"{at} wants a client's certificate: set ssl.certificate.location and "
+            "ssl.key.location under [kafka]"
+        )
+    return None
+
+
+def _asked(connection: socket.socket, at: str, kafka: Mapping[str, Any]) -> Trouble | None:
+    """Ask whether it is Kafka, and whether it wants a login."""
+    protocol = protocol_of(kafka)
+    login = protocol.startswith("SASL")
+    mechanism = str(kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms", ""))) if login else ""
+    answer = greet(connection, mechanism)
+    names = ", ".join(answer.offered) or "none"
+    secured = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
+    if not login and answer.wants_login:
+        return Trouble(
+            f"{at} wants a login (it offers {names}), and security.protocol is {protocol}: set it "
+            f"to SASL_{secured}, and sasl.mechanism, sasl.username and sasl.password, under [kafka]"
+        )
+    if login and not answer.wants_login:
+        return Trouble(
+            f"{at} takes no login, and security.protocol is {protocol}: set it to {secured} under "
+            "[kafka], or connect to its listener with SASL"
+        )
+    if login and not answer.takes_mechanism:
+        return Trouble(
+            f"{at} does not take sasl.mechanism {mechanism}: set one that it offers: {names}"
+        )
+    return None
+
+
+def _speaks_tls(host: str, port: int) -> bool:
+    """Return whether a TLS handshake begins there, whatever the certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with closing(_connected(host, port)) as plain, context.wrap_socket(plain):
+            return True
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")
+    except OSError:
+        return False
+
+
+def _plain_greeting(host: str, port: int) -> Greeting | None:
+    """Return what Kafka says there without TLS; None if nothing does."""
+    try:
+        with closing(_connected(host, port)) as plain:
+            return greet(plain, "")
+    except (OSError, NotKafkaError):
+        return None

@@ -1,0 +1,101 @@
+"""What is wrong with the properties under ``[kafka]``, said before any client has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import ssl_context
+from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
+from caughtup.models.errors import CaughtupError
+from caughtup.models.security.kafka import Client, problems, protocol_of
+from caughtup.models.security.kafka_names import is_security
+
+#: Where brokers are is a setting of ours: here it would reach librdkafka alone.
+_ELSEWHERE = ("bootstrap.servers", "metadata.broker.list")
+#: Properties that are paths of files, and whether a directory will do.
+_PATHS = {
+    "ssl.ca.location": True,
+    "ssl.certificate.location": False,
+    "ssl.key.location": False,
+    "ssl.keystore.location": False,
+    "ssl.crl.location": False,
+}
+_RANGE = re.compile(r"is outside allowed range (-?\d+)\.\.(-?\d+)")
+
+
+def property_problems(
+    kafka: Mapping[str, Any], clients: Iterable[Client], unread: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield a line for each property that one of the clients can't honour.
+
+    ``unread`` are secrets whose files can't be read, which is said elsewhere: to all others it is
+    as if they were there.
+    """
+    clients = tuple(clients)
+    for name in _ELSEWHERE:
+        if name in kafka:
+            yield f"setting kafka.{name}: use bootstrap_servers, outside of [kafka]"
+    if not clients:
+        return
+    given = {**kafka, **dict.fromkeys(unread, "unread")}
+    found = list(problems(given, clients))
+    if Client.LIBRDKAFKA in clients:
+        found += [*_bad_paths(given), *_not_taken(kafka)]
+    yield from (f"setting kafka.{problem}" for problem in found)
+    if not found and not unread and Client.SPARK not in clients and _speaks_tls(kafka):
+        try:
+            ssl_context(kafka)
+        except UserError as error:
+            yield error.message
+
+
+def _speaks_tls(kafka: Mapping[str, Any]) -> bool:
+    try:
+        return protocol_of(kafka).endswith("SSL")
+    except CaughtupError:  # said elsewhere
+        return False
+
+
+def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:
+    if not _speaks_tls(kafka):
+        return
+    for name, may_be_directory in _PATHS.items():
+        path = kafka.get(name)
+        if path is None or path == "probe":
+            continue
+        try:
+            if not (may_be_directory and Path(str(path)).is_dir()):
+                with open(str(path), "rb") as file:
+                    file.read(1)
+        except (OSError, ValueError) as error:  # ValueError: a null character in the path
+            yield f"{name}: {path}: {getattr(error, 'strerror', None) or 'it is no path'}"
+
+
+def _not_taken(kafka: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what librdkafka doesn't take of what isn't about security, each tried by itself."""
+    for name, value in kafka.items():
+        if is_security(name) or name in _ELSEWHERE:
+            continue
+        try:
+            AdminClient({"bootstrap.servers": "", "log_level": 0, name: value})
+        except KafkaException as error:
+            yield f"{name}: {_reason(name, error.args[0])}"
+        except (TypeError, ValueError):
+            yield f"{name}: only a program can set it"
+
+
+def _reason(name: str, error: KafkaError) -> str:
+    if name not in OTHER_PROPERTIES:
+        meant = get_close_matches(name, sorted(OTHER_PROPERTIES), 1, 0.8)
+        return f"no client has such a property{f'; did you mean {meant[0]}?' if meant else ''}"
+    if allowed := _RANGE.search(error.str()):
+        return f"it has to be {allowed[1]} to {allowed[2]}"
+    return "it does not take this value"

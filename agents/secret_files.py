@@ -1,0 +1,68 @@
+"""Secrets in files: read again when the files change, and used for every login from then on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from mode import Service
+
+from caughtup.agents.configuration.kafka_properties import SecretError, read_secret
+from caughtup.agents.kafka.clients import log_in_with
+from caughtup.agents.settings import Settings
+from caughtup.agents.watched_files import WatchedFiles
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 2.0
+_PASSWORD, _USER = "sasl.password", "sasl.username"
+
+
+class SecretFiles(Service):
+    """Reads the secrets of ``settings.kafka`` again whenever their files change.
+
+    While one can't be read, the secret that was read before stays in use. A password is used by
+    every client from its next login on; the other secrets open keys, which clients load when they
+    are made: these take effect at the next start, and the log says so.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._watched = WatchedFiles(list(settings.secret_files.values()))
+        self._unread: dict[str, str] = {}
+
+    @Service.task
+    async def _run(self) -> None:
+        if not self._settings.secret_files:
+            return
+        await asyncio.to_thread(self.read_again)  # they may have changed since they were read
+        while not self.should_stop:
+            await self.sleep(_LOOK_SECONDS)
+            if self._unread or await asyncio.to_thread(self._watched.changed):
+                await asyncio.to_thread(self.read_again)
+
+    def read_again(self) -> None:
+        """Read every secret again, and have clients use what changed."""
+        kafka = self._settings.kafka
+        for name, path in self._settings.secret_files.items():
+            try:
+                secret = read_secret(path)
+            except SecretError as error:
+                if self._unread.get(name) != str(error):
+                    log.warning(
+                        "%s_file: %s: %s; what was read before stays in use", name, path, error
+                    )
+                self._unread[name] = str(error)
+                continue
+            self._unread.pop(name, None)
+            if secret == kafka[name]:
+                continue
+            kafka[name] = secret
+            if name == _PASSWORD:
+                count = log_in_with(str(kafka[_USER]), secret)
+                log.info("%s_file has changed: %d clients log in with it from now on", name, count)
+            else:
+                log.warning("%s_file has changed: that takes effect at the next start", name)

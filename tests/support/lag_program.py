@@ -1,0 +1,46 @@
+"""``caughtup lag`` of states that are made up, as a program: ``python -m tests.support.lag_program``."""
+
+from __future__ import annotations
+
+import sys
+
+from caughtup.agents.cli import lag
+from caughtup.agents.main import main
+from caughtup.models.state.cluster import ClusterState
+from tests.support.groups.records import START_MS, commit
+from tests.support.states import assess, everything, judged, list_ends, read
+
+#: Names as long as people make them.
+LONG_GROUP = "connect-warehouse-eu-central-1-orders-v2-sink"
+LONG_TOPIC = "commerce.public.orders.enriched.by-customer-and-region.v2"
+#: Shows the groups of ``everything`` instead.
+EVERYTHING = "--everything"
+
+
+def state() -> ClusterState:
+    """The groups of ``judged``, and one with long names and large numbers."""
+    made = judged()
+    for partition in range(12):
+        end = 12_345_678_901 + partition
+        list_ends(made, {partition: end}, at_ms=START_MS, topic=LONG_TOPIC)
+        committed = end - 10 ** (partition % 8)
+        read(made, commit(partition, committed, topic=LONG_TOPIC, group=LONG_GROUP))
+    assess(made)
+    return made
+
+
+class Looks:
+    """Stands for a cluster that is looked at."""
+
+    def __init__(self, found: ClusterState) -> None:
+        self._found = found
+
+    def look(self, _: object) -> ClusterState:
+        """Return the cluster, which is always the same."""
+        return self._found
+
+
+if __name__ == "__main__":
+    found = everything() if EVERYTHING in sys.argv else state()
+    lag.ClusterLooks = lambda _: Looks(found)  # type: ignore[assignment, misc]
+    main(["lag", *(word for word in sys.argv[1:] if word != EVERYTHING)], "caughtup")
