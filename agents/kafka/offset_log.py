@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import (
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -20,7 +19,7 @@ from confluent_kafka import (
 )
 
 from caughtup.agents.kafka.broker_answers import BrokerAnswers
-from caughtup.agents.kafka.config import rdkafka_config
+from caughtup.agents.kafka.clients import consumer
 from caughtup.agents.settings import Settings
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -87,7 +86,7 @@ class OffsetLog:
         self._answers = BrokerAnswers(CONSUMER_OFFSETS)
         # The group is only a name that a consumer has to have: nothing is kept of it.
         config = {**CONSUMER, **self._answers.config, "group.id": settings.application_id}
-        self._consumer = Consumer(rdkafka_config(settings, **config))
+        self._consumer = consumer(settings, **config)
         self._ended: dict[int | None, int | None] = {}
         self._from: dict[int, int] = {}
         self.start_offsets: dict[int, int] = {}

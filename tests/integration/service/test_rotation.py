@@ -78,6 +78,8 @@ def test_the_service_goes_on_with_the_new_password(tmp_path: Path) -> None:
                 produce(cluster, "words", 1)
                 lag += 1
                 service.wait_value(lag, "group_lag_records", group="readers")
+            commit(cluster, "readers", "words", 9)
+            service.wait_value(lag - 5, "group_lag_records", group="readers")
             assert service.ready()
             assert FIRST not in service.log
             assert SECOND not in service.log
