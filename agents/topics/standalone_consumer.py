@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -22,6 +25,8 @@ from caughtup.agents.kafka.clients import admin_client, consumer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.unreadable_batches import Skipping
 
+log = logging.getLogger(__name__)
+
 _CONSUMER: dict[str, Any] = {
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
@@ -34,6 +39,8 @@ _CONSUMER: dict[str, Any] = {
     "reconnect.backoff.max.ms": 1_000,
 }
 _POLL_RECORDS = 5_000
+#: For so long a partition may give nothing, not even its end; and while brokers are away.
+_LEAST_PATIENCE_SECONDS, _MOST_PATIENCE_SECONDS = 5.0, 60.0
 _TIMEOUT_SECONDS = 3.0
 
 
@@ -70,17 +77,25 @@ class StandaloneConsumer:
     not been reached.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        # The group is only a name that a consumer has to have: nothing is kept of it.
-        config = {**_CONSUMER, "group.id": settings.application_id}
-        self._consumer = consumer(settings, **config)
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._consumer = self._connect()
         self._admin = admin_client(settings)
         #: Where each partition is to be read next.
         self._next: dict[tuple[str, int], int] = {}
         self._ends: dict[tuple[str, int], int] = {}
         self._held: set[str] = set()
         self._skipping = Skipping()
+        #: Partitions of which nothing came yet, not even their end, and for how long that may be.
+        self._silent: set[tuple[str, int]] = set()
+        self._patience = _LEAST_PATIENCE_SECONDS
+        self._silent_until = 0.0
         self.unread: set[tuple[str, int]] = set()
+
+    def _connect(self) -> Consumer:
+        # The group is only a name that a consumer has to have: nothing is kept of it.
+        return consumer(self._settings, **_CONSUMER, **{"group.id": self._settings.application_id})
 
     def open(self, topics: Mapping[str, bool], made: Collection[str] = ()) -> dict[str, KafkaError]:
         """Read topics from their start, or from their end where True; again if they were read.
@@ -102,9 +117,26 @@ class StandaloneConsumer:
                 self._ends[key] = end
                 if not at_end and starts[number] < end:
                     self.unread.add(key)
+        self._patience = _LEAST_PATIENCE_SECONDS
+        self._assign()
+        return failed
+
+    def _assign(self) -> None:
         self._consumer.assign([TopicPartition(*key, at) for key, at in sorted(self._next.items())])
         self._held.clear()
-        return failed
+        self._silent = set(self._next)
+        self._silent_until = self._clock() + self._patience
+
+    def _renew(self) -> None:
+        """Read on with another client, where this one gives nothing of a partition, not even its end.
+
+        librdkafka may read nothing more, without a word, of a topic that was deleted and made anew.
+        """
+        log.info("nothing comes of %s: reading with a new client", sorted(self._silent))
+        self._consumer.close()
+        self._consumer = self._connect()
+        self._patience = min(2 * self._patience, _MOST_PATIENCE_SECONDS)
+        self._assign()
 
     def _bounds(self, topic: str, *, is_there: bool) -> tuple[dict[int, int], dict[int, int]]:
         """List a topic's start offsets and last stable offsets; none of one that isn't there."""
@@ -133,12 +165,18 @@ class StandaloneConsumer:
             messages += self._consumer.consume(_POLL_RECORDS, 0)
         for message in messages:
             self._take(message, poll)
+        if self._clock() > self._silent_until and any(
+            topic not in self._held for topic, _ in self._silent
+        ):
+            self._renew()
         return poll
 
     def _take(self, message: Message, poll: Poll) -> None:
         error, topic, number = message.error(), message.topic(), message.partition()
         if topic is None or number is None or (topic, number) not in self._next:
             return
+        if error is None or error.code() == KafkaError._PARTITION_EOF:
+            self._silent.discard((topic, number))
         if error is None:
             self._skipping.read(message)
             kind, at_ms = message.timestamp()
@@ -181,6 +219,7 @@ class StandaloneConsumer:
             for key in [key for key in known if key[0] == topic]:
                 del known[key]
         self.unread = {key for key in self.unread if key[0] != topic}
+        self._silent = {key for key in self._silent if key[0] != topic}
 
     def close(self) -> None:
         """Leave the cluster; nothing of it is left there."""
