@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from caughtup.demo.story.stage import Stage
 
 _ENDS_TOPIC = "generated-end-offsets"
+_KINDS = ("compacted", "scattered", "interleaved", "runs")
+#: In these each key comes once.
+_ONCE = ("compacted", "scattered")
 #: Of the logs in which keys come again and again: as many groups as a large cluster has.
 _GROUPS = 500
 _QUEUE_FULL_SECONDS = 0.1
@@ -56,7 +59,7 @@ _MEGABYTE = 1 << 20
 @click.option(
     "--log",
     "kind",
-    type=click.Choice(("compacted", "interleaved", "runs")),
+    type=click.Choice(_KINDS),
     default="compacted",
     show_default=True,
     help="What the log is like, as for `caughtup bench offsets`.",
@@ -64,7 +67,7 @@ _MEGABYTE = 1 << 20
 @click.option(
     "--groups",
     type=click.IntRange(min=1),
-    help=f"How many groups commit.  [default: {_GROUPS}; of a compacted log, as many as it takes]",
+    help=f"How many groups commit.  [default: {_GROUPS}; where each key comes once, as many as it takes]",
 )
 @partitions_option
 @threads_option
@@ -95,7 +98,7 @@ def history(
         for count in records:
             with Stage(nodes=1, broker_properties=properties) as stage:
                 stage.start_cluster()
-                of = groups or (_GROUPS if kind != "compacted" else -(-count // partitions))
+                of = groups or (-(-count // partitions) if kind in _ONCE else _GROUPS)
                 written = _write(stage, kind, Shape(count, of, partitions))
                 for number in threads:
                     figures.append({"log": kind, **_measure(stage, number, written)})
