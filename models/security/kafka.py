@@ -192,12 +192,10 @@ def exposures(properties: Mapping[str, object]) -> Iterator[str]:
     unused = sorted(name for name in properties if is_security(name))
     if protocol == "PLAINTEXT" and unused not in ([], ["security.protocol"]):
         without = ", ".join(name for name in unused if name != "security.protocol")
-        yield (
-            f"security.protocol is PLAINTEXT: without effect are {without}; nothing is encrypted"
-        )
+        yield (f"security.protocol is PLAINTEXT, which ignores {without}: nothing is encrypted")
     if protocol == "SSL" and any(name.startswith("sasl.") for name in unused):
         without = ", ".join(name for name in unused if name.startswith("sasl."))
-        yield f"security.protocol is SSL: without effect are {without}; SASL_SSL logs in"
+        yield f"security.protocol is SSL, which ignores {without}: SASL_SSL logs in"
     if protocol.endswith("SSL") and not verifies(properties):
         yield (
             "enable.ssl.certificate.verification is false: whoever is on the way to the brokers "
