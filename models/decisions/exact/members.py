@@ -27,11 +27,13 @@ class Difference:
     """Where a member's assignment differs from what the leader should have given it.
 
     ``certain`` is false where it may come from lags that aren't known exactly: tasks change places
-    between the threads of one process only.
+    between the threads of one process only. ``role``: ``active``, ``standby``, or ``rebalance``
+    where it is about when to ask for the next one.
     """
 
     text: str
     certain: bool
+    role: str = "active"
 
 
 def compare_members(
@@ -67,9 +69,9 @@ def compare_members(
         )
         certain = not (within_process and _lags_may_tie(clients[process], ends))
         differences += [
-            Difference(text, certain)
+            Difference(text, certain, role)
             for member in client.members
-            for text in _differences(member, expected[member.member_id])
+            for role, text in _differences(member, expected[member.member_id])
         ]
     return differences
 
@@ -124,13 +126,13 @@ def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) ->
     return False
 
 
-def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
-    """Say where a member's assignment differs, in one line each."""
+def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[tuple[str, str]]:
+    """Say where a member's assignment differs, in one line each, after the role it has there."""
     given = member.assignment
     if given is None:
-        return [f"{member.client_id} should have an assignment"]
+        return [("active", f"{member.client_id} should have an assignment")]
     lines = [
-        f"{member.client_id} {verb} {task} as {role}"
+        (role, f"{member.client_id} {verb} {task} as {role}")
         for role, should, has in (
             ("active", set(wanted.active), set(given.active)),
             ("standby", set(wanted.standby), set(given.standby)),
@@ -140,7 +142,8 @@ def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
     ]
     asks, should_ask = _asks(given.next_rebalance_ms), _asks(wanted.next_rebalance_ms)
     if asks != should_ask:
-        lines.append(f"{member.client_id} should ask for {should_ask}, but asks for {asks}")
+        text = f"{member.client_id} should ask for {should_ask}, but asks for {asks}"
+        lines.append(("rebalance", text))
     return lines
 
 

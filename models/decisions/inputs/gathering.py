@@ -16,7 +16,7 @@ from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
+from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
 from caughtup.models.partition_assignor.rebalance import Member
@@ -103,11 +103,11 @@ def gather_inputs(
     for task, bound in bounds.items():
         if bound is None:
             unknown.append(f"task {task}: its changelogs' end offsets around the rebalance")
-        elif not _settled(by_task.get(task, ()), len(sums), bound, limit):
-            unknown.append(
-                f"task {task}: its end offset sum when the leader decided, "
-                f"between {bound.low} and {bound.high}"
-            )
+        elif any(
+            low <= limit <= high
+            for low, high in unsettled_limits(by_task.get(task, ()), len(sums), bound)
+        ):
+            unknown.append(unsettled(task, bound))
     # Whoever reported nothing of a task lags by all there is.
     nothing = {
         task: bound.high if bound else greatest.get(task, 0) for task, bound in bounds.items()
@@ -180,10 +180,13 @@ def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
     )
 
 
-def _settled(reported: Iterable[int], clients: int, bound: EndOffsetSum, limit: int) -> bool:
-    """Return whether any end offset sum within the bound leads to the same decision.
+def unsettled_limits(
+    reported: Iterable[int], clients: int, bound: EndOffsetSum
+) -> list[tuple[int, int]]:
+    """List the ``acceptable.recovery.lag`` for which end offset sums within the bound may differ.
 
-    ``reported`` are the offset sums of those of so many ``clients`` that have any. Between clients
+    That is, lead to different decisions: from a least to a greatest each, in offsets. ``reported``
+    are the offset sums of those of so many ``clients`` that have any. Between clients
     only the order of their sums matters, and that doesn't depend on the end. The end decides who is
     caught up; where all clients stand alike, it decides nothing. A sum beyond the end, of a
     recreated changelog, counts as nothing restored.
@@ -192,12 +195,20 @@ def _settled(reported: Iterable[int], clients: int, bound: EndOffsetSum, limit: 
     if len(offset_sums) < clients:
         offset_sums.append(0)
     if bound.low == bound.high or len(set(offset_sums)) == 1:
-        return True
+        return []
     placed = [s for s in offset_sums if s not in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM)]
     if any(bound.low < s <= bound.high for s in placed):
-        return False
+        return [(0, LONG_MAX)]
     lags = [(task_lag(s, bound.low), task_lag(s, bound.high)) for s in placed]
-    return all((low <= limit) == (high <= limit) for low, high in lags)
+    return [(min(pair), max(pair) - 1) for pair in lags if pair[0] != pair[1]]
+
+
+def unsettled(task: TaskId, bound: EndOffsetSum) -> str:
+    """Say that a task's end offset sum isn't known well enough."""
+    return (
+        f"task {task}: its end offset sum when the leader decided, "
+        f"between {bound.low} and {bound.high}"
+    )
 
 
 def _without_state(

@@ -1,0 +1,87 @@
+"""Which configs seem to be others than was told or learned, where a decision contradicts that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from caughtup.models.learning.ranges import (
+    ANY,
+    INT_MAX,
+    Algorithm,
+    ConfigRange,
+    Hypotheses,
+    Span,
+    spans_of,
+)
+from caughtup.models.offsets import LONG_MAX
+from caughtup.models.parameters import TAGS
+
+#: What scenarios call the assignor.
+ASSIGNOR = "assignor"
+NAMES = (*ANY, TAGS, ASSIGNOR)
+
+
+def in_doubt(
+    before: Hypotheses, now: Hypotheses, among: Collection[str] = NAMES
+) -> tuple[str, ...]:
+    """Name the configs that seem to have other values now than before.
+
+    Those of which each alone would do, the others being as before; or else those that can't be as
+    before, or else all. ``among`` are those that may be named.
+    """
+    alone = tuple(name for name in among if _agree_but_for(name, before, now))
+    if alone:
+        return alone
+    apart = tuple(name for name in among if _is_apart(name, before, now))
+    return apart or tuple(among)
+
+
+def said(names: Sequence[str], before: Hypotheses, now: Hypotheses) -> str:
+    """Say of configs what they were and what they can be now."""
+    lines = [f"{name} was {text_of(name, before)}, now {text_of(name, now)}" for name in names]
+    return " or ".join(lines)
+
+
+def _is_apart(name: str, before: Hypotheses, now: Hypotheses) -> bool:
+    """Return whether a config has no value that is among both."""
+    if name in ANY:
+        spans = spans_of(before, name)
+        return not any(one.meet(other) for one in spans_of(now, name) for other in spans)
+    return _unordered(name, before).isdisjoint(_unordered(name, now))
+
+
+def _unordered(name: str, hypotheses: Hypotheses) -> set[str]:
+    """Return the values of a config that isn't a number."""
+    if name == ASSIGNOR:
+        return {one.algorithm.assignor for one in hypotheses}
+    return {",".join(one.algorithm.tags) or "none" for one in hypotheses}
+
+
+def text_of(name: str, hypotheses: Hypotheses) -> str:
+    """Write down which values a config can have."""
+    if name not in ANY:
+        return " or ".join(sorted(_unordered(name, hypotheses)))
+    return " or ".join(_span(span) for span in spans_of(hypotheses, name))
+
+
+def _span(span: Span) -> str:
+    if span.low == span.high:
+        return str(span.low)
+    if span.high in (INT_MAX, LONG_MAX):
+        return f"{span.low} or more"
+    return f"{span.low} to {span.high}"
+
+
+def _agree_but_for(name: str, before: Hypotheses, now: Hypotheses) -> bool:
+    others = [_without(name, one) for one in before]
+    return any(_without(name, one).meet(other) for one in now for other in others)
+
+
+def _without(name: str, one: ConfigRange) -> ConfigRange:
+    """Return a range in which a config may be anything."""
+    if name in ANY:
+        return one.with_span(name, ANY[name])
+    if name == TAGS:
+        return replace(one, algorithm=Algorithm(one.algorithm.assignor))
+    return replace(one, algorithm=Algorithm("", one.algorithm.tags))

@@ -1,0 +1,273 @@
+"""What one generation says of its leader's configs: which decisions explain it, and which can't."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from caughtup.models.assignment.catch_up import UNBOUNDED, is_caught_up
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Scenario
+from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
+from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
+from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
+from caughtup.models.assignors.registry import decide
+from caughtup.models.decisions.exact.members import Difference, compare_members
+from caughtup.models.decisions.inputs.gathering import (
+    GenerationInputs,
+    members_of,
+    unsettled,
+    unsettled_limits,
+)
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.learning.ranges import Algorithm, Span, united
+from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.partition_assignor.clients import Client, clients_of
+from caughtup.models.partition_assignor.task_orders import leader_orders
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an assignor wants all tasks, wherever they are, and what would have to wait for it.
+
+    ``copies`` counts the standbys. From an acceptable.recovery.lag of ``settled_from`` on it is
+    what is decided; below it, another decision may begin at each of ``cuts``. ``waiting`` are the
+    lags, sorted, of copies that would wait below them, and ``waiting_actives`` those of actives.
+    """
+
+    decision: Decision
+    copies: int
+    settled_from: int
+    cuts: tuple[int, ...]
+    waiting: tuple[int, ...]
+    waiting_actives: tuple[int, ...]
+
+
+class Evidence:
+    """One generation on the wire, decided again under any configs.
+
+    ``doubts`` are what about its inputs isn't known, whatever the configs; ``unsettled`` are the
+    acceptable.recovery.lags for which end offsets aren't known well enough. ``copies_given`` counts
+    standbys and warm-ups, ``held_back`` the tasks that nobody runs for now. ``is_quiet``: nobody
+    was asked to call for another rebalance. ``decisions`` counts those made. Raises ScenarioError where the inputs make no scenario.
+    """
+
+    def __init__(self, generation: StreamsGeneration, inputs: GenerationInputs) -> None:
+        self.generation = generation
+        self.decisions = 0
+        self._inputs = inputs
+        self._scenario = inputs.scenario.expanded()
+        self._targets: dict[tuple[Algorithm, int], Target] = {}
+        self._made: dict[tuple[Algorithm, int, int, int], Decision] = {}
+        self._differences: dict[tuple[Algorithm, int, int, int], list[Difference]] = {}
+        given = [one.assignment for one in generation.members() if one.assignment is not None]
+        active = {task for one in given for task in one.active}
+        self.copies_given = sum(len(one.standby) for one in given)
+        self.held_back = len(inputs.scenario.tasks.keys() - active)
+        leads = any(one.member_id == generation.leader for one in generation.members())
+        self.is_quiet = leads and all(one.next_rebalance_ms is None for one in given)
+
+    @property
+    def clients(self) -> int:
+        """Count the processes."""
+        return len(self._scenario.clients)
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Name what isn't known of the inputs, whatever the configs."""
+        about_lag = {unsettled(task, end) for task, end in self._inputs.ends.items() if end}
+        return tuple(one for one in self._inputs.unknown if one not in about_lag)
+
+    @cached_property
+    def unsettled(self) -> tuple[Span, ...]:
+        """List the lags for which it isn't known who is caught up: disjoint spans, sorted."""
+        reported: dict[TaskId, list[int]] = {}
+        for client in self._processes.values():
+            for task, offset_sum in client.offset_sums.items():
+                reported.setdefault(task, []).append(offset_sum)
+        spans = (
+            Span(*limits)
+            for task, end in self._inputs.ends.items()
+            if end is not None
+            for limits in unsettled_limits(reported.get(task, ()), self.clients, end)
+        )
+        return united(spans)
+
+    def copies(self, algorithm: Algorithm, standbys: int) -> int:
+        """Count the standbys that an assignor without warm-ups deals."""
+        decision = self.decide(algorithm, standbys, 1, 0)
+        return sum(len(given.standby) for given in decision.clients.values())
+
+    def standbys_given(self) -> range:
+        """Return how many standbys each task can have been meant to have, without warm-ups.
+
+        A task that is held back may be followed meanwhile, and count as one. The last number
+        stands for all beyond.
+        """
+        stateful = max(1, len(self._scenario.stateful))
+        least = -(-(self.copies_given - self.held_back) // stateful)
+        return range(max(0, least), min(self.copies_given // stateful, self.clients - 1) + 1)
+
+    def decide(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Decision:
+        """Decide under these configs, once. Raises ScenarioError as the assignors do."""
+        key = self._key(algorithm, standbys, warm_ups, lag)
+        made = self._made.get(key)
+        if made is None:
+            self.decisions += 1
+            made = self._made[key] = self._decide(*key)
+        return made
+
+    def differences(
+        self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
+    ) -> list[Difference]:
+        """Compare what these configs decide with what the members were given."""
+        key = self._key(algorithm, standbys, warm_ups, lag)
+        found = self._differences.get(key)
+        if found is None:
+            decision = self.decide(algorithm, standbys, warm_ups, lag)
+            found = self._differences[key] = self._compare(
+                self._scenario, decision, from_hash_map=algorithm.assignor == "public_sticky"
+            )
+        return found
+
+    def target(self, algorithm: Algorithm, standbys: int) -> Target:
+        """Return where the high availability assignor wants the tasks, regardless of lags."""
+        key = algorithm if standbys else Algorithm(algorithm.assignor), standbys
+        found = self._targets.get(key)
+        if found is None:
+            decision = self.decide(algorithm, standbys, 1, UNBOUNDED)
+            found = self._targets[key] = _target(self._scenario, decision)
+        return found
+
+    def is_explained_by_fallback(self, standbys: int) -> bool:
+        """Return whether the leader may have decided so because it couldn't list end offsets.
+
+        Kafka then takes another assignor for this one time, which knows of no lags.
+        Source: StreamsPartitionAssignor.createTaskAssignor.
+        """
+        scenario = self._scenario
+        clients = tuple(
+            replace(
+                client,
+                lags={
+                    task: lag if lag == LATEST_OFFSET else UNKNOWN_OFFSET_SUM
+                    for task, lag in client.lags.items()
+                },
+            )
+            for client in scenario.clients
+        )
+        configs = replace(scenario.configs, num_standby_replicas=standbys)
+        unknown = replace(scenario, clients=clients, configs=configs)
+        self.decisions += 1
+        differences = self._compare(unknown, decide_fallback_prior(unknown, self._orders))
+        return not any(one.certain for one in differences)
+
+    def _key(
+        self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
+    ) -> tuple[Algorithm, int, int, int]:
+        """Return the same for configs that mean the same: more standbys than others are no more."""
+        standbys = min(standbys, self.clients - 1)
+        if algorithm.assignor != "high_availability":
+            return algorithm, standbys, 1, 0
+        return (algorithm if standbys else Algorithm(algorithm.assignor)), standbys, warm_ups, lag
+
+    def _decide(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Decision:
+        configs = replace(
+            self._scenario.configs,
+            num_standby_replicas=standbys,
+            max_warmup_replicas=warm_ups,
+            acceptable_recovery_lag=lag,
+            rack_aware_assignment_tags=algorithm.tags,
+        )
+        scenario = replace(self._scenario, assignor=algorithm.assignor, configs=configs)
+        if algorithm.assignor == "public_sticky":
+            return decide_public_sticky(scenario, arrival=tuple(self._processes))
+        if algorithm.assignor == "sticky":
+            return decide_sticky(scenario, self._orders)
+        return decide(scenario)
+
+    def _compare(
+        self, scenario: Scenario, decision: Decision, *, from_hash_map: bool = False
+    ) -> list[Difference]:
+        return compare_members(
+            self.generation,
+            scenario,
+            self._inputs.scenario.tasks,
+            decision,
+            self._inputs.ends,
+            from_hash_map=from_hash_map,
+        )
+
+    @cached_property
+    def _orders(self) -> LeaderOrders:
+        tasks = self._inputs.scenario.tasks
+        partitions = TaskPartitions(
+            {task: one.sources for task, one in tasks.items()},
+            {task: one.changelogs for task, one in tasks.items() if one.stateful},
+        )
+        return leader_orders(tuple(self._processes), partitions)
+
+    @cached_property
+    def _processes(self) -> Mapping[ProcessId, Client]:
+        """The processes as the leader met them."""
+        return clients_of(members_of(self.generation))
+
+
+def _target(scenario: Scenario, decision: Decision) -> Target:
+    """Work out who would wait in a target, below which acceptable.recovery.lag.
+
+    An active waits where another client lags less. A standby waits likewise, but nothing comes of
+    it where only clients that have a copy anyway lag less.
+    """
+    holders: dict[TaskId, list[tuple[int, bool]]] = {task: [] for task in scenario.stateful}
+    by_process = {client.process_id: client.lags for client in scenario.clients}
+    for process, given in decision.clients.items():
+        for tasks, active in ((given.active, True), (given.standby, False)):
+            for task in tasks:
+                if task in holders:
+                    holders[task].append((by_process[process][task], active))
+    waiting: list[int] = []
+    actives: list[int] = []
+    cuts: set[int] = set()
+    settled_from = 0
+    for task, held in holders.items():
+        lags = [client.lags[task] for client in scenario.clients]
+        least = min(lags)
+        late = [(lag, active) for lag, active in held if lag > least and not is_caught_up(lag, -1)]
+        if not late:
+            continue
+        waiting += [lag for lag, _ in late]
+        actives += [lag for lag, active in late if active]
+        latest = max(lag for lag, _ in late)
+        cuts.update(lag for lag in lags if 0 <= lag <= latest)
+        elsewhere = list(lags)
+        for lag, _ in held:
+            elsewhere.remove(lag)
+        moved = [lag for lag, active in late if active or (elsewhere and min(elsewhere) <= lag)]
+        settled_from = max(settled_from, *moved, 0)
+    return Target(
+        decision,
+        sum(len(given.standby) for given in decision.clients.values()),
+        settled_from,
+        tuple(sorted(cut for cut in cuts if cut < settled_from)),
+        tuple(sorted(waiting)),
+        tuple(sorted(actives)),
+    )
+
+
+def used_warm_ups(decision: Decision) -> int:
+    """Count a decision's warm-ups."""
+    return sum(len(given.warmup) for given in decision.clients.values())
+
+
+def lag_classes(target: Target, within: Span) -> Sequence[Span]:
+    """Cut a span of acceptable.recovery.lag where another decision may begin."""
+    bounds = [cut for cut in (*target.cuts, target.settled_from) if within.low < cut <= within.high]
+    bounds = sorted({within.low, *bounds})
+    return [
+        Span(low, high - 1)
+        for low, high in zip(bounds, [*bounds[1:], within.high + 1], strict=True)
+    ]

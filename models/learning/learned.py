@@ -1,0 +1,191 @@
+"""What is known of an application's configs, and what another generation makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.decisions.exact.generation import in_words
+from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.errors import ScenarioError
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.learning.contradiction import in_doubt, said
+from caughtup.models.learning.elimination import MOST_DECISIONS, Finding, Sifted, sift
+from caughtup.models.learning.evidence import Evidence
+from caughtup.models.learning.probing import probing_interval
+from caughtup.models.learning.ranges import (
+    ANY,
+    UNTOLD,
+    Hypotheses,
+    Span,
+    Told,
+    agreeing,
+    possible,
+    spans_of,
+)
+
+#: Decisions about a suspicion of each generation that the hypotheses explain.
+_MOST_OF_SUSPECTED = MOST_DECISIONS // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The hypotheses about an application's configs, each of which may be the truth.
+
+    ``hypotheses`` agree with what was ``told``, and with every generation since ``since`` but for
+    those that nobody can judge; None before the first one. ``explained`` counts those of which a
+    decision was matched. Where a generation contradicts all of them, ``suspected`` is what
+    explains that one and the later ones, from ``suspected_since`` on, and ``hypotheses`` stay as
+    they were: it may have been an odd one. The second one settles it. ``probing`` bounds
+    ``probing.rebalance.interval.ms``, None where no generation showed it.
+    """
+
+    told: Told = UNTOLD
+    hypotheses: Hypotheses | None = None
+    since: int | None = None
+    explained: int = 0
+    suspected: Hypotheses = ()
+    suspected_since: int | None = None
+    probing: Span | None = None
+
+    @property
+    def possible(self) -> Hypotheses:
+        """Everything that may be the truth as far as it agrees with what was told."""
+        own = self.hypotheses or ()
+        if not self.suspected:
+            return own
+        keys = {key for one in self.suspected for key in one.algorithm.tags}
+        return (*own, *agreeing(self.suspected, possible(self.told, keys)))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found of a generation: ``match``, ``mismatch`` or ``undetermined``, and why.
+
+    ``decision`` is what one of the hypotheses decides, one that is left if any is; None where
+    nothing could be decided. ``open`` are the configs on which it depends whether they decide what
+    the leader did. ``doubted`` are those that seem to be others than were told or learned.
+    """
+
+    result: str
+    why: str
+    decision: Decision | None = None
+    open: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = ()
+    decisions: int = 0
+
+
+def learn(
+    learned: Learned, generation: StreamsGeneration, inputs: GenerationInputs, seen_ms: int
+) -> tuple[Learned, Verdict]:
+    """Hold what is known of an application's configs against one more generation.
+
+    ``seen_ms`` is when the generation's record was read. Pure: any thread may do it.
+    """
+    why = _unusable(generation)
+    if why:
+        return learned, Verdict("undetermined", why)
+    learned = replace(learned, probing=probing_interval(learned.probing, generation, seen_ms))
+    try:
+        evidence = Evidence(generation, inputs)
+    except ScenarioError as error:
+        return learned, Verdict("undetermined", error.message)
+    if learned.hypotheses is None:
+        every = possible(learned.told, _tag_keys(generation))
+        learned = replace(learned, hypotheses=every, since=generation.generation)
+    sifted = sift(learned.hypotheses or (), evidence)
+    step = _explained if sifted.left else _contradicted
+    learned, verdict = step(learned, sifted, evidence, inputs)
+    return learned, replace(verdict, decisions=evidence.decisions)
+
+
+def _unusable(generation: StreamsGeneration) -> str:
+    """Say why nothing can be learned of a generation, "" where something can."""
+    if not generation.clients:
+        return "no member could be read"
+    if generation.follows:
+        return "its leader is a follower, and did not tell what it decided from"
+    for member in generation.members():
+        if member.assignment is None or member.assignment.error_code:
+            return f"the leader gave {member.client_id} no assignment but an error"
+    keys = [frozenset(m.client_tags) for m in generation.members()]
+    if any(own != keys[0] for own in keys):
+        return "members name different client tags: a deployment is half done"
+    return ""
+
+
+def _tag_keys(generation: StreamsGeneration) -> frozenset[str]:
+    keys = [frozenset(member.client_tags) for member in generation.members()]
+    return frozenset.intersection(*keys)
+
+
+def _explained(
+    learned: Learned, sifted: Sifted, evidence: Evidence, inputs: GenerationInputs
+) -> tuple[Learned, Verdict]:
+    """Keep what is left of the hypotheses, unless they are themselves in doubt."""
+    before = learned.hypotheses or ()
+    suspected: Hypotheses = ()
+    if learned.suspected:
+        suspected = sift(learned.suspected, evidence, _MOST_OF_SUSPECTED).left
+    matched = Finding.MATCH in sifted.findings
+    after = replace(
+        learned,
+        hypotheses=before if suspected else sifted.left,
+        explained=learned.explained + matched,
+        suspected=suspected,
+        suspected_since=learned.suspected_since if suspected else None,
+    )
+    if sifted.findings == {Finding.MATCH}:
+        return after, Verdict("match", "", sifted.decision)
+    if Finding.CONTRADICTED in sifted.findings:
+        names = tuple(
+            name for name in ANY if spans_of(before, name) != spans_of(sifted.left, name)
+        ) or tuple(
+            name for name in ANY if any(span.low != span.high for span in spans_of(before, name))
+        )
+        why = "depends on configs that were open until now: " + ", ".join(names)
+        return after, Verdict("undetermined", why, sifted.decision, names)
+    doubts = list(inputs.unknown) or ["more configs are open than were tried"]
+    return after, Verdict("undetermined", in_words(doubts), sifted.decision)
+
+
+def _contradicted(
+    learned: Learned, sifted: Sifted, evidence: Evidence, inputs: GenerationInputs
+) -> tuple[Learned, Verdict]:
+    """Find which configs explain a generation that contradicts all hypotheses."""
+    before = learned.hypotheses or ()
+    if inputs.inferred and not learned.explained:
+        why = in_words([f"inferred: {line}" for line in inputs.inferred])
+        return learned, Verdict("undetermined", why, sifted.decision)
+    keys = _tag_keys(evidence.generation)
+    still = sift(learned.suspected, evidence).left if learned.suspected else ()
+    fresh = still or sift(possible(UNTOLD, keys), evidence).left
+    number = evidence.generation.generation
+    since = learned.suspected_since if still else number
+    if not fresh:
+        after = replace(learned, suspected=(), suspected_since=None)
+        why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
+        result = "undetermined" if learned.told.assignor is None else "mismatch"
+        return after, Verdict(result, why, sifted.decision)
+    within = agreeing(fresh, possible(learned.told, keys))
+    after = replace(learned, suspected=fresh, suspected_since=since)
+    if within:
+        names = in_doubt(before, within)
+        if still:
+            after = replace(
+                learned, hypotheses=within, since=since, suspected=(), suspected_since=None
+            )
+        why = f"from generation {since} on: {said(names, before, within)}"
+        return after, Verdict("undetermined", why, sifted.decision, doubted=names)
+    told = (*learned.told.configs, *_told_besides(learned.told))
+    names = in_doubt(possible(learned.told, keys), fresh, told)
+    why = f"the settings are contradicted: {said(names, before, fresh)}"
+    return after, Verdict("mismatch", why, sifted.decision, doubted=names)
+
+
+def _told_besides(told: Told) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, value in (("rack.aware.assignment.tags", told.tags), ("assignor", told.assignor))
+        if value is not None
+    )

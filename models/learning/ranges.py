@@ -1,0 +1,165 @@
+"""Configs that an application may have: ranges of them, which assignor, and sets of such ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from caughtup.models.offsets import LONG_MAX
+from caughtup.models.parameters import MOST_TAGS, ApplicationParameters
+
+#: Java's ``Integer.MAX_VALUE``, the most standbys and warm-ups that Kafka accepts.
+INT_MAX = (1 << 31) - 1
+#: The assignors that Kafka Streams can be configured with and that are decided again here, as
+#: scenarios call them.
+ASSIGNORS = ("high_availability", "sticky", "public_sticky")
+STANDBYS, WARM_UPS, LAG = "num.standby.replicas", "max.warmup.replicas", "acceptable.recovery.lag"
+
+
+class Span(NamedTuple):
+    """Whole numbers from ``low`` to ``high``, both included."""
+
+    low: int
+    high: int
+
+    def meet(self, other: Span) -> Span | None:
+        """Return what is in both; None where nothing is."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Span(low, high) if low <= high else None
+
+    def within(self, other: Span) -> bool:
+        """Return whether all of it is in another."""
+        return other.low <= self.low and self.high <= other.high
+
+
+#: All that Kafka accepts.
+ANY: Mapping[str, Span] = {
+    STANDBYS: Span(0, INT_MAX),
+    WARM_UPS: Span(1, INT_MAX),
+    LAG: Span(0, LONG_MAX),
+}
+
+
+class Algorithm(NamedTuple):
+    """An assignor by the name that scenarios have for it, and its ``rack.aware.assignment.tags``."""
+
+    assignor: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRange:
+    """Every combination of the three spans with one algorithm.
+
+    ``lag`` is ``acceptable.recovery.lag`` in offsets.
+    """
+
+    algorithm: Algorithm
+    standbys: Span = ANY[STANDBYS]
+    warm_ups: Span = ANY[WARM_UPS]
+    lag: Span = ANY[LAG]
+
+    def span(self, config: str) -> Span:
+        """Return the span of a config by Kafka's name."""
+        return {STANDBYS: self.standbys, WARM_UPS: self.warm_ups, LAG: self.lag}[config]
+
+    def with_span(self, config: str, span: Span) -> ConfigRange:
+        """Return it with another span of a config."""
+        return ConfigRange(
+            self.algorithm,
+            span if config == STANDBYS else self.standbys,
+            span if config == WARM_UPS else self.warm_ups,
+            span if config == LAG else self.lag,
+        )
+
+    def meet(self, other: ConfigRange) -> ConfigRange | None:
+        """Return what is in both; None where nothing is."""
+        standbys = self.standbys.meet(other.standbys)
+        warm_ups = self.warm_ups.meet(other.warm_ups)
+        lag = self.lag.meet(other.lag)
+        if self.algorithm != other.algorithm or not (standbys and warm_ups and lag):
+            return None
+        return ConfigRange(self.algorithm, standbys, warm_ups, lag)
+
+
+#: Disjoint ranges: a set of hypotheses.
+Hypotheses = tuple[ConfigRange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the operator told: configs by Kafka's names, tags and the assignor, None if untold."""
+
+    configs: Mapping[str, int]
+    tags: tuple[str, ...] | None = None
+    assignor: str | None = None
+
+    @classmethod
+    def of(cls, parameters: ApplicationParameters) -> Told:
+        """Return what an application's settings tell."""
+        configs = {name: parameters.config[name] for name in ANY if name in parameters.config}
+        tags = None if parameters.tags is None else tuple(sorted(parameters.tags))
+        return cls(configs, tags)
+
+
+#: Nothing is told.
+UNTOLD = Told({})
+
+
+def possible(told: Told, keys: Iterable[str]) -> Hypotheses:
+    """Return all hypotheses that agree with what was told.
+
+    ``keys`` are the client tags that all members have; Kafka refuses to start with others.
+    """
+    spans = {
+        name: Span(told.configs[name], told.configs[name]) if name in told.configs else span
+        for name, span in ANY.items()
+    }
+    tags = [told.tags] if told.tags is not None else _choices(sorted(keys))
+    assignors = ASSIGNORS if told.assignor is None else (told.assignor,)
+    return tuple(
+        ConfigRange(Algorithm(assignor, own), spans[STANDBYS], spans[WARM_UPS], spans[LAG])
+        for assignor in assignors
+        for own in (tags if assignor == "high_availability" else [()])
+    )
+
+
+def _choices(keys: Sequence[str]) -> list[tuple[str, ...]]:
+    return [own for n in range(min(len(keys), MOST_TAGS) + 1) for own in combinations(keys, n)]
+
+
+def agreeing(hypotheses: Hypotheses, others: Hypotheses) -> Hypotheses:
+    """Return what is in both sets."""
+    met = (one.meet(other) for one in hypotheses for other in others)
+    return tuple(one for one in met if one is not None)
+
+
+def spans_of(hypotheses: Hypotheses, config: str) -> tuple[Span, ...]:
+    """Return which values a config has in any of the hypotheses, as disjoint spans, sorted."""
+    return united(one.span(config) for one in hypotheses)
+
+
+def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
+    """Return the same hypotheses in fewer ranges, where neighbours differ in one config only."""
+    left = list(ranges)
+    for config in (LAG, WARM_UPS, STANDBYS):
+        groups: dict[ConfigRange, list[Span]] = {}
+        for one in left:
+            groups.setdefault(one.with_span(config, ANY[config]), []).append(one.span(config))
+        left = [
+            one.with_span(config, span) for one, spans in groups.items() for span in united(spans)
+        ]
+    return tuple(left)
+
+
+def united(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the same numbers in disjoint spans that don't touch, sorted."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        if found and span.low <= found[-1].high + 1:
+            found[-1] = Span(found[-1].low, max(found[-1].high, span.high))
+        else:
+            found.append(span)
+    return tuple(found)
