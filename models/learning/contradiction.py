@@ -58,6 +58,13 @@ def _unordered(name: str, hypotheses: Hypotheses) -> set[str]:
     return {",".join(one.algorithm.tags) or "none" for one in hypotheses}
 
 
+def is_open(name: str, hypotheses: Hypotheses) -> bool:
+    """Return whether a config may have several values."""
+    if name in ANY:
+        return any(one.low != one.high for one in spans_of(hypotheses, name))
+    return len(_unordered(name, hypotheses)) > 1
+
+
 def text_of(name: str, hypotheses: Hypotheses) -> str:
     """Write down which values a config can have."""
     if name not in ANY:

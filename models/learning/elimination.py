@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from caughtup.models.assignment.catch_up import UNBOUNDED
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.decisions.exact.members import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence, Target, lag_classes, used_warm_ups
 from caughtup.models.learning.ranges import INT_MAX, ConfigRange, Hypotheses, Span, joined
@@ -223,9 +224,12 @@ class _Sifter:
         self, part: ConfigRange, standbys: int, warm_ups: int, lag: int, *, certain: bool
     ) -> Finding:
         algorithm, evidence = part.algorithm, self._evidence
-        differences = evidence.differences(algorithm, standbys, warm_ups, lag)
         if algorithm.assignor == "public_sticky" and standbys:
-            differences = [one for one in differences if one.role != "standby"]
+            # Where Kafka puts its standbys nobody can know, and threads' actives depend on them.
+            decision = evidence.decide(algorithm, standbys, warm_ups, lag)
+            differences = [Difference(text, True) for text in evidence.runs_otherwise(decision)]
+        else:
+            differences = evidence.differences(algorithm, standbys, warm_ups, lag)
         if not differences:
             if not self._matches:
                 self._matches, self.texts = True, ()

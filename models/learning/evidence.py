@@ -133,6 +133,20 @@ class Evidence:
             )
         return found
 
+    def runs_otherwise(self, decision: Decision) -> list[str]:
+        """Say which processes run tasks that a decision gives to others, or lack what nobody had.
+
+        Which of their threads do, and what they follow, isn't looked at.
+        """
+        generation = self.generation
+        owned = {t for member in generation.members() for t in generation.tasks_of(member.owned)}
+        found = []
+        for process, client in generation.clients.items():
+            has, should = client.active(), {*decision.clients[process].active}
+            if has - should or should - has - owned:
+                found.append(f"{client.name} should run other tasks")
+        return found
+
     def target(self, algorithm: Algorithm, standbys: int) -> Target:
         """Return where the high availability assignor wants the tasks, regardless of lags."""
         key = algorithm if standbys else Algorithm(algorithm.assignor), standbys

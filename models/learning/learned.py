@@ -9,19 +9,17 @@ from caughtup.models.decisions.exact.generation import in_words
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.learning.contradiction import in_doubt, said
+from caughtup.models.learning.contradiction import NAMES, in_doubt, is_open, said, text_of
 from caughtup.models.learning.elimination import MOST_DECISIONS, Finding, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.probing import probing_interval
 from caughtup.models.learning.ranges import (
-    ANY,
     UNTOLD,
     Hypotheses,
     Span,
     Told,
     agreeing,
     possible,
-    spans_of,
 )
 
 #: Decisions about a suspicion of each generation that the hypotheses explain.
@@ -62,15 +60,19 @@ class Learned:
 class Verdict:
     """What was found of a generation: ``match``, ``mismatch`` or ``undetermined``, and why.
 
-    ``decision`` is what one of the hypotheses decides, one that is left if any is; None where
-    nothing could be decided. ``open`` are the configs on which it depends whether they decide what
-    the leader did. ``doubted`` are those that seem to be others than were told or learned.
+    All hypotheses that are left decide what the leader did; or none did, although all else is
+    known; or neither. ``decision`` is what one of them decides, one that is left if any is; None
+    where nothing could be decided. ``open`` are the configs that are yet to be found where it is
+    undetermined, and ``narrowed`` those of which this generation ruled values out: where it is a
+    match without any, it was foreseen. ``doubted`` are those that seem to be others than were told
+    or learned. ``decisions`` counts those it took.
     """
 
     result: str
     why: str
     decision: Decision | None = None
     open: tuple[str, ...] = ()
+    narrowed: tuple[str, ...] = ()
     doubted: tuple[str, ...] = ()
     decisions: int = 0
 
@@ -135,18 +137,15 @@ def _explained(
         suspected=suspected,
         suspected_since=learned.suspected_since if suspected else None,
     )
-    if sifted.findings == {Finding.MATCH}:
-        return after, Verdict("match", "", sifted.decision)
-    if Finding.CONTRADICTED in sifted.findings:
-        names = tuple(
-            name for name in ANY if spans_of(before, name) != spans_of(sifted.left, name)
-        ) or tuple(
-            name for name in ANY if any(span.low != span.high for span in spans_of(before, name))
-        )
-        why = "depends on configs that were open until now: " + ", ".join(names)
-        return after, Verdict("undetermined", why, sifted.decision, names)
-    doubts = list(inputs.unknown) or ["more configs are open than were tried"]
-    return after, Verdict("undetermined", in_words(doubts), sifted.decision)
+    narrowed = tuple(n for n in NAMES if text_of(n, before) != text_of(n, sifted.left))
+    if matched and sifted.findings <= {Finding.MATCH, Finding.CONTRADICTED}:
+        return after, Verdict("match", "", sifted.decision, narrowed=narrowed)
+    doubts = list(inputs.unknown) or ["more hypotheses are left than were tried"]
+    names = tuple(name for name in NAMES if is_open(name, sifted.left))
+    if names:
+        doubts.append("open: " + ", ".join(f"{n} ({text_of(n, sifted.left)})" for n in names))
+    why = in_words(doubts)
+    return after, Verdict("undetermined", why, sifted.decision, open=names, narrowed=narrowed)
 
 
 def _contradicted(

@@ -27,13 +27,11 @@ class Difference:
     """Where a member's assignment differs from what the leader should have given it.
 
     ``certain`` is false where it may come from lags that aren't known exactly: tasks change places
-    between the threads of one process only. ``role``: ``active``, ``standby``, or ``rebalance``
-    where it is about when to ask for the next one.
+    between the threads of one process only.
     """
 
     text: str
     certain: bool
-    role: str = "active"
 
 
 def compare_members(
@@ -69,9 +67,9 @@ def compare_members(
         )
         certain = not (within_process and _lags_may_tie(clients[process], ends))
         differences += [
-            Difference(text, certain, role)
+            Difference(text, certain)
             for member in client.members
-            for role, text in _differences(member, expected[member.member_id])
+            for text in _differences(member, expected[member.member_id])
         ]
     return differences
 
@@ -126,13 +124,13 @@ def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) ->
     return False
 
 
-def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[tuple[str, str]]:
-    """Say where a member's assignment differs, in one line each, after the role it has there."""
+def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
+    """Say where a member's assignment differs, in one line each."""
     given = member.assignment
     if given is None:
-        return [("active", f"{member.client_id} should have an assignment")]
+        return [f"{member.client_id} should have an assignment"]
     lines = [
-        (role, f"{member.client_id} {verb} {task} as {role}")
+        f"{member.client_id} {verb} {task} as {role}"
         for role, should, has in (
             ("active", set(wanted.active), set(given.active)),
             ("standby", set(wanted.standby), set(given.standby)),
@@ -142,8 +140,7 @@ def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[tuple[
     ]
     asks, should_ask = _asks(given.next_rebalance_ms), _asks(wanted.next_rebalance_ms)
     if asks != should_ask:
-        text = f"{member.client_id} should ask for {should_ask}, but asks for {asks}"
-        lines.append(("rebalance", text))
+        lines.append(f"{member.client_id} should ask for {should_ask}, but asks for {asks}")
     return lines
 
 

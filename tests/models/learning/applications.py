@@ -1,0 +1,317 @@
+"""Applications with drawn configs, played generation by generation: decided by our own assignors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
+from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, Span
+from caughtup.models.offsets import LATEST_OFFSET, EndOffsets
+from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.partition_assignor.assignment import assign_partitions
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.rebalance import Member, Rebalance, Subtopology
+from caughtup.models.wire.assignment_info import AssignmentInfo
+
+GROUP = "orders"
+START_MS = 1_790_000_000_000
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The configs that an application really has."""
+
+    assignor: str = "high_availability"
+    tags: tuple[str, ...] = ()
+    standbys: int = 0
+    warm_ups: int = 2
+    lag: int = 10_000
+    probing_ms: int = 600_000
+
+    def is_among(self, hypotheses: Hypotheses) -> bool:
+        """Return whether it is one of the hypotheses; what its assignor doesn't read may be any."""
+        reads = self.assignor == "high_availability"
+        own = ConfigRange(
+            Algorithm(self.assignor, self.tags if reads else ()),
+            Span(self.standbys, self.standbys),
+            *((Span(self.warm_ups, self.warm_ups), Span(self.lag, self.lag)) if reads else ()),
+        )
+        return any(own.meet(one) for one in hypotheses)
+
+    def configs(self) -> Configs:
+        return Configs(self.lag, self.warm_ups, self.standbys, self.probing_ms, self.tags)
+
+
+def draw_truth(rng: random.Random, keys: tuple[str, ...] = ()) -> Truth:
+    """Draw configs."""
+    assignor = rng.choice(["high_availability"] * 6 + ["sticky", "public_sticky"])
+    return Truth(
+        assignor,
+        tuple(sorted(rng.sample(keys, rng.randint(0, len(keys))))),
+        rng.choice([0, 0, 1, 1, 1, 2, 3]),
+        rng.randint(1, 8),
+        rng.choice([0, 10, 100, 1_000, 10_000, 10_000, 100_000, rng.randint(0, 100_000)]),
+        rng.choice([60_000, 120_000, 600_000, 600_000, 90_500]),
+    )
+
+
+@dataclass
+class Process:
+    """An instance: its threads, its tags, what it has on disk, and what it runs."""
+
+    id: ProcessId
+    threads: tuple[str, ...]
+    tags: dict[str, str]
+    positions: dict[TaskId, int] = field(default_factory=dict)
+    owned: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    tasks: dict[str, tuple[TaskId, ...]] = field(default_factory=dict)
+    running: set[TaskId] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A generation, what is known of it from outside, and when it was read (ms)."""
+
+    generation: StreamsGeneration
+    inputs: GenerationInputs
+    seen_ms: int
+    truth: Truth
+
+
+class Application:
+    """An application, made from a seed, whose ``truth`` may be changed while it is played.
+
+    ``doubts`` is how often (0 to 1) a task's end offset isn't known exactly.
+    """
+
+    def __init__(self, seed: object, *, doubts: float = 0.1, tasks: int | None = None) -> None:
+        self.rng = rng = random.Random(f"application {seed}")
+        self.keys = tuple(rng.choice([(), (), ("zone",), ("cluster", "zone")]))
+        self.truth = draw_truth(rng, self.keys)
+        self.doubts = doubts
+        self.stateful: list[TaskId] = []
+        self.subtopologies: dict[int, Subtopology] = {}
+        self.widths: dict[str, int] = {}
+        for number in range(rng.randint(1, 3) if tasks is None else 1):
+            stateful = number == 0 or rng.random() < 0.6
+            width = rng.randint(2, 12) if tasks is None else tasks
+            log = (f"{GROUP}-store{number}-changelog",) if stateful else ()
+            self.subtopologies[number] = Subtopology((f"in{number}",), log)
+            self.widths[f"in{number}"] = width
+            self.stateful += [TaskId(number, n) for n in range(width if stateful else 0)]
+        self.ends = {task: rng.choice([0, 50, 200_000, 1_000_000]) for task in self.stateful}
+        self.growth = rng.choice([0, 1, 30, 3_000])
+        self.now_ms = START_MS
+        self.number = rng.randint(1, 50)
+        self.processes: list[Process] = []
+        for _ in range(rng.randint(1, 4)):
+            self._join()
+
+    @property
+    def parameters(self) -> ApplicationParameters:
+        """What the operator tells: nothing but the changelogs."""
+        logs = {number: one.changelogs for number, one in self.subtopologies.items()}
+        return ApplicationParameters(changelogs=logs)
+
+    def play(self, generations: int) -> Iterator[Played]:
+        """Play so many generations."""
+        for _ in range(generations):
+            yield self.rebalance()
+            self.live()
+
+    def live(self) -> None:
+        """Let time pass, or members join, leave and bounce, unless a rebalance is due at once."""
+        rng = self.rng
+        if self._is_due:
+            self.now_ms += rng.randint(200, 5_000)
+            return
+        event = rng.choice(
+            ["time", "time", "time", "time", "join", "join", "leave", "bounce", "lose"]
+        )
+        if event == "join" and len(self.processes) < 6:
+            self._join()
+        elif event == "leave" and len(self.processes) > 1:
+            self.processes.remove(rng.choice(self.processes))
+        elif event in ("bounce", "lose"):
+            self._bounce(rng.choice(self.processes), keeps=event == "bounce")
+        self.now_ms += rng.choice([20_000, 600_000])
+        for task in self.stateful:
+            self.ends[task] += rng.randint(0, self.growth)
+        self._restore()
+
+    def rebalance(self) -> Played:
+        """Have the leader decide, and return what can be seen of it."""
+        rng, began_ms = self.rng, self.now_ms
+        self.number += 1
+        self.now_ms += rng.randint(0, 3_000)
+        order = [(process, thread) for process in self.processes for thread in process.threads]
+        rng.shuffle(order)
+        members = tuple(self._member(process, thread) for process, thread in order)
+        leader = order[0][0].id
+        given = self._assign(members, leader)
+        generation = self._generation(members, given, order[0][1], began_ms)
+        seen_ms = self.now_ms + rng.randint(1_100, 4_000)
+        inputs = gather_inputs(
+            generation, self.parameters, self._ends_seen(began_ms, seen_ms), {}, seen_ms
+        )
+        self._carry_out(given)
+        self.now_ms = seen_ms + 2_000
+        return Played(generation, inputs, seen_ms, self.truth)
+
+    def _assign(
+        self, members: tuple[Member, ...], leader: ProcessId
+    ) -> dict[str, MemberAssignment]:
+        rebalance = Rebalance(
+            name=None,
+            assignor=self.truth.assignor,
+            configs=self.truth.configs(),
+            now_ms=self.now_ms,
+            leader=leader,
+            subtopologies=self.subtopologies,
+            partitions=self.widths,
+            new_topics=frozenset(),
+            replicas={},
+            end_offsets={self._changelog(task): end for task, end in self.ends.items()},
+            committed={},
+            members=members,
+        )
+        return assign_partitions(rebalance)
+
+    def _changelog(self, task: TaskId) -> TopicPartition:
+        return TopicPartition(self.subtopologies[task.subtopology].changelogs[0], task.partition)
+
+    def _member(self, process: Process, thread: str) -> Member:
+        own = process.tasks.get(thread, ())
+        if thread == process.threads[0]:  # it got the locks of what nobody runs
+            held = {task for tasks in process.tasks.values() for task in tasks}
+            own = (*own, *sorted(process.positions.keys() - held))
+        sums = {
+            task: LATEST_OFFSET if task in process.running else process.positions[task]
+            for task in own
+            if task in process.running or task in process.positions
+        }
+        return Member(
+            thread, process.id, process.owned.get(thread, ()), sums, tags=dict(process.tags)
+        )
+
+    def _generation(
+        self,
+        members: tuple[Member, ...],
+        given: dict[str, MemberAssignment],
+        leader: str,
+        began_ms: int,
+    ) -> StreamsGeneration:
+        read = [self._read(member, given[member.member_id]) for member in members]
+        clients: dict[ProcessId, list[StreamsMember]] = {}
+        for one in sorted(read, key=lambda one: one.member_id):
+            clients.setdefault(one.process, []).append(one)
+        return StreamsGeneration(
+            group=GROUP,
+            generation=self.number,
+            leader=leader,
+            as_of_ms=began_ms,
+            clients={id_: StreamsClient(id_, tuple(own)) for id_, own in sorted(clients.items())},
+            source_topics={f"in{number}": number for number in self.subtopologies},
+            arrival=tuple(member.member_id for member in members),
+        )
+
+    def _read(self, member: Member, given: MemberAssignment) -> StreamsMember:
+        info = AssignmentInfo(
+            11, 11, given.active, dict(given.standby), {}, {}, 0, given.next_rebalance_ms
+        )
+        return StreamsMember(
+            member_id=member.member_id,
+            client_id=member.member_id,
+            host="",
+            process=member.process,
+            owned=member.owned,
+            offset_sums=dict(member.offset_sums),
+            client_tags=dict(member.tags),
+            rack=None,
+            assigned=given.partitions,
+            assignment=info,
+        )
+
+    def _ends_seen(self, began_ms: int, seen_ms: int) -> EndOffsetTable:
+        """Return end offsets as the probe lists them: mostly exact, at times bounds, rarely none."""
+        rng, table = self.rng, EndOffsetTable()
+        hazy = rng.random() < self.doubts
+        for task, end in self.ends.items():
+            partition = self._changelog(task)
+            low = high = end
+            if hazy and rng.random() < 0.5:
+                low, high = max(0, end - rng.randint(0, 500)), end + rng.randint(0, 500)
+            table.apply(partition, EndOffsets(0, low, low, began_ms - 10_000))
+            if not (hazy and rng.random() < 0.02):
+                table.apply(partition, EndOffsets(0, high, high, seen_ms + 1))
+        return table
+
+    def _carry_out(self, given: dict[str, MemberAssignment]) -> None:
+        self._is_due = any(one.held_back for one in given.values())
+        for process in self.processes:
+            running: set[TaskId] = set()
+            for thread in process.threads:
+                own = given[thread]
+                process.owned[thread] = own.partitions
+                process.tasks[thread] = tuple(sorted({*own.active, *own.standby}))
+                running |= {task for task in own.active if task in self.ends}
+            for task in process.running - running:
+                process.positions[task] = self.ends[task]  # it closed cleanly
+            for task in running:
+                process.positions.setdefault(task, 0)
+            for tasks in process.tasks.values():
+                for task in tasks:
+                    if task in self.ends:
+                        process.positions.setdefault(task, 0)
+            # An active that isn't restored yet says how far it is.
+            process.running = {
+                task
+                for task in running
+                if process.positions[task] >= self.ends[task] - 500 or self.rng.random() < 0.7
+            }
+
+    def _restore(self) -> None:
+        """Let copies catch up, some wholly, some by a part; state that nobody has is cleaned up."""
+        rng = self.rng
+        for process in self.processes:
+            held = {task for tasks in process.tasks.values() for task in tasks}
+            for task in sorted(process.positions):
+                end, at = self.ends[task], process.positions[task]
+                if task in held:
+                    left = end - at
+                    step = rng.choice([left, left, left - rng.randint(0, 200), left // 2])
+                    process.positions[task] = at + max(0, min(left, step))
+                elif rng.random() < 0.3:
+                    del process.positions[task]
+            started = {t for own in process.owned.values() for t in self._tasks(own)}
+            process.running |= {task for task in started if rng.random() < 0.8}
+
+    def _tasks(self, partitions: tuple[TopicPartition, ...]) -> set[TaskId]:
+        found = {TaskId(int(one.topic.removeprefix("in")), one.partition) for one in partitions}
+        return found & self.ends.keys()
+
+    def _join(self) -> None:
+        rng = self.rng
+        id_ = ProcessId.of(rng.getrandbits(128))
+        name = f"{rng.getrandbits(32):08x}"
+        threads = tuple(f"{name}-{n}" for n in range(rng.choice([1, 1, 2, 3])))
+        tags = {key: rng.choice("abc") for key in self.keys}
+        self.processes.append(Process(id_, threads, tags))
+        self._is_due = False
+
+    def _bounce(self, process: Process, *, keeps: bool) -> None:
+        """Restart an instance, which keeps its state, or loses it and its process id."""
+        for task in process.running:
+            process.positions[task] = self.ends[task]
+        name = f"{self.rng.getrandbits(32):08x}"
+        threads = tuple(f"{name}-{n}" for n in range(len(process.threads)))
+        again = replace(process, threads=threads, owned={}, tasks={}, running=set())
+        if not keeps:
+            again = replace(again, id=ProcessId.of(self.rng.getrandbits(128)), positions={})
+        self.processes[self.processes.index(process)] = again
