@@ -35,12 +35,14 @@ class Finding(Enum):
 class Sifted:
     """What is left of hypotheses after a generation.
 
-    ``findings`` are those there were. ``decision`` is that of one that matches, or else of the
-    first one asked, None without any; ``differences`` say how that one differs.
+    ``findings`` are those there were, and ``doubts`` say why some of them are neither matches nor
+    contradicted. ``decision`` is that of one that matches, or else of the first one asked, None
+    without any; ``differences`` say how that one differs.
     """
 
     left: Hypotheses
     findings: frozenset[Finding]
+    doubts: tuple[str, ...]
     decision: Decision | None
     differences: tuple[str, ...]
 
@@ -57,17 +59,26 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
     """
     sifter = _Sifter(evidence, evidence.decisions + most)
     parts = [part for one in hypotheses for part in sifter.parts(one)]
+    doubts = list(evidence.doubts)
     if any(finding is Finding.CONTRADICTED for _, finding in parts):
         spared = sifter.standbys_of_a_fallback(parts)
+        if spared is not None:
+            doubts.append("its leader may not have had end offsets, and decided without")
         parts = [
             (one, Finding.UNSURE)
             if finding is Finding.CONTRADICTED and _is_spared(one, spared)
             else (one, finding)
             for one, finding in parts
         ]
+    findings = frozenset(finding for _, finding in parts)
+    if Finding.UNSURE in findings:
+        doubts += evidence.unsettled_tasks
+    if sifter.is_spent:
+        doubts.append("there are more hypotheses than were tried")
     return Sifted(
         joined(one for one, finding in parts if finding is not Finding.CONTRADICTED),
-        frozenset(finding for _, finding in parts),
+        findings,
+        tuple(doubts),
         sifter.decision,
         sifter.texts,
     )
@@ -103,7 +114,7 @@ class _Sifter:
         while low <= one.standbys.high:
             high = one.standbys.high if low >= most else low
             rest = replace(one, standbys=Span(low, one.standbys.high))
-            if self._is_spent():
+            if self.is_spent:
                 yield rest, Finding.UNTESTED
                 return
             part = replace(one, standbys=Span(low, high))
@@ -122,16 +133,25 @@ class _Sifter:
         evidence = self._evidence
         if evidence.is_quiet:
             return None  # the fallback always asks for a probing rebalance
-        numbers = {one.standbys.low for one, _ in parts} & {*evidence.standbys_given()}
+        most = evidence.clients - 1  # more than that are no more
+        numbers = [
+            Span(number, number if number < most else INT_MAX)
+            for number in evidence.standbys_given()
+        ]
         try:
-            fits = [n for n in sorted(numbers) if evidence.is_explained_by_fallback(n)]
+            fits = [
+                span
+                for span in numbers
+                if any(one.standbys.meet(span) for one, _ in parts)
+                and evidence.is_explained_by_fallback(span.low)
+            ]
         except ScenarioError:
             return None
-        if not fits:
-            return None
-        return Span(fits[0], INT_MAX if fits[-1] >= evidence.clients - 1 else fits[-1])
+        return Span(fits[0].low, fits[-1].high) if fits else None
 
-    def _is_spent(self) -> bool:
+    @property
+    def is_spent(self) -> bool:
+        """Return whether no decision is left."""
         return self._evidence.decisions >= self._most
 
     def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[_Part], bool]:
@@ -155,7 +175,7 @@ class _Sifter:
                 certain = self._certain and settled
                 if certain and self._is_ruled_out(target, lag):
                     parts.append((within, Finding.CONTRADICTED))
-                elif self._is_spent() and lag.low < target.settled_from:
+                elif self.is_spent and lag.low < target.settled_from:
                     parts.append((within, Finding.UNTESTED))
                 else:
                     parts += self._warm_ups(within, standbys, target, certain=certain)
@@ -212,7 +232,7 @@ class _Sifter:
                 parts.append((before, Finding.CONTRADICTED))
             one = replace(part, warm_ups=Span(number, number))
             found = Finding.UNTESTED
-            if not self._is_spent():
+            if not self.is_spent:
                 found = self._ask(one, standbys, number, part.lag.low, certain=True)
             parts.append((one, found))
             at = number + 1

@@ -82,19 +82,29 @@ class Evidence:
         return tuple(one for one in self._inputs.unknown if one not in about_lag)
 
     @cached_property
-    def unsettled(self) -> tuple[Span, ...]:
-        """List the lags for which it isn't known who is caught up: disjoint spans, sorted."""
+    def _limits(self) -> Mapping[TaskId, list[tuple[int, int]]]:
+        """List the lags for which a task's end offset sum isn't known well enough."""
         reported: dict[TaskId, list[int]] = {}
         for client in self._processes.values():
             for task, offset_sum in client.offset_sums.items():
                 reported.setdefault(task, []).append(offset_sum)
-        spans = (
-            Span(*limits)
+        return {
+            task: limits
             for task, end in self._inputs.ends.items()
             if end is not None
-            for limits in unsettled_limits(reported.get(task, ()), self.clients, end)
-        )
-        return united(spans)
+            and (limits := unsettled_limits(reported.get(task, ()), self.clients, end))
+        }
+
+    @cached_property
+    def unsettled(self) -> tuple[Span, ...]:
+        """List the lags for which it isn't known who is caught up: disjoint spans, sorted."""
+        return united(Span(*limits) for own in self._limits.values() for limits in own)
+
+    @property
+    def unsettled_tasks(self) -> list[str]:
+        """Say of which tasks the end offset sum isn't known well enough."""
+        ends = self._inputs.ends
+        return [unsettled(task, end) for task in self._limits if (end := ends[task]) is not None]
 
     def copies(self, algorithm: Algorithm, standbys: int) -> int:
         """Count the standbys that an assignor without warm-ups deals."""

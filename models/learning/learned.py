@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.assignment.decision import Decision
@@ -96,8 +97,10 @@ def learn(
         every = possible(learned.told, _tag_keys(generation))
         learned = replace(learned, hypotheses=every, since=generation.generation)
     sifted = sift(learned.hypotheses or (), evidence)
-    step = _explained if sifted.left else _contradicted
-    learned, verdict = step(learned, sifted, evidence, inputs)
+    if sifted.left:
+        learned, verdict = _explained(learned, sifted, evidence)
+    else:
+        learned, verdict = _contradicted(learned, sifted, evidence, inputs.inferred)
     return learned, replace(verdict, decisions=evidence.decisions)
 
 
@@ -121,9 +124,7 @@ def _tag_keys(generation: StreamsGeneration) -> frozenset[str]:
     return frozenset.intersection(*keys)
 
 
-def _explained(
-    learned: Learned, sifted: Sifted, evidence: Evidence, inputs: GenerationInputs
-) -> tuple[Learned, Verdict]:
+def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Learned, Verdict]:
     """Keep what is left of the hypotheses, unless they are themselves in doubt."""
     before = learned.hypotheses or ()
     suspected: Hypotheses = ()
@@ -140,7 +141,7 @@ def _explained(
     narrowed = tuple(n for n in NAMES if text_of(n, before) != text_of(n, sifted.left))
     if matched and sifted.findings <= {Finding.MATCH, Finding.CONTRADICTED}:
         return after, Verdict("match", "", sifted.decision, narrowed=narrowed)
-    doubts = list(inputs.unknown) or ["more hypotheses are left than were tried"]
+    doubts = list(sifted.doubts) or ["between threads, where lags aren't known exactly"]
     names = tuple(name for name in NAMES if is_open(name, sifted.left))
     if names:
         doubts.append("open: " + ", ".join(f"{n} ({text_of(n, sifted.left)})" for n in names))
@@ -149,12 +150,12 @@ def _explained(
 
 
 def _contradicted(
-    learned: Learned, sifted: Sifted, evidence: Evidence, inputs: GenerationInputs
+    learned: Learned, sifted: Sifted, evidence: Evidence, inferred: Sequence[str]
 ) -> tuple[Learned, Verdict]:
     """Find which configs explain a generation that contradicts all hypotheses."""
     before = learned.hypotheses or ()
-    if inputs.inferred and not learned.explained:
-        why = in_words([f"inferred: {line}" for line in inputs.inferred])
+    if inferred and not learned.explained:
+        why = in_words([f"inferred: {line}" for line in inferred])
         return learned, Verdict("undetermined", why, sifted.decision)
     keys = _tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()

@@ -87,14 +87,22 @@ class Played:
 class Application:
     """An application, made from a seed, whose ``truth`` may be changed while it is played.
 
-    ``doubts`` is how often (0 to 1) a task's end offset isn't known exactly.
+    ``doubts`` is how often (0 to 1) end offsets aren't known exactly, and ``failures`` how often
+    its leader doesn't get any. With ``tasks`` it has one subtopology of so many.
     """
 
-    def __init__(self, seed: object, *, doubts: float = 0.1, tasks: int | None = None) -> None:
+    def __init__(
+        self,
+        seed: object,
+        *,
+        doubts: float = 0.1,
+        failures: float = 0.03,
+        tasks: int | None = None,
+    ) -> None:
         self.rng = rng = random.Random(f"application {seed}")
         self.keys = tuple(rng.choice([(), (), ("zone",), ("cluster", "zone")]))
         self.truth = draw_truth(rng, self.keys)
-        self.doubts = doubts
+        self.doubts, self.failures = doubts, failures
         self.stateful: list[TaskId] = []
         self.subtopologies: dict[int, Subtopology] = {}
         self.widths: dict[str, int] = {}
@@ -167,6 +175,8 @@ class Application:
     def _assign(
         self, members: tuple[Member, ...], leader: ProcessId
     ) -> dict[str, MemberAssignment]:
+        fails = self.rng.random() < self.failures
+        ends = {self._changelog(task): end for task, end in self.ends.items()}
         rebalance = Rebalance(
             name=None,
             assignor=self.truth.assignor,
@@ -177,7 +187,7 @@ class Application:
             partitions=self.widths,
             new_topics=frozenset(),
             replicas={},
-            end_offsets={self._changelog(task): end for task, end in self.ends.items()},
+            end_offsets=None if fails else ends,
             committed={},
             members=members,
         )
