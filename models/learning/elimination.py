@@ -12,7 +12,14 @@ from caughtup.models.assignment.decision import Decision
 from caughtup.models.decisions.exact.members import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence, Target, lag_classes, used_warm_ups
-from caughtup.models.learning.ranges import INT_MAX, ConfigRange, Hypotheses, Span, joined
+from caughtup.models.learning.ranges import (
+    INT_MAX,
+    Algorithm,
+    ConfigRange,
+    Hypotheses,
+    Span,
+    joined,
+)
 
 #: Decisions that are made at most of one generation; what wasn't decided by then stays possible.
 MOST_DECISIONS = 64
@@ -47,6 +54,8 @@ class Sifted:
     differences: tuple[str, ...]
 
 
+_AVAILABLE = Algorithm("high_availability")
+
 #: A part of a range, and what was found of it.
 _Part = tuple[ConfigRange, Finding]
 
@@ -60,16 +69,17 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
     sifter = _Sifter(evidence, evidence.decisions + most)
     parts = [part for one in hypotheses for part in sifter.parts(one)]
     doubts = list(evidence.doubts)
+    spared = None
     if any(finding is Finding.CONTRADICTED for _, finding in parts):
         spared = sifter.standbys_of_a_fallback(parts)
-        if spared is not None:
-            doubts.append("its leader may not have had end offsets, and decided without")
         parts = [
             (one, Finding.UNSURE)
             if finding is Finding.CONTRADICTED and _is_spared(one, spared)
             else (one, finding)
             for one, finding in parts
         ]
+    if spared is not None or sifter.is_spared:
+        doubts.append("its leader may not have had end offsets, and decided without")
     findings = frozenset(finding for _, finding in parts)
     if Finding.UNSURE in findings:
         doubts += evidence.unsettled_tasks
@@ -100,6 +110,8 @@ class _Sifter:
         self._most = most
         self._certain = not evidence.doubts
         self._matches = False
+        #: Whether the leader may have decided without end offsets.
+        self.is_spared = False
         self.decision: Decision | None = None
         self.texts: tuple[str, ...] = ()
 
@@ -143,7 +155,7 @@ class _Sifter:
                 span
                 for span in numbers
                 if any(one.standbys.meet(span) for one, _ in parts)
-                and evidence.is_explained_by_fallback(span.low)
+                and evidence.is_explained_without_ends(_AVAILABLE, span.low)
             ]
         except ScenarioError:
             return None
@@ -157,6 +169,10 @@ class _Sifter:
     def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[_Part], bool]:
         """Ask a sticky assignor, which knows of no lags and no warm-ups."""
         found = self._ask(part, standbys, 1, 0, certain=self._certain)
+        if found is Finding.CONTRADICTED and self._evidence.is_explained_without_ends(
+            part.algorithm, standbys
+        ):
+            self.is_spared, found = True, Finding.UNSURE
         copies = self._evidence.copies(part.algorithm, standbys)
         deals = part.algorithm.assignor == "sticky"
         return [(part, found)], deals and self._certain and copies > self._evidence.copies_given

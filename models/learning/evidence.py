@@ -166,14 +166,29 @@ class Evidence:
             found = self._targets[key] = _target(self._scenario, decision)
         return found
 
-    def is_explained_by_fallback(self, standbys: int) -> bool:
+    def is_explained_without_ends(self, algorithm: Algorithm, standbys: int) -> bool:
         """Return whether the leader may have decided so because it couldn't list end offsets.
 
-        Kafka then takes another assignor for this one time, which knows of no lags.
+        The high availability assignor then gives way to another for this one time; the sticky ones
+        go on, and threads get their tasks in another order.
         Source: StreamsPartitionAssignor.createTaskAssignor.
         """
-        scenario = self._scenario
-        clients = tuple(
+        unknown = self._without_ends
+        if algorithm.assignor == "high_availability":
+            self.decisions += 1
+            configs = replace(unknown.configs, num_standby_replicas=standbys)
+            fallback = replace(unknown, configs=configs)
+            decision = decide_fallback_prior(fallback, self._orders)
+        else:
+            decision = self.decide(algorithm, standbys, 1, 0)
+        from_hash_map = algorithm.assignor == "public_sticky"
+        differences = self._compare(unknown, decision, from_hash_map=from_hash_map)
+        return not any(one.certain for one in differences)
+
+    @cached_property
+    def _without_ends(self) -> Scenario:
+        """The scenario in which no lag is known but that of what runs."""
+        clients = (
             replace(
                 client,
                 lags={
@@ -181,13 +196,9 @@ class Evidence:
                     for task, lag in client.lags.items()
                 },
             )
-            for client in scenario.clients
+            for client in self._scenario.clients
         )
-        configs = replace(scenario.configs, num_standby_replicas=standbys)
-        unknown = replace(scenario, clients=clients, configs=configs)
-        self.decisions += 1
-        differences = self._compare(unknown, decide_fallback_prior(unknown, self._orders))
-        return not any(one.certain for one in differences)
+        return replace(self._scenario, clients=tuple(clients))
 
     def _key(
         self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
