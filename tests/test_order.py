@@ -50,6 +50,7 @@ MODELS = (
     "simulation",
     "tasks",
     "decisions",
+    "learning",
     "copies",
     "reassignments",
     "replay",

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from caughtup.models.assignment.catch_up import UNBOUNDED
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.decisions.exact.members import Difference
 from caughtup.models.errors import ScenarioError
-from caughtup.models.learning.evidence import Evidence, Target, lag_classes, used_warm_ups
+from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.ranges import (
     INT_MAX,
     Algorithm,
@@ -20,22 +16,11 @@ from caughtup.models.learning.ranges import (
     Span,
     joined,
 )
+from caughtup.models.learning.sifter import Finding, Part, Sifter
 
 #: Decisions that are made at most of one generation; what wasn't decided by then stays possible.
 MOST_DECISIONS = 64
-
-
-class Finding(Enum):
-    """What holding a range of configs against a generation finds.
-
-    It decides what the leader did; it can't have; it decides otherwise, but not all inputs are
-    known; it wasn't asked.
-    """
-
-    MATCH = "match"
-    CONTRADICTED = "contradicted"
-    UNSURE = "unsure"
-    UNTESTED = "untested"
+_AVAILABLE = Algorithm("high_availability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +39,18 @@ class Sifted:
     differences: tuple[str, ...]
 
 
-_AVAILABLE = Algorithm("high_availability")
-
-#: A part of a range, and what was found of it.
-_Part = tuple[ConfigRange, Finding]
-
-
 def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS) -> Sifted:
     """Hold hypotheses against a generation, with so many more decisions at most.
 
     A part of them is dropped only where what it decides differs for certain, no input is unknown,
     and the leader can't have decided without end offsets.
     """
-    sifter = _Sifter(evidence, evidence.decisions + most)
+    sifter = Sifter(evidence, evidence.decisions + most)
     parts = [part for one in hypotheses for part in sifter.parts(one)]
     doubts = list(evidence.doubts)
     spared = None
     if any(finding is Finding.CONTRADICTED for _, finding in parts):
-        spared = sifter.standbys_of_a_fallback(parts)
+        spared = _standbys_of_a_fallback(evidence, parts)
         parts = [
             (one, Finding.UNSURE)
             if finding is Finding.CONTRADICTED and _is_spared(one, spared)
@@ -102,212 +81,21 @@ def _is_spared(one: ConfigRange, spared: Span | None) -> bool:
     )
 
 
-class _Sifter:
-    """Works through one range after the other, as long as decisions are left."""
-
-    def __init__(self, evidence: Evidence, most: int) -> None:
-        self._evidence = evidence
-        self._most = most
-        self._certain = not evidence.doubts
-        self._matches = False
-        #: Whether the leader may have decided without end offsets.
-        self.is_spared = False
-        self.decision: Decision | None = None
-        self.texts: tuple[str, ...] = ()
-
-    def parts(self, one: ConfigRange) -> Iterator[_Part]:
-        """Cut a range into parts that decide alike, and say of each what was found."""
-        assignor = one.algorithm.assignor
-        of_standbys: Callable[[ConfigRange, int], tuple[list[_Part], bool]]
-        of_standbys = self._available if assignor == "high_availability" else self._sticky
-        # A public assignor's standbys may be anywhere, so that their number doesn't matter.
-        most = 1 if assignor == "public_sticky" else self._evidence.clients - 1
-        low = one.standbys.low
-        while low <= one.standbys.high:
-            high = one.standbys.high if low >= most else low
-            rest = replace(one, standbys=Span(low, one.standbys.high))
-            if self.is_spent:
-                yield rest, Finding.UNTESTED
-                return
-            part = replace(one, standbys=Span(low, high))
-            try:
-                found, too_many = of_standbys(part, low)
-            except ScenarioError:
-                found, too_many = [(part, Finding.UNTESTED)], False
-            if too_many:
-                yield rest, Finding.CONTRADICTED
-                return
-            yield from found
-            low = high + 1
-
-    def standbys_of_a_fallback(self, parts: Sequence[_Part]) -> Span | None:
-        """Return the numbers of standbys with which the fallback assignor decides the same."""
-        evidence = self._evidence
-        if evidence.is_quiet:
-            return None  # the fallback always asks for a probing rebalance
-        most = evidence.clients - 1  # more than that are no more
-        numbers = [
-            Span(number, number if number < most else INT_MAX)
-            for number in evidence.standbys_given()
+def _standbys_of_a_fallback(evidence: Evidence, parts: Sequence[Part]) -> Span | None:
+    """Return the numbers of standbys with which the fallback assignor decides the same."""
+    if evidence.is_quiet:
+        return None  # the fallback always asks for a probing rebalance
+    most = evidence.clients - 1  # more than that are no more
+    numbers = [
+        Span(number, number if number < most else INT_MAX) for number in evidence.standbys_given()
+    ]
+    try:
+        fits = [
+            span
+            for span in numbers
+            if any(one.standbys.meet(span) for one, _ in parts)
+            and evidence.is_explained_without_ends(_AVAILABLE, span.low)
         ]
-        try:
-            fits = [
-                span
-                for span in numbers
-                if any(one.standbys.meet(span) for one, _ in parts)
-                and evidence.is_explained_without_ends(_AVAILABLE, span.low)
-            ]
-        except ScenarioError:
-            return None
-        return Span(fits[0].low, fits[-1].high) if fits else None
-
-    @property
-    def is_spent(self) -> bool:
-        """Return whether no decision is left."""
-        return self._evidence.decisions >= self._most
-
-    def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[_Part], bool]:
-        """Ask a sticky assignor, which knows of no lags and no warm-ups."""
-        found = self._ask(part, standbys, 1, 0, certain=self._certain)
-        if found is Finding.CONTRADICTED and self._evidence.is_explained_without_ends(
-            part.algorithm, standbys
-        ):
-            self.is_spared, found = True, Finding.UNSURE
-        copies = self._evidence.copies(part.algorithm, standbys)
-        deals = part.algorithm.assignor == "sticky"
-        return [(part, found)], deals and self._certain and copies > self._evidence.copies_given
-
-    def _available(self, part: ConfigRange, standbys: int) -> tuple[list[_Part], bool]:
-        """Ask the high availability assignor; True if there are more standbys than were given."""
-        evidence = self._evidence
-        target = evidence.target(part.algorithm, standbys)
-        if self._certain and target.copies > evidence.copies_given:
-            self._note(target.decision, ("there should be more standbys",))
-            return [], True
-        parts: list[_Part] = []
-        for span in _halving(lag_classes(target, part.lag)):
-            for lag, settled in _split(span, evidence.unsettled):
-                within = replace(part, lag=lag)
-                certain = self._certain and settled
-                if certain and self._is_ruled_out(target, lag):
-                    parts.append((within, Finding.CONTRADICTED))
-                elif self.is_spent and lag.low < target.settled_from:
-                    parts.append((within, Finding.UNTESTED))
-                else:
-                    parts += self._warm_ups(within, standbys, target, certain=certain)
-        return parts, False
-
-    def _is_ruled_out(self, target: Target, lag: Span) -> bool:
-        """Return whether it shows without a decision that a lag can't be.
-
-        An active that waits calls for a probing rebalance, and each copy beyond the standbys is
-        the warm-up of one that waits. All of a lag's span decide alike.
-        """
-        evidence = self._evidence
-        if evidence.is_quiet and target.waiting_actives and target.waiting_actives[-1] > lag.high:
-            return True
-        extra = evidence.copies_given - evidence.held_back - target.copies
-        return sum(waits > lag.low for waits in target.waiting) < extra
-
-    def _warm_ups(
-        self, part: ConfigRange, standbys: int, target: Target, *, certain: bool
-    ) -> list[_Part]:
-        """Ask for each number of warm-ups that what the members were given may come from.
-
-        As many as the decision uses are no other than any number beyond. With fewer, as many are
-        used as there may be, so that counting the copies tells; a task that is held back may be
-        followed meanwhile, and count as one.
-        """
-        evidence, spans = self._evidence, part.warm_ups
-        if part.lag.low >= target.settled_from:
-            used, lag = 0, UNBOUNDED
-        else:
-            lag = part.lag.low
-            decision = evidence.decide(part.algorithm, standbys, spans.high, lag)
-            used = used_warm_ups(decision)
-        most_extra = evidence.copies_given - target.copies
-        extra = Span(most_extra - evidence.held_back, most_extra)
-        parts: list[_Part] = []
-        untold = Span(max(spans.low, used), spans.high)
-        if not certain or extra.low <= used <= extra.high:
-            asked = 1 if lag == UNBOUNDED else spans.high
-            found = self._ask(part, standbys, asked, lag, certain=certain)
-        else:
-            found = Finding.CONTRADICTED
-        parts.append((replace(part, warm_ups=untold), found))
-        if untold.low == spans.low:
-            return parts
-        fewer = Span(spans.low, used - 1)
-        if not certain:
-            return [*parts, (replace(part, warm_ups=fewer), Finding.UNTESTED)]
-        candidates = fewer.meet(extra) if extra.low <= extra.high else None
-        at = fewer.low
-        for number in range(candidates.low, candidates.high + 1) if candidates else ():
-            if number > at:
-                before = replace(part, warm_ups=Span(at, number - 1))
-                parts.append((before, Finding.CONTRADICTED))
-            one = replace(part, warm_ups=Span(number, number))
-            found = Finding.UNTESTED
-            if not self.is_spent:
-                found = self._ask(one, standbys, number, part.lag.low, certain=True)
-            parts.append((one, found))
-            at = number + 1
-        if at <= fewer.high:
-            parts.append((replace(part, warm_ups=Span(at, fewer.high)), Finding.CONTRADICTED))
-        return parts
-
-    def _ask(
-        self, part: ConfigRange, standbys: int, warm_ups: int, lag: int, *, certain: bool
-    ) -> Finding:
-        algorithm, evidence = part.algorithm, self._evidence
-        if algorithm.assignor == "public_sticky" and standbys:
-            # Where Kafka puts its standbys nobody can know, and threads' actives depend on them.
-            decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-            differences = [Difference(text, True) for text in evidence.runs_otherwise(decision)]
-        else:
-            differences = evidence.differences(algorithm, standbys, warm_ups, lag)
-        if not differences:
-            if not self._matches:
-                self._matches, self.texts = True, ()
-                self.decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-            return Finding.MATCH
-        if self.decision is None:
-            self._note(
-                evidence.decide(algorithm, standbys, warm_ups, lag),
-                tuple(one.text for one in differences),
-            )
-        if certain and any(one.certain for one in differences):
-            return Finding.CONTRADICTED
-        return Finding.UNSURE
-
-    def _note(self, decision: Decision, texts: tuple[str, ...]) -> None:
-        if self.decision is None:
-            self.decision, self.texts = decision, texts
-
-
-def _split(span: Span, unsettled: Sequence[Span]) -> Iterator[tuple[Span, bool]]:
-    """Cut a span where it isn't known who is caught up, and say of each part whether it is."""
-    low = span.low
-    for doubtful in unsettled:
-        met = span.meet(doubtful)
-        if met is None:
-            continue
-        if low < met.low:
-            yield Span(low, met.low - 1), True
-        yield met, False
-        low = met.high + 1
-    if low <= span.high:
-        yield Span(low, span.high), True
-
-
-def _halving(spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the last span, then the first, then one between any two that is far from both."""
-    if not spans:
-        return
-    seen = dict.fromkeys((len(spans) - 1, 0))
-    step = len(spans) - 1
-    while len(seen) < len(spans):
-        for low, high in pairwise(sorted(seen)):
-            seen[(low + high) // 2] = None
-        step //= 2
-    yield from (spans[place] for place in seen)
+    except ScenarioError:
+        return None
+    return Span(fits[0].low, fits[-1].high) if fits else None

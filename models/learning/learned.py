@@ -11,7 +11,7 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import NAMES, in_doubt, is_open, said, text_of
-from caughtup.models.learning.elimination import MOST_DECISIONS, Finding, Sifted, sift
+from caughtup.models.learning.elimination import MOST_DECISIONS, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.probing import probing_interval
 from caughtup.models.learning.ranges import (
@@ -22,6 +22,7 @@ from caughtup.models.learning.ranges import (
     agreeing,
     possible,
 )
+from caughtup.models.learning.sifter import Finding
 
 #: Decisions about a suspicion of each generation that the hypotheses explain.
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
