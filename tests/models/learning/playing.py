@@ -70,8 +70,9 @@ def told_of(truth: Truth, rng: random.Random, **instead: int) -> Told:
 
 
 def is_known(name: str, hypotheses: Hypotheses) -> bool:
-    """Return whether a config is known, or can't matter: a sticky assignor doesn't read it.
+    """Return whether a config is known, or can't matter.
 
+    A sticky assignor reads no lags, warm-ups or tags, and tags mean nothing without standbys.
     ``acceptable.recovery.lag`` counts as known once it is bounded on both sides.
     """
     read_by = [one for one in hypotheses if one.algorithm.assignor == "high_availability"]
@@ -79,6 +80,8 @@ def is_known(name: str, hypotheses: Hypotheses) -> bool:
         if not read_by:
             return True
         hypotheses = tuple(read_by)
+    if name == TAGS and not any(one.standbys.high for one in hypotheses):
+        return True
     if name == LAG:
         spans = spans_of(hypotheses, LAG)
         return spans[0].low > 0 and spans[-1].high < LONG_MAX
