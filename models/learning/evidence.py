@@ -13,7 +13,11 @@ from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.exact.members import Difference, compare_members
+from caughtup.models.decisions.exact.members import (
+    Difference,
+    compare_members,
+    differs_as_a_whole,
+)
 from caughtup.models.decisions.inputs.gathering import (
     GenerationInputs,
     members_of,
@@ -127,19 +131,30 @@ class Evidence:
             )
         return found
 
+    def is_dealt_otherwise(self, decision: Decision) -> bool:
+        """Return whether a process has other tasks than a decision gives it, whichever thread."""
+        return any(
+            differs_as_a_whole(client, decision.clients[process], self._owned)
+            for process, client in self.generation.clients.items()
+        )
+
     def runs_otherwise(self, decision: Decision) -> list[str]:
         """Say which processes run tasks that a decision gives to others, or lack what nobody had.
 
         Which of their threads do, and what they follow, isn't looked at.
         """
-        generation = self.generation
-        owned = {t for member in generation.members() for t in generation.tasks_of(member.owned)}
         found = []
-        for process, client in generation.clients.items():
+        for process, client in self.generation.clients.items():
             has, should = client.active(), {*decision.clients[process].active}
-            if has - should or should - has - owned:
+            if has - should or should - has - self._owned:
                 found.append(f"{client.name} should run other tasks")
         return found
+
+    @cached_property
+    def _owned(self) -> frozenset[TaskId]:
+        """The tasks that somebody had when the leader decided."""
+        generation = self.generation
+        return frozenset(t for m in generation.members() for t in generation.tasks_of(m.owned))
 
     def target(self, algorithm: Algorithm, standbys: int) -> Target:
         """Return where the high availability assignor wants the tasks, regardless of lags."""

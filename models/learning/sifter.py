@@ -90,6 +90,11 @@ class Sifter:
     def _available(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:
         """Ask the high availability assignor; True if there are more standbys than were given."""
         evidence = self._evidence
+        if part.lag.low == part.lag.high and part.warm_ups.low == part.warm_ups.high:
+            settled = not any(part.lag.meet(span) for span in evidence.unsettled)
+            certain = self._certain and settled
+            asked = part.warm_ups.low, part.lag.low
+            return [(part, self._ask(part, standbys, *asked, certain=certain))], False
         target = evidence.target(part.algorithm, standbys)
         if self._certain and target.copies > evidence.copies_given:
             self._note(target.decision, ("there should be more standbys",))
@@ -175,6 +180,10 @@ class Sifter:
             decision = evidence.decide(algorithm, standbys, warm_ups, lag)
             differences = [Difference(text, True) for text in evidence.runs_otherwise(decision)]
         else:
+            if certain and self.decision is not None:
+                decision = evidence.decide(algorithm, standbys, warm_ups, lag)
+                if evidence.is_dealt_otherwise(decision):  # the members needn't be looked at
+                    return Finding.CONTRADICTED
             differences = evidence.differences(algorithm, standbys, warm_ups, lag)
         if not differences:
             if not self._matches:

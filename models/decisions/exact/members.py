@@ -62,7 +62,7 @@ def compare_members(
     owned = {task for one in generation.members() for task in generation.tasks_of(one.owned)}
     differences: list[Difference] = []
     for process, client in generation.clients.items():
-        within_process = client.capacity > 1 and not _differs_as_a_whole(
+        within_process = client.capacity > 1 and not differs_as_a_whole(
             client, decision.clients[process], owned
         )
         certain = not (within_process and _lags_may_tie(clients[process], ends))
@@ -87,7 +87,7 @@ def _leading_process(generation: StreamsGeneration) -> ProcessId | None:
     return next(leaders, None)
 
 
-def _differs_as_a_whole(
+def differs_as_a_whole(
     client: StreamsClient, decided: ClientDecision, owned: Iterable[TaskId]
 ) -> bool:
     """Return whether a process has other tasks than were decided, whatever its threads have.
