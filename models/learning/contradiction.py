@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from caughtup.models.learning.ranges import (
     ANY,
     INT_MAX,
+    LAG,
+    STANDBYS,
+    WARM_UPS,
     Algorithm,
     ConfigRange,
     Hypotheses,
@@ -20,6 +23,14 @@ from caughtup.models.parameters import TAGS
 #: What scenarios call the assignor.
 ASSIGNOR = "assignor"
 NAMES = (*ANY, TAGS, ASSIGNOR)
+#: What would tell a config that is open.
+WOULD_TELL: Mapping[str, str] = {
+    STANDBYS: "a generation with more instances",
+    WARM_UPS: "a generation that warms up more copies at once, or leaves one without",
+    LAG: "a copy that lags by something in between when a leader decides",
+    TAGS: "a generation with other instances, and standbys",
+    ASSIGNOR: "an instance that joins or leaves",
+}
 
 
 def in_doubt(

@@ -10,7 +10,14 @@ from caughtup.models.decisions.exact.generation import in_words
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.learning.contradiction import NAMES, in_doubt, is_open, said, text_of
+from caughtup.models.learning.contradiction import (
+    NAMES,
+    WOULD_TELL,
+    in_doubt,
+    is_open,
+    said,
+    text_of,
+)
 from caughtup.models.learning.elimination import MOST_DECISIONS, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.probing import probing_interval
@@ -144,8 +151,9 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
         return after, Verdict("match", "", sifted.decision, narrowed=narrowed)
     doubts = list(sifted.doubts) or ["between threads, where lags aren't known exactly"]
     names = tuple(name for name in NAMES if is_open(name, sifted.left))
-    if names:
-        doubts.append("open: " + ", ".join(f"{n} ({text_of(n, sifted.left)})" for n in names))
+    doubts += [
+        f"open: {name}, {text_of(name, sifted.left)}, until {WOULD_TELL[name]}" for name in names
+    ]
     why = in_words(doubts)
     return after, Verdict("undetermined", why, sifted.decision, open=names, narrowed=narrowed)
 

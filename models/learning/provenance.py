@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.learning.contradiction import ASSIGNOR, NAMES, is_open, text_of
+from caughtup.models.learning.contradiction import ASSIGNOR, NAMES, WOULD_TELL, is_open, text_of
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.probing import PROBING, whole_minutes
 from caughtup.models.learning.ranges import (
@@ -20,15 +20,7 @@ from caughtup.models.learning.ranges import (
 )
 from caughtup.models.parameters import DEFAULTS, TAGS
 
-#: What would tell a config that is open.
-WOULD_TELL: Mapping[str, str] = {
-    STANDBYS: "a generation with more instances",
-    WARM_UPS: "a generation that warms up more copies at once, or leaves one without",
-    LAG: "a copy that lags by something in between when a leader decides",
-    TAGS: "a generation with other instances, and standbys",
-    ASSIGNOR: "an instance that joins or leaves",
-    PROBING: "a warm-up, and a record that is read as soon as it is written",
-}
+_TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +58,7 @@ def known_configs(learned: Learned) -> tuple[KnownConfig, ...]:
         TAGS: ",".join(going_on.algorithm.tags),
         ASSIGNOR: going_on.algorithm.assignor,
     }
-    found = []
+    found: list[KnownConfig] = []
     for name in NAMES:
         text = text_of(name, hypotheses)
         learnt = text != text_of(name, everything)
@@ -86,7 +78,7 @@ def _probing(learned: Learned) -> KnownConfig:
         likely = default if span.low <= default <= span.high else whole_minutes(span)
         value, provenance = (span.low if likely is None else likely), "read"
         text = str(span.low) if span.low == span.high else f"{span.low} to {span.high}"
-    return KnownConfig(PROBING, text, value, provenance, 0, WOULD_TELL[PROBING])
+    return KnownConfig(PROBING, text, value, provenance, 0, _TELLS_PROBING)
 
 
 def chosen(hypotheses: Hypotheses) -> ConfigRange:

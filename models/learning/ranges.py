@@ -143,14 +143,18 @@ def spans_of(hypotheses: Hypotheses, config: str) -> tuple[Span, ...]:
 
 def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
     """Return the same hypotheses in fewer ranges, where neighbours differ in one config only."""
-    left = list(ranges)
-    for config in (LAG, WARM_UPS, STANDBYS):
-        groups: dict[ConfigRange, list[Span]] = {}
-        for one in left:
-            groups.setdefault(one.with_span(config, ANY[config]), []).append(one.span(config))
-        left = [
-            one.with_span(config, span) for one, spans in groups.items() for span in united(spans)
-        ]
+    left, before = list(ranges), -1
+    while len(left) != before:
+        before = len(left)
+        for config in (LAG, WARM_UPS, STANDBYS):
+            groups: dict[ConfigRange, list[Span]] = {}
+            for one in left:
+                groups.setdefault(one.with_span(config, ANY[config]), []).append(one.span(config))
+            left = [
+                one.with_span(config, span)
+                for one, spans in groups.items()
+                for span in united(spans)
+            ]
     return tuple(left)
 
 

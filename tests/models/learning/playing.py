@@ -97,10 +97,6 @@ def known_by_generation(learned: Iterable[Step]) -> dict[str, int]:
                 found[name] = 0
             elif not found.get(name):
                 found[name] = step.number + 1
-        if step.verdict.narrowed or step.verdict.result != "match":
-            found["all that matters"] = 0
-        elif not found.get("all that matters"):
-            found["all that matters"] = step.number + 1
     return found
 
 
@@ -113,6 +109,7 @@ class Tables:
         self._known: dict[str, Counter[int]] = {}
         self._results: Counter[str] = Counter()
         self._late: Counter[str] = Counter()
+        self._foreseen: Counter[int] = Counter()
 
     def add(self, group: list[Step]) -> None:
         """Count a group's generations."""
@@ -122,6 +119,8 @@ class Tables:
         for step in group:
             self.decisions += step.verdict.decisions
             self._results[step.verdict.result] += 1
+            foreseen = step.verdict.result == "match" and not step.verdict.narrowed
+            self._foreseen[step.number + 1] += foreseen
             if step.number >= 5:
                 self._late[step.verdict.result] += 1
 
@@ -138,6 +137,8 @@ class Tables:
                 for most in after
             ]
             lines.append(f"| {name} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
+        foreseen = " | ".join(f"{self._foreseen[n] / self.groups:.0%}" for n in after)
+        lines.append(f"| that generation was foreseen | {foreseen} |")
         for title, results in (("all", self._results), ("after the fifth", self._late)):
             every = sum(results.values())
             parts = ", ".join(f"{results[r] / every:.1%} {r}" for r in sorted(results))
