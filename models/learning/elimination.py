@@ -20,6 +20,9 @@ from caughtup.models.learning.sifter import Finding, Part, Sifter
 
 #: Decisions that are made at most of one generation; what wasn't decided by then stays possible.
 MOST_DECISIONS = 64
+#: As many in any case, and as many lags at most as are looked at: large groups take long.
+_LEAST_DECISIONS = 8
+_MOST_LAGS = 2_000_000
 _AVAILABLE = Algorithm("high_availability")
 
 
@@ -42,9 +45,12 @@ class Sifted:
 def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS) -> Sifted:
     """Hold hypotheses against a generation, with so many more decisions at most.
 
+    Of a large group fewer are made.
+
     A part of them is dropped only where what it decides differs for certain, no input is unknown,
     and the leader can't have decided without end offsets.
     """
+    most = min(most, max(_LEAST_DECISIONS, _MOST_LAGS // max(1, evidence.lags)))
     sifter = Sifter(evidence, evidence.decisions + most)
     parts = [part for one in hypotheses for part in sifter.parts(one)]
     doubts = list(evidence.doubts)

@@ -63,6 +63,11 @@ class Evidence:
         """Count the processes."""
         return len(self._scenario.clients)
 
+    @property
+    def lags(self) -> int:
+        """Count the lags that a decision looks at."""
+        return self.clients * len(self._scenario.stateful)
+
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Name what isn't known of the inputs, whatever the configs."""

@@ -30,9 +30,12 @@ from caughtup.models.learning.ranges import (
     possible,
 )
 from caughtup.models.learning.sifter import Finding
+from caughtup.models.parameters import TAGS
 
 #: Decisions about a suspicion of each generation that the hypotheses explain.
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
+#: Client tags of which any may be those that standbys are spread over.
+_MOST_KEYS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ def learn(
     ``seen_ms`` is when the generation's record was read. Pure: any thread may do it.
     """
     why = _unusable(generation)
+    if not why and learned.told.tags is None and len(_tag_keys(generation)) > _MOST_KEYS:
+        why = f"there are more than {_MOST_KEYS} client tags: tell which of them are {TAGS}"
     if why:
         return learned, Verdict("undetermined", why)
     learned = replace(learned, probing=probing_interval(learned.probing, generation, seen_ms))
@@ -194,7 +199,5 @@ def _contradicted(
 
 def _told_besides(told: Told) -> tuple[str, ...]:
     return tuple(
-        name
-        for name, value in (("rack.aware.assignment.tags", told.tags), ("assignor", told.assignor))
-        if value is not None
+        name for name, value in ((TAGS, told.tags), (ASSIGNOR, told.assignor)) if value is not None
     )

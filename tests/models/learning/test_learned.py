@@ -94,6 +94,19 @@ def test_what_no_leader_of_one_mind_decided_teaches_nothing(
     assert why in verdict.why
 
 
+def test_more_client_tags_than_can_be_tried_are_to_be_told() -> None:
+    app = an_application()
+    for process in app.processes:
+        process.tags = dict.fromkeys("abcde", "x")
+    one = app.rebalance()
+    after, verdict = learn(Learned(), one.generation, one.inputs, one.seen_ms)
+    assert after == Learned()
+    assert verdict.why == f"there are more than 4 client tags: tell which of them are {TAGS}"
+    told = Learned(Told({}, ("a", "b")))
+    after, verdict = learn(told, one.generation, one.inputs, one.seen_ms)
+    assert verdict.result == "match"
+
+
 def test_a_follower_and_nobody_teach_nothing() -> None:
     app = an_application()
     learned, one = learned_of(app), app.rebalance()
