@@ -11,6 +11,7 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import (
+    ASSIGNOR,
     NAMES,
     WOULD_TELL,
     in_doubt,
