@@ -118,3 +118,26 @@ def test_a_leader_with_an_assignor_of_its_own_is_over_once_it_is_over(part: int)
             assert fitted or truth.is_among(hypotheses), (seed, step.number)
     print(f"{odd} seen")
     assert odd
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_half_a_rolling_deployment_is_over_once_it_is_over(part: int) -> None:
+    """While leaders of old and new configs take turns, what explains both may be neither."""
+    known = groups = 0
+    for seed in seeds(part, FEWER):
+        rng = random.Random(seed)
+        app = Application(f"rolling {seed}")
+        old, new = app.truth, draw_truth(rng, app.keys)
+        turns = [old] * 8 + [rng.choice([old, new]) for _ in range(8)] + [new] * 20
+        over = 0
+        for step in steps(app, change=turns.__getitem__, generations=len(turns)):
+            assert step.verdict.result != "mismatch", (seed, step.number)
+            if step.number == 16:
+                over = step.played.generation.generation
+            since = step.after.since
+            if over and since is not None and since >= over:
+                assert new.is_among(step.after.possible), (seed, step.number)
+        groups += 1
+        known += new.is_among(step.after.possible)
+    print(f"{known} of {groups} have the new configs among what is possible in the end")
+    assert known > 0.7 * groups
