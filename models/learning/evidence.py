@@ -22,13 +22,12 @@ from caughtup.models.decisions.inputs.gathering import (
     GenerationInputs,
     members_of,
     unsettled,
-    unsettled_limits,
 )
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.learning.ranges import Algorithm, Span, united
 from caughtup.models.learning.target import Target, target_of
-from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from caughtup.models.learning.unknown_ends import limits_by_task, without_ends
 from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.task_orders import leader_orders
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
@@ -49,6 +48,8 @@ class Evidence:
         self._inputs = inputs
         self._scenario = inputs.scenario.expanded()
         self._targets: dict[tuple[Algorithm, int], Target] = {}
+        #: An algorithm and standbys → another algorithm with the same target.
+        self._alike: dict[tuple[Algorithm, int], Algorithm] = {}
         self._made: dict[tuple[Algorithm, int, int, int], Decision] = {}
         self._differences: dict[tuple[Algorithm, int, int, int], list[Difference]] = {}
         given = [one.assignment for one in generation.members() if one.assignment is not None]
@@ -76,17 +77,7 @@ class Evidence:
 
     @cached_property
     def _limits(self) -> Mapping[TaskId, list[tuple[int, int]]]:
-        """List the lags for which a task's end offset sum isn't known well enough."""
-        reported: dict[TaskId, list[int]] = {}
-        for client in self._processes.values():
-            for task, offset_sum in client.offset_sums.items():
-                reported.setdefault(task, []).append(offset_sum)
-        return {
-            task: limits
-            for task, end in self._inputs.ends.items()
-            if end is not None
-            and (limits := unsettled_limits(reported.get(task, ()), self.clients, end))
-        }
+        return limits_by_task(self._processes.values(), self._inputs.ends)
 
     @cached_property
     def unsettled(self) -> tuple[Span, ...]:
@@ -167,7 +158,14 @@ class Evidence:
         found = self._targets.get(key)
         if found is None:
             decision = self.decide(algorithm, standbys, 1, UNBOUNDED)
-            found = self._targets[key] = target_of(self._scenario, decision)
+            for (other, number), target in self._targets.items():
+                if number == standbys and target.decision == decision:
+                    self._alike[key] = other
+                    found = target
+                    break
+            else:
+                found = target_of(self._scenario, decision)
+            self._targets[key] = found
         return found
 
     def is_explained_without_ends(self, algorithm: Algorithm, standbys: int) -> bool:
@@ -177,7 +175,7 @@ class Evidence:
         go on, and threads get their tasks in another order.
         Source: StreamsPartitionAssignor.createTaskAssignor.
         """
-        unknown = self._without_ends
+        unknown = without_ends(self._scenario)
         if algorithm.assignor == "high_availability":
             self.decisions += 1
             configs = replace(unknown.configs, num_standby_replicas=standbys)
@@ -189,29 +187,19 @@ class Evidence:
         differences = self._compare(unknown, decision, from_hash_map=from_hash_map)
         return not any(one.certain for one in differences)
 
-    @cached_property
-    def _without_ends(self) -> Scenario:
-        """The scenario in which no lag is known but that of what runs."""
-        clients = (
-            replace(
-                client,
-                lags={
-                    task: lag if lag == LATEST_OFFSET else UNKNOWN_OFFSET_SUM
-                    for task, lag in client.lags.items()
-                },
-            )
-            for client in self._scenario.clients
-        )
-        return replace(self._scenario, clients=tuple(clients))
-
     def _key(
         self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
     ) -> tuple[Algorithm, int, int, int]:
-        """Return the same for configs that mean the same: more standbys than others are no more."""
+        """Return the same for configs that mean the same.
+
+        More standbys than others are no more, and tags say where the target is and nothing else.
+        """
         standbys = min(standbys, self.clients - 1)
         if algorithm.assignor != "high_availability":
             return algorithm, standbys, 1, 0
-        return (algorithm if standbys else Algorithm(algorithm.assignor)), standbys, warm_ups, lag
+        if not standbys:
+            algorithm = Algorithm(algorithm.assignor)
+        return self._alike.get((algorithm, standbys), algorithm), standbys, warm_ups, lag
 
     def _decide(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Decision:
         configs = replace(
