@@ -28,7 +28,7 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 log = logging.getLogger(__name__)
 
 #: Of an answer, and of a partition in it: large, since what is in it is decoded all at once.
-_ANSWER_BYTES, _PARTITION_BYTES = 4 << 20, 1 << 20
+_ANSWER_BYTES, _PARTITION_BYTES = 8 << 20, 4 << 20
 #: Answers that are there at once, however many brokers there are.
 _ANSWERS = 4
 _WAIT_MS = 200
