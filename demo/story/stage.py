@@ -147,6 +147,7 @@ class Stage(ClosedOnExit):
     def _settings(self) -> str:
         lines = [
             f'bootstrap_servers = "{self.cluster.bootstrap_servers}"',
+            'cluster_name = "demo"',
             f"web_port = {self.web_port}",
             "topic_replication_factor = 1",
             "end_offsets_interval = 0.5",
