@@ -108,15 +108,16 @@ def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None])
 def decode_records(records: Records) -> Batch:
     """Decode as ``decode_batch`` does, wherever the records are."""
     batch = Batch()
-    types = _types(records.key_reader())
+    reader = records.key_reader()
+    types = _types(reader)
     _count(batch, types)
     is_commit = (types == RecordType.OFFSET_COMMIT) | (types == RecordType.LEGACY_OFFSET_COMMIT)
     if not is_commit.all():
         others = records.select(~is_commit)
         _apply_others(batch, others.keys(), others.values())
-        records = records.select(is_commit)
+        records, reader = records.select(is_commit), reader.select(np.flatnonzero(is_commit))
     if len(records):
-        decoded = decode_commits(records)
+        decoded = decode_commits(records, reader)
         batch.commits = decoded.commits
         for subject, error in decoded.unreadable:
             _count_error(batch, int(RecordType.OFFSET_COMMIT), error, 1, subject)

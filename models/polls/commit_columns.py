@@ -101,14 +101,17 @@ def no_commits() -> CommitColumns:
     return CommitColumns([], none, none, none, none, none, [], ListedRecords((), ()))
 
 
-def decode_commits(records: Records) -> DecodedCommits:
-    """Decode records all of whose keys are of an offset commit's types."""
+def decode_commits(records: Records, keys: ColumnReader | None = None) -> DecodedCommits:
+    """Decode records all of whose keys are of an offset commit's types.
+
+    ``keys`` is a reader of theirs, if there is one already.
+    """
     columns, good = _read_values(records.value_reader())
     numbers = _Numbers()
     heads, run = records.heads(PARTITION_BYTES)
     numbered = map(numbers.__getitem__, heads)
     columns["head"] = np.fromiter(numbered, np.int64, len(heads))[run]
-    columns["partition"], in_range = _partitions(records.key_reader())
+    columns["partition"], in_range = _partitions(keys or records.key_reader())
     good &= in_range
     well_formed = _well_formed(numbers)
     if not well_formed.all():
