@@ -49,8 +49,8 @@ class PublishedAssignor(ClosedOnExit):
         jars = self.jars()
         self._errors = Path(self._directory.name, "errors.log")
         with self._errors.open("wb") as errors:
-            source, into = _SOURCES / f"{self.name}.java", Path(self._directory.name)
-            compiling = compiler_command([source], into, against=jars)
+            sources = [_SOURCES / f"{name}.java" for name in ("TimedPipe", self.name)]
+            compiling = compiler_command(sources, Path(self._directory.name), against=jars)
             if subprocess.run(compiling, stdout=errors, stderr=errors, check=False).returncode:
                 raise self._failure()
             everything = os.pathsep.join((jars, self._directory.name))

@@ -1,13 +1,10 @@
+import caughtup.TimedPipe;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -39,19 +36,7 @@ public final class TimedAssignor {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        JsonNode scenario = JSON.createObjectNode();
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            if (line.equals("decide")) {
-                out.println(decide(scenario));
-            } else {
-                scenario = JSON.readTree(line);
-                out.println("{}");
-            }
-            out.flush();
-        }
+        TimedPipe.answer(TimedAssignor::decide);
     }
 
     private static ObjectNode decide(final JsonNode scenario) {

@@ -1,15 +1,12 @@
 package org.apache.kafka.connect.runtime.distributed;
 
+import caughtup.TimedPipe;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -38,19 +35,7 @@ public final class TimedConnectLeader {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static void main(final String[] arguments) throws Exception {
-        final BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        JsonNode rounds = JSON.createArrayNode();
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            if (line.equals("decide")) {
-                out.println(decide(rounds));
-            } else {
-                rounds = JSON.readTree(line).get("rounds");
-                out.println("{}");
-            }
-            out.flush();
-        }
+        TimedPipe.answer(loaded -> decide(loaded.get("rounds")));
     }
 
     private static ObjectNode decide(final JsonNode rounds) {
