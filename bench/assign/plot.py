@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from caughtup.bench.assign.growth import GROWTH, ROUNDS
+from caughtup.bench.assign import growth
 from caughtup.bench.svg import add, line, svg, text, written
 
 # Told apart by people who see few colours, too.
-_COLOURS = dict(zip(GROWTH, ("#0072b2", "#d55e00", "#009e73"), strict=True))
+_COLOURS = ("#0072b2", "#d55e00", "#009e73")
 _PANEL, _HEIGHT, _MARGIN, _TOP = 300, 300, 60, 70
 #: A point: pairs of a task and a client, and what is measured.
 _Point = tuple[float, float]
@@ -24,16 +24,17 @@ def plot(figures: Sequence[dict[str, Any]]) -> str:
     """
     values: dict[str, list[float]] = {
         f"CPU ms when it {name}": [one["rounds"][name]["cpu_ms"] for one in figures]
-        for name in ROUNDS
+        for name in growth.ROUNDS
     }
     values["MiB at most"] = [one["peak_mib"] for one in figures]
+    colours = _colours()
     drawing = svg(_PANEL * len(values) + _MARGIN, _HEIGHT + _TOP + 50)
-    for number, (family, colour) in enumerate(_COLOURS.items()):
+    for number, (family, colour) in enumerate(colours.items()):
         text(drawing, _MARGIN + 220 * number, 20, f"● {family}", fill=colour)
-    text(drawing, _MARGIN + 220 * len(_COLOURS), 20, "- - in proportion to the pairs", fill="#666")
+    text(drawing, _MARGIN + 220 * len(colours), 20, "- - in proportion to the pairs", fill="#666")
     for number, (title, measured) in enumerate(values.items()):
         panel = add(drawing, "g", transform=f"translate({_MARGIN + _PANEL * number},{_TOP})")
-        series: dict[str, list[_Point]] = {family: [] for family in _COLOURS}
+        series: dict[str, list[_Point]] = {family: [] for family in colours}
         for one, value in zip(figures, measured, strict=True):
             series[one["family"]].append((one["pairs"], value))
         _draw(panel, title, series)
@@ -65,8 +66,9 @@ def _draw(panel: Element, title: str, series: dict[str, list[_Point]]) -> None:
     rise = min(right - left, high - low)
     ends = at(10**left, 10.0**low), at(10 ** (left + rise), 10.0 ** (low + rise))
     line(panel, *ends, stroke_dasharray="4 4")
+    colours = _colours()
     for family, own in series.items():
-        colour = _COLOURS[family]
+        colour = colours[family]
         places = [at(*point) for point in sorted(own)]
         points_text = " ".join(f"{x},{y}" for x, y in places)
         add(panel, "polyline", points=points_text, fill="none", stroke=colour, stroke_width=2)
@@ -78,3 +80,8 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
     """Find the powers of ten around the values; a little beyond the last is still at it."""
     least, most = math.log10(min(values)), math.log10(max(values))
     return math.floor(least + 0.05), max(math.ceil(most - 0.05), math.floor(least + 0.05) + 1)
+
+
+def _colours() -> dict[str, str]:
+    """Return the colour of each family of groups."""
+    return dict(zip(growth.GROWTH, _COLOURS, strict=True))
