@@ -11,6 +11,7 @@ import faust
 from faust.app.base import BootStrategy
 
 from caughtup.agents.assessor import Assessor
+from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.kept_channel import kept_channel
@@ -24,7 +25,6 @@ from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
-from caughtup.agents.secret_files import SecretFiles
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import apply_topic
 from caughtup.agents.topics.definitions import (

@@ -32,12 +32,12 @@ def completion(shell: str) -> None:
 
 for origin, short_help in (
     ("caughtup.agents.cli.run:run", "Run the service."),
-    ("caughtup.agents.cli.lag:lag", "Show the lag of groups and tasks."),
+    ("caughtup.agents.cli.lag.main:lag", "Show the lag of groups and tasks."),
     (
-        "caughtup.agents.cli.reassignments:reassignments",
+        "caughtup.agents.cli.reassignments.main:reassignments",
         "Show partitions in movement: how far, until when, and what is wrong.",
     ),
-    ("caughtup.agents.cli.explain:explain", "Explain an application's last assignment."),
+    ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
         "caughtup.agents.cli.assign:assign",
         "Decide assignments: scenarios in, decisions out.",

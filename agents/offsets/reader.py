@@ -17,13 +17,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog, few_collections
 from caughtup.agents.kafka.past_log import PastLog
 from caughtup.agents.offsets.agent import CaughtUp
-from caughtup.agents.offsets.polls import (
-    Changes,
-    PolledChanges,
-    decode_past,
-    read_live,
-    read_past,
-)
+from caughtup.agents.offsets.polls import Changes, PolledChanges, decode_past, read_live, read_past
 from caughtup.agents.offsets.rate_limit import RateLimit
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS

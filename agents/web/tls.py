@@ -6,9 +6,9 @@ import logging
 import ssl
 from pathlib import Path
 
+from caughtup.agents.configuration.watched_files import WatchedFiles
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
-from caughtup.agents.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 

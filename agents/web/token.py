@@ -14,8 +14,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from caughtup.agents.configuration.watched_files import WatchedFiles
 from caughtup.agents.errors import UserError
-from caughtup.agents.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 

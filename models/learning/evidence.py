@@ -13,16 +13,8 @@ from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.exact.members import (
-    Difference,
-    compare_members,
-    differs_as_a_whole,
-)
-from caughtup.models.decisions.inputs.gathering import (
-    GenerationInputs,
-    members_of,
-    unsettled,
-)
+from caughtup.models.decisions.exact.members import Difference, compare_members, differs_as_a_whole
+from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.learning.ranges import Algorithm, Span, united

@@ -22,14 +22,7 @@ from caughtup.models.learning.contradiction import (
 from caughtup.models.learning.elimination import MOST_DECISIONS, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.probing import probing_interval
-from caughtup.models.learning.ranges import (
-    UNTOLD,
-    Hypotheses,
-    Span,
-    Told,
-    agreeing,
-    possible,
-)
+from caughtup.models.learning.ranges import UNTOLD, Hypotheses, Span, Told, agreeing, possible
 from caughtup.models.learning.sifter import Finding
 from caughtup.models.parameters import TAGS
 

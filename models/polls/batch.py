@@ -12,11 +12,7 @@ import numpy as np
 
 from caughtup.models.errors import DecodeError, error_code
 from caughtup.models.polls.column_reader import ColumnReader, Ints
-from caughtup.models.polls.commit_columns import (
-    CommitColumns,
-    decode_commits,
-    no_commits,
-)
+from caughtup.models.polls.commit_columns import CommitColumns, decode_commits, no_commits
 from caughtup.models.polls.records import ListedRecords, Records
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupRecord,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from caughtup.agents.cli import lag
+from caughtup.agents.cli.lag import main as lag
 from caughtup.agents.main import main
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit

@@ -199,7 +199,7 @@ def test_each_command_answers_for_the_clients_that_it_uses(
     def reached(*_: object) -> None:
         raise ReachedError
 
-    for module in ("cli.lag.ClusterLooks", "cli.explain.read_snapshot"):
+    for module in ("cli.lag.main.ClusterLooks", "cli.explain.main.read_snapshot"):
         monkeypatch.setattr(f"caughtup.agents.{module}", reached)
     ran = CliRunner().invoke(
         main, [*command, "-X", "security.protocol=SASL_SSL", "-X", accepted or "ssl.providers=x"]

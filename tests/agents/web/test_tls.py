@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from caughtup.agents import watched_files
+from caughtup.agents.configuration import watched_files
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
 from caughtup.agents.web import limits

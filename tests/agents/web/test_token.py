@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.agents import watched_files
+from caughtup.agents.configuration import watched_files
 from caughtup.agents.errors import UserError
 from tests.support.observability.site import Site
 

@@ -11,12 +11,7 @@ from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
-from tests.support.groups.records import (
-    START_MS,
-    commit,
-    consumer_generation,
-    group_tombstone,
-)
+from tests.support.groups.records import START_MS, commit, consumer_generation, group_tombstone
 from tests.support.states import cluster_state, read
 
 GROUP = "readers"

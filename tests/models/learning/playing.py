@@ -9,14 +9,7 @@ from dataclasses import dataclass, replace
 
 from caughtup.models.learning.contradiction import ASSIGNOR, is_open
 from caughtup.models.learning.learned import Learned, Verdict, learn
-from caughtup.models.learning.ranges import (
-    LAG,
-    STANDBYS,
-    WARM_UPS,
-    Hypotheses,
-    Told,
-    spans_of,
-)
+from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, Hypotheses, Told, spans_of
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.parameters import TAGS
 from tests.models.learning.applications import Application, Played, Truth

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from caughtup.models.ids import (
-    NUMBER_MAX,
-    ConnectorTaskId,
-    ProcessId,
-    TaskId,
-    TopicPartition,
-)
+from caughtup.models.ids import NUMBER_MAX, ConnectorTaskId, ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo, decode_assignment_info
 from caughtup.models.wire.bounds import LATEST_MS

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.wire.connect_protocol import (
-    ConnectorsAndTasks,
-    WorkerAssignment,
-    WorkerState,
-)
+from caughtup.models.wire.connect_protocol import ConnectorsAndTasks, WorkerAssignment, WorkerState
 from tests.support.wire import array, byte_string, number, string
 
 

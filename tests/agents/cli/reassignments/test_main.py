@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from caughtup.agents.cli import reassignment_snapshot
-from caughtup.agents.cli.reassignment_snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments import rendered
+from caughtup.agents.cli.reassignments import snapshot
+from caughtup.agents.cli.reassignments.main import rendered
+from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
@@ -32,7 +32,7 @@ from tests.support.reassignments.reassigning import (
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassignment_snapshot, "now_ms", lambda: SEEN_MS)
+    monkeypatch.setattr(snapshot, "now_ms", lambda: SEEN_MS)
 
 
 def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> Round:

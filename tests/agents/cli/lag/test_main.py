@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
-from caughtup.agents.cli import lag as lag_command
+from caughtup.agents.cli.lag import main as lag_command
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
 from caughtup.models.state.cluster import ClusterState

@@ -8,9 +8,9 @@ import logging
 from mode import Service
 
 from caughtup.agents.configuration.kafka_properties import SecretError, read_secret
+from caughtup.agents.configuration.watched_files import WatchedFiles
 from caughtup.agents.kafka.clients import log_in_with
 from caughtup.agents.settings import Settings
-from caughtup.agents.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 

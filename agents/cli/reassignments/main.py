@@ -15,9 +15,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from caughtup.agents.cli.lag import NOTHING_MATCHED
+from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
-from caughtup.agents.cli.reassignment_snapshot import ReassignmentView
+from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Column, Output, lines, printable
-from caughtup.agents.cli.lag_rows import (
+from caughtup.agents.cli.lag.rows import (
     COLOURS,
     GROUP_COLUMNS,
     ORDERS,

@@ -7,8 +7,8 @@ import re
 
 from rich.console import Console
 
-from caughtup.agents.cli.explain import explanation
-from caughtup.agents.cli.explain_tables import print_explanation
+from caughtup.agents.cli.explain.main import explanation
+from caughtup.agents.cli.explain.tables import print_explanation
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.state.cluster import ClusterState

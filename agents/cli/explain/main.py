@@ -9,8 +9,8 @@ import click
 import msgspec
 from rich.console import Console
 
-from caughtup.agents.cli.explain_tables import print_explanation
-from caughtup.agents.cli.lag import NOTHING_MATCHED
+from caughtup.agents.cli.explain.tables import print_explanation
+from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.agents import secret_files
+from caughtup.agents.configuration import secret_files
 from caughtup.agents.configuration.loading import load_settings
+from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.kafka import clients
 from caughtup.agents.kafka.config import aiokafka_config, rdkafka_config
-from caughtup.agents.secret_files import SecretFiles
 from caughtup.agents.settings import Settings
 from tests.support.service import wait_for
 

@@ -1,0 +1,4 @@
+"""``caughtup explain``: an application's last assignment, and why it is so.
+
+Only ``main`` imports it, when it is called.
+"""
