@@ -1,0 +1,192 @@
+"""A stream thread in virtual time: a member of the group that runs tasks and restores their states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.offsets import LATEST_OFFSET
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.simulation.streams.restoration import Restoration
+from caughtup.models.simulation.time_line import Activity
+from caughtup.models.simulation.virtual_time import Event
+
+if TYPE_CHECKING:
+    from caughtup.models.simulation.streams.instance import Instance
+
+
+class StreamThread:
+    """One stream thread. Its ``member_id`` is new each time that its instance starts.
+
+    ``ask`` is called with the member id where the thread wants a rebalance of its own accord.
+    """
+
+    def __init__(self, instance: Instance, member_id: str, ask: Callable[[str], None]) -> None:
+        self.member_id = member_id
+        self._instance = instance
+        self._ask = ask
+        self._run = instance.run
+        self._application = instance.run.application
+        self.owned: tuple[TopicPartition, ...] = ()
+        #: Active tasks: True once they are processed.
+        self.active: dict[TaskId, bool] = {}
+        self.standby: set[TaskId] = set()
+        self.generation = 0
+        self._starting: dict[TaskId, Event] = {}
+        self._probing: Event | None = None
+        self.restoration = Restoration(
+            self._run.time,
+            self._run.ends,
+            self._application.restore_per_second,
+            self._restored,
+            self._caught_up,
+        )
+
+    @property
+    def answers(self) -> bool:
+        """Whether the instance runs, so that heartbeats are sent."""
+        return self._instance.answers
+
+    def prepare(self) -> None:
+        """Give up all partitions before joining again, where the protocol is eager."""
+        if self._application.eager:
+            self.owned = ()
+            for task in sorted(self.active):
+                self._close_active(task)
+
+    def subscription(self) -> Member:
+        """Say what the thread has: its partitions, and the offset sums of its states."""
+        return Member(
+            self.member_id,
+            self._instance.process,
+            owned=self.owned,
+            offset_sums=self._offset_sums(),
+            end_point=None,
+            tags=self._instance.tags,
+            rack=self._instance.rack,
+        )
+
+    def assigned(self, generation: int, assignment: MemberAssignment) -> None:
+        """Close what is taken away, begin what is new, and join again if something was revoked."""
+        self.generation = generation
+        if self._probing is not None:
+            self._probing.cancel()
+            self._probing = None
+        active, standby = set(assignment.active), set(assignment.standby)
+        revoked = not self._application.eager and bool(self.active.keys() - active)
+        for task in sorted(self.active.keys() - active):
+            self._close_active(task)
+        for task in sorted(self.standby - standby):
+            self._close_standby(task, recycled=task in active)
+        self.owned = assignment.partitions
+        for task in sorted(active - self.active.keys()):
+            self._begin_active(task)
+        for task in sorted(standby - self.standby):
+            self._begin_standby(task)
+        self._see_whether_all_run()
+        if revoked or assignment.next_rebalance_ms == 0:
+            self._ask(self.member_id)
+        elif assignment.next_rebalance_ms is not None:
+            self._probing = self._run.time.at(
+                assignment.next_rebalance_ms - self._run.epoch_ms, self._probe
+            )
+
+    def stop(self, *, checkpoint: bool) -> None:
+        """End: close all tasks, and leave their states as far as they are, or were checkpointed."""
+        if self._probing is not None:
+            self._probing.cancel()
+        for task in sorted(self.active):
+            self._close_active(task, checkpoint=checkpoint)
+        for task in sorted(self.standby):
+            self._close_standby(task, checkpoint=checkpoint)
+        self.owned = ()
+
+    def _probe(self) -> None:
+        self._probing = None
+        if self.answers:
+            self._run.line.mark(
+                self._run.time.now_ms, "probing", f"{self._instance.name} asks for a rebalance"
+            )
+            self._ask(self.member_id)
+
+    def _offset_sums(self) -> dict[TaskId, int]:
+        sums: dict[TaskId, int] = {}
+        for task, runs in self.active.items():
+            if task in self._run.ends:
+                if task in self.restoration:
+                    sums[task] = int(self.restoration.position(task))
+                else:
+                    sums[task] = LATEST_OFFSET if runs else int(self._run.ends.end(task))
+        for task in self.standby:
+            sums[task] = int(self.restoration.position(task))
+        for task, at in self._instance.unowned_states(self).items():
+            sums[task] = int(at)
+        return sums
+
+    def _begin_active(self, task: TaskId) -> None:
+        self.active[task] = False
+        if task not in self._run.ends:
+            self._start_after(task, self._application.task_start_ms)
+            return
+        at = self._instance.take_state(task)
+        if at >= self._run.ends.end(task):
+            self._start_after(task, self._application.task_start_ms)
+        else:
+            self._run.does(task, self._instance, Activity.RESTORING)
+            self._run.restores(task, self._instance, at)
+            self.restoration.add(task, at, active=True, start_ms=self._application.restore_start_ms)
+
+    def _begin_standby(self, task: TaskId) -> None:
+        self.standby.add(task)
+        at = self._instance.take_state(task)
+        self._run.does(task, self._instance, Activity.WARMING)
+        self._run.restores(task, self._instance, at)
+        start_ms = self._application.restore_start_ms
+        self.restoration.add(task, at, active=False, start_ms=start_ms)
+
+    def _start_after(self, task: TaskId, delay_ms: int) -> None:
+        self._starting[task] = self._run.time.after(delay_ms, lambda: self._ready(task))
+
+    def _ready(self, task: TaskId) -> None:
+        self._starting.pop(task, None)
+        self.active[task] = True
+        self._see_whether_all_run()
+
+    def _restored(self, task: TaskId) -> None:
+        self._ready(task)
+
+    def _see_whether_all_run(self) -> None:
+        """Let tasks run, or wait: until 3.7 all of a thread wait while one of them restores."""
+        waits = self._application.waits_for_thread and not all(self.active.values())
+        for task in sorted(self.active):
+            if self.active[task]:
+                doing = Activity.WAITING if waits else Activity.PROCESSING
+                self._run.does(task, self._instance, doing)
+                self._run.ends.grow(task, grows=not waits)
+
+    def _caught_up(self, task: TaskId, at_end: bool) -> None:
+        self._run.does(task, self._instance, Activity.FOLLOWING if at_end else Activity.WARMING)
+
+    def _close_active(self, task: TaskId, *, checkpoint: bool = True) -> None:
+        self.active.pop(task)
+        if task in self._starting:
+            self._starting.pop(task).cancel()
+        self._run.ends.grow(task, grows=False)
+        if task in self._run.ends:
+            if task in self.restoration:
+                at = self.restoration.remove(task)
+            else:
+                at = self._run.ends.end(task)
+            self._instance.leave_state(task, at, checkpoint=checkpoint)
+        self._run.does(task, self._instance, None)
+
+    def _close_standby(
+        self, task: TaskId, *, recycled: bool = False, checkpoint: bool = True
+    ) -> None:
+        self.standby.discard(task)
+        at = self.restoration.remove(task)
+        self._instance.leave_state(task, at, checkpoint=checkpoint)
+        if not recycled:
+            self._run.does(task, self._instance, None)
