@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.simulation.streams.thread import StreamThread
+from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.virtual_time import Event
-
-if TYPE_CHECKING:
-    from caughtup.models.simulation.streams.run import StreamsRun
 
 
 class Instance:
     """One process. ``states`` are those on disk that no thread has: offset sums by task.
 
-    ``answers`` is whether it runs: False once stopped, killed, or while paused.
+    ``answers`` is whether it runs: False once stopped, killed, or while paused. ``members`` are the
+    member ids of its threads, the first of which reports what is on disk.
     """
 
     def __init__(
         self,
-        run: StreamsRun,
+        stage: Stage,
         name: str,
         process: ProcessId,
         threads: int,
@@ -29,35 +26,31 @@ class Instance:
         tags: Mapping[str, str],
         rack: str | None,
     ) -> None:
-        self.run = run
+        self._stage = stage
         self.name = name
         self.process = process
         self.tags = tags
         self.rack = rack
         self.answers = False
         self.states: dict[TaskId, float] = {}
-        self._count = threads
+        self.members: list[str] = []
+        self._threads = threads
         self._starts = 0
         self._cleaning: dict[TaskId, Event] = {}
-        self.threads: list[StreamThread] = []
 
-    def start(self, ask: Callable[[str], None]) -> list[StreamThread]:
-        """Start its threads, new members each, and return them."""
+    def start(self) -> list[str]:
+        """Run, and return the member ids of its threads, which are new each time."""
         self._starts += 1
         self.answers = True
-        self.threads = [
-            StreamThread(self, f"{self.name}-{number}-{self._starts}", ask)
-            for number in range(1, self._count + 1)
+        self.members = [
+            f"{self.name}-{number}-{self._starts}" for number in range(1, self._threads + 1)
         ]
-        return self.threads
+        return self.members
 
-    def stop(self, *, checkpoint: bool) -> list[StreamThread]:
-        """Stop its threads and return them. Without ``checkpoint`` what they had open is lost."""
+    def end(self) -> None:
+        """Run no longer."""
         self.answers = False
-        stopped, self.threads = self.threads, []
-        for thread in stopped:
-            thread.stop(checkpoint=checkpoint)
-        return stopped
+        self.members = []
 
     def lose_states(self) -> None:
         """Lose what is on disk."""
@@ -75,13 +68,13 @@ class Instance:
         if not checkpoint or at <= 0:
             return
         self.states[task] = at
-        self._cleaning[task] = self.run.time.after(
-            self.run.application.cleanup_delay_ms, lambda: self._clean(task)
+        self._cleaning[task] = self._stage.time.after(
+            self._stage.application.cleanup_delay_ms, lambda: self._clean(task)
         )
 
-    def unowned_states(self, thread: StreamThread) -> dict[TaskId, float]:
-        """Return the states on disk that a thread reports: the first to ask locks them all."""
-        return self.states if self.threads and thread is self.threads[0] else {}
+    def unowned_states(self, member_id: str) -> dict[TaskId, float]:
+        """Return the states on disk that a thread reports: the first of them locks them all."""
+        return self.states if self.members[:1] == [member_id] else {}
 
     def _clean(self, task: TaskId) -> None:
         self._cleaning.pop(task, None)

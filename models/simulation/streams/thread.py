@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.restoration import Restoration
+from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.time_line import Activity
 from caughtup.models.simulation.virtual_time import Event
-
-if TYPE_CHECKING:
-    from caughtup.models.simulation.streams.instance import Instance
 
 
 class StreamThread:
@@ -23,12 +21,14 @@ class StreamThread:
     ``ask`` is called with the member id where the thread wants a rebalance of its own accord.
     """
 
-    def __init__(self, instance: Instance, member_id: str, ask: Callable[[str], None]) -> None:
+    def __init__(
+        self, stage: Stage, instance: Instance, member_id: str, ask: Callable[[str], None]
+    ) -> None:
         self.member_id = member_id
         self._instance = instance
         self._ask = ask
-        self._run = instance.run
-        self._application = instance.run.application
+        self._stage = stage
+        self._application = stage.application
         self.owned: tuple[TopicPartition, ...] = ()
         #: Active tasks: True once they are processed.
         self.active: dict[TaskId, bool] = {}
@@ -37,8 +37,8 @@ class StreamThread:
         self._starting: dict[TaskId, Event] = {}
         self._probing: Event | None = None
         self.restoration = Restoration(
-            self._run.time,
-            self._run.ends,
+            self._stage.time,
+            self._stage.ends,
             self._application.restore_per_second,
             self._restored,
             self._caught_up,
@@ -89,8 +89,8 @@ class StreamThread:
         if revoked or assignment.next_rebalance_ms == 0:
             self._ask(self.member_id)
         elif assignment.next_rebalance_ms is not None:
-            self._probing = self._run.time.at(
-                assignment.next_rebalance_ms - self._run.epoch_ms, self._probe
+            self._probing = self._stage.time.at(
+                assignment.next_rebalance_ms - self._stage.epoch_ms, self._probe
             )
 
     def stop(self, *, checkpoint: bool) -> None:
@@ -106,48 +106,46 @@ class StreamThread:
     def _probe(self) -> None:
         self._probing = None
         if self.answers:
-            self._run.line.mark(
-                self._run.time.now_ms, "probing", f"{self._instance.name} asks for a rebalance"
-            )
+            self._stage.mark("probing", f"{self._instance.name} asks for a rebalance")
             self._ask(self.member_id)
 
     def _offset_sums(self) -> dict[TaskId, int]:
         sums: dict[TaskId, int] = {}
         for task, runs in self.active.items():
-            if task in self._run.ends:
+            if task in self._stage.ends:
                 if task in self.restoration:
                     sums[task] = int(self.restoration.position(task))
                 else:
-                    sums[task] = LATEST_OFFSET if runs else int(self._run.ends.end(task))
+                    sums[task] = LATEST_OFFSET if runs else int(self._stage.ends.end(task))
         for task in self.standby:
             sums[task] = int(self.restoration.position(task))
-        for task, at in self._instance.unowned_states(self).items():
+        for task, at in self._instance.unowned_states(self.member_id).items():
             sums[task] = int(at)
         return sums
 
     def _begin_active(self, task: TaskId) -> None:
         self.active[task] = False
-        if task not in self._run.ends:
+        if task not in self._stage.ends:
             self._start_after(task, self._application.task_start_ms)
             return
         at = self._instance.take_state(task)
-        if at >= self._run.ends.end(task):
+        if at >= self._stage.ends.end(task):
             self._start_after(task, self._application.task_start_ms)
         else:
-            self._run.does(task, self._instance, Activity.RESTORING)
-            self._run.restores(task, self._instance, at)
+            self._stage.does(task, self._instance.name, Activity.RESTORING)
+            self._stage.restores(task, self._instance.name, at)
             self.restoration.add(task, at, active=True, start_ms=self._application.restore_start_ms)
 
     def _begin_standby(self, task: TaskId) -> None:
         self.standby.add(task)
         at = self._instance.take_state(task)
-        self._run.does(task, self._instance, Activity.WARMING)
-        self._run.restores(task, self._instance, at)
+        self._stage.does(task, self._instance.name, Activity.WARMING)
+        self._stage.restores(task, self._instance.name, at)
         start_ms = self._application.restore_start_ms
         self.restoration.add(task, at, active=False, start_ms=start_ms)
 
     def _start_after(self, task: TaskId, delay_ms: int) -> None:
-        self._starting[task] = self._run.time.after(delay_ms, lambda: self._ready(task))
+        self._starting[task] = self._stage.time.after(delay_ms, lambda: self._ready(task))
 
     def _ready(self, task: TaskId) -> None:
         self._starting.pop(task, None)
@@ -163,24 +161,26 @@ class StreamThread:
         for task in sorted(self.active):
             if self.active[task]:
                 doing = Activity.WAITING if waits else Activity.PROCESSING
-                self._run.does(task, self._instance, doing)
-                self._run.ends.grow(task, grows=not waits)
+                self._stage.does(task, self._instance.name, doing)
+                self._stage.ends.grow(task, grows=not waits)
 
     def _caught_up(self, task: TaskId, at_end: bool) -> None:
-        self._run.does(task, self._instance, Activity.FOLLOWING if at_end else Activity.WARMING)
+        self._stage.does(
+            task, self._instance.name, Activity.FOLLOWING if at_end else Activity.WARMING
+        )
 
     def _close_active(self, task: TaskId, *, checkpoint: bool = True) -> None:
         self.active.pop(task)
         if task in self._starting:
             self._starting.pop(task).cancel()
-        self._run.ends.grow(task, grows=False)
-        if task in self._run.ends:
+        self._stage.ends.grow(task, grows=False)
+        if task in self._stage.ends:
             if task in self.restoration:
                 at = self.restoration.remove(task)
             else:
-                at = self._run.ends.end(task)
+                at = self._stage.ends.end(task)
             self._instance.leave_state(task, at, checkpoint=checkpoint)
-        self._run.does(task, self._instance, None)
+        self._stage.does(task, self._instance.name, None)
 
     def _close_standby(
         self, task: TaskId, *, recycled: bool = False, checkpoint: bool = True
@@ -189,4 +189,4 @@ class StreamThread:
         at = self.restoration.remove(task)
         self._instance.leave_state(task, at, checkpoint=checkpoint)
         if not recycled:
-            self._run.does(task, self._instance, None)
+            self._stage.does(task, self._instance.name, None)
