@@ -154,6 +154,9 @@ class ClassicCoordinator:
         new = known is None
         if known is None:
             known = self._members[member.member_id] = _Known(member, self._time.now_ms)
+        if known.rejoin is not None:  # it learned of the rebalance while this was on its way
+            known.rejoin.cancel()
+            known.rejoin = None
         known.heard_ms = self._time.now_ms
         known.joined, known.has_joined = member.subscription(), True
         if self.state is GroupState.EMPTY:

@@ -8,7 +8,7 @@ from typing import Any
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance
-from caughtup.models.simulation.coordinator import ClassicCoordinator
+from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
 from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.streams.thread import StreamThread
@@ -69,6 +69,17 @@ class StreamsRun:
         self._end(name, checkpoint=keep_state, leave_group=False)
         if not keep_state:
             self.instances[name].lose_states()
+
+    def running_threads(self) -> list[StreamThread]:
+        """Return the threads of all instances that run, in their order."""
+        return [thread for threads in self._threads.values() for thread in threads]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no rebalance goes on or is planned, and nothing is restored."""
+        return self.coordinator.state is GroupState.STABLE and not any(
+            thread.probes or thread.restoration.restoring for thread in self.running_threads()
+        )
 
     def _end(self, name: str, *, checkpoint: bool, leave_group: bool) -> None:
         self.instances[name].end()

@@ -46,8 +46,13 @@ class StreamThread:
 
     @property
     def answers(self) -> bool:
-        """Whether the instance runs, so that heartbeats are sent."""
-        return self._instance.answers
+        """Whether heartbeats are sent: the instance runs, and was not started anew since."""
+        return self._instance.answers and self.member_id in self._instance.members
+
+    @property
+    def probes(self) -> bool:
+        """Whether the thread is to ask for a probing rebalance."""
+        return self._probing is not None
 
     def prepare(self) -> None:
         """Give up all partitions before joining again, where the protocol is eager."""
