@@ -34,6 +34,7 @@ class StreamThread:
         self.active: dict[TaskId, bool] = {}
         self.standby: set[TaskId] = set()
         self.generation = 0
+        self._suspended: set[TaskId] = set()
         self._starting: dict[TaskId, Event] = {}
         self._probing: Event | None = None
         self.restoration = Restoration(
@@ -55,11 +56,18 @@ class StreamThread:
         return self._probing is not None
 
     def prepare(self) -> None:
-        """Give up all partitions before joining again, where the protocol is eager."""
+        """Give up all partitions before joining again, where the protocol is eager.
+
+        Tasks that run are suspended: their states stay open, and whoever is given one again goes on.
+        """
         if self._application.eager:
             self.owned = ()
             for task in sorted(self.active):
-                self._close_active(task)
+                if self.active[task]:
+                    self.active[task] = False
+                    self._suspended.add(task)
+                    self._stage.ends.grow(task, grows=False)
+                    self._stage.does(task, self._instance.name, None)
 
     def subscription(self) -> Member:
         """Say what the thread has: its partitions, and the offset sums of its states."""
@@ -86,6 +94,9 @@ class StreamThread:
         for task in sorted(self.standby - standby):
             self._close_standby(task, recycled=task in active)
         self.owned = assignment.partitions
+        for task in sorted(self._suspended):
+            self.active[task] = True
+        self._suspended.clear()
         for task in sorted(active - self.active.keys()):
             self._begin_active(task)
         for task in sorted(standby - self.standby):
@@ -176,6 +187,7 @@ class StreamThread:
 
     def _close_active(self, task: TaskId, *, checkpoint: bool = True) -> None:
         self.active.pop(task)
+        self._suspended.discard(task)
         if task in self._starting:
             self._starting.pop(task).cancel()
         self._stage.ends.grow(task, grows=False)
