@@ -11,7 +11,8 @@ from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.simulation.connect.worker import Worker
-from caughtup.models.simulation.coordinator import ClassicCoordinator, Timings
+from caughtup.models.simulation.coordinator import ClassicCoordinator
+from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.time_line import Activity, TimeLine
 from caughtup.models.simulation.virtual_time import VirtualTime
 

@@ -34,7 +34,7 @@ class Instance:
         self.answers = False
         self.states: dict[TaskId, float] = {}
         self.members: list[str] = []
-        self._threads = threads
+        self.thread_count = threads
         self._starts = 0
         self._cleaning: dict[TaskId, Event] = {}
 
@@ -43,7 +43,7 @@ class Instance:
         self._starts += 1
         self.answers = True
         self.members = [
-            f"{self.name}-{number}-{self._starts}" for number in range(1, self._threads + 1)
+            f"{self.name}-{number}-{self._starts}" for number in range(1, self.thread_count + 1)
         ]
         return self.members
 

@@ -59,6 +59,11 @@ class Restoration:
         """The actives that aren't restored yet, sorted."""
         return sorted(task for task, copy in self._copies.items() if copy.active)
 
+    @property
+    def behind(self) -> bool:
+        """Whether any copy is not at its end."""
+        return not all(copy.at_end for copy in self._copies.values())
+
     def add(self, task: TaskId, at: float, *, active: bool, start_ms: int = 0) -> None:
         """Begin to restore an active, or to follow with a standby, from an offset sum on."""
         self._move()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from caughtup.models.ids import ProcessId, TaskId
@@ -15,6 +16,30 @@ from caughtup.models.simulation.streams.thread import StreamThread
 from caughtup.models.simulation.streams.topology import Application, changelog_ends
 
 
+@dataclass(frozen=True, slots=True)
+class RunningThread:
+    """What a stream thread has at a story's start, and when it asks for a rebalance (epoch ms)."""
+
+    active: tuple[TaskId, ...]
+    standby: tuple[TaskId, ...] = ()
+    next_rebalance_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningInstance:
+    """An instance at a story's start.
+
+    ``offset_sums``: how far each of its copies is, and each state on disk; not of actives that run.
+    """
+
+    name: str
+    process: ProcessId
+    threads: tuple[RunningThread, ...]
+    offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
+
+
 class StreamsRun:
     """An application as it runs. ``epoch_ms`` is the leader's clock at the story's start."""
 
@@ -22,7 +47,7 @@ class StreamsRun:
         self.application = application
         self.stage = Stage(application, epoch_ms, self._growth_changed)
         self.time, self.line = self.stage.time, self.stage.line
-        self.tasks = application.tasks()
+        self.tasks = self.stage.tasks
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
         self.coordinator = ClassicCoordinator(
@@ -54,6 +79,26 @@ class StreamsRun:
         for thread in self._threads[name]:
             self.coordinator.join(thread)
 
+    def resume(self, running: Sequence[RunningInstance], generation: int) -> None:
+        """Begin with instances that are in a stable group; the first thread of all leads it."""
+        for one in running:
+            instance = self.add(
+                one.name, one.process, len(one.threads), tags=one.tags, rack=one.rack
+            )
+            threads = self._threads[one.name] = []
+            assigned = {
+                task for thread in one.threads for task in (*thread.active, *thread.standby)
+            }
+            for member_id, has in zip(instance.start(), one.threads, strict=True):
+                thread = StreamThread(self.stage, instance, member_id, self._ask)
+                thread.resume(has.active, has.standby, one.offset_sums, has.next_rebalance_ms)
+                threads.append(thread)
+            for task, at in one.offset_sums.items():
+                if task not in assigned:
+                    instance.leave_state(task, at, checkpoint=True)
+        members = self.running_threads()
+        self.coordinator.resume(members, generation, members[0].member_id)
+
     def stop(self, name: str, *, leave_group: bool = False) -> None:
         """Stop an instance in order: states are checkpointed.
 
@@ -77,9 +122,29 @@ class StreamsRun:
     @property
     def quiet(self) -> bool:
         """Whether no rebalance goes on or is planned, and nothing is restored."""
+        return self.calm and not any(thread.probes for thread in self.running_threads())
+
+    @property
+    def calm(self) -> bool:
+        """Whether the group is stable and no active restores."""
         return self.coordinator.state is GroupState.STABLE and not any(
-            thread.probes or thread.restoration.restoring for thread in self.running_threads()
+            thread.restoration.restoring for thread in self.running_threads()
         )
+
+    @property
+    def warming(self) -> bool:
+        """Whether a standby or a warm-up of a running instance isn't caught up."""
+        return any(thread.restoration.behind for thread in self.running_threads())
+
+    @property
+    def processed(self) -> set[TaskId]:
+        """The tasks that somebody processes."""
+        return {
+            task
+            for thread in self.running_threads()
+            for task, runs in thread.active.items()
+            if runs
+        }
 
     def _end(self, name: str, *, checkpoint: bool, leave_group: bool) -> None:
         self.instances[name].end()

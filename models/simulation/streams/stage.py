@@ -23,6 +23,7 @@ class Stage:
     ) -> None:
         self.application = application
         self.epoch_ms = epoch_ms
+        self.tasks = application.tasks()
         self.time = VirtualTime()
         self.line = TimeLine()
         self.ends = Ends(self.time, application.changelogs, growth_changed)

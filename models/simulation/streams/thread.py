@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
@@ -107,6 +107,31 @@ class StreamThread:
         elif assignment.next_rebalance_ms is not None:
             self._probing = self._stage.time.at(
                 assignment.next_rebalance_ms - self._stage.epoch_ms, self._probe
+            )
+
+    def resume(
+        self,
+        active: Collection[TaskId],
+        standby: Collection[TaskId],
+        offset_sums: Mapping[TaskId, int],
+        next_rebalance_ms: int | None,
+    ) -> None:
+        """Begin in the middle of a story, with tasks that it has: an active without a sum runs."""
+        sources = self._stage.tasks.sources
+        self.owned = tuple(sorted(one for task in active for one in sources[task]))
+        for task in sorted(active):
+            self.active[task] = task not in offset_sums
+            if task in offset_sums:
+                self._stage.does(task, self._instance.name, Activity.RESTORING)
+                self.restoration.add(task, offset_sums[task], active=True)
+        for task in sorted(standby):
+            self.standby.add(task)
+            self._stage.does(task, self._instance.name, Activity.WARMING)
+            self.restoration.add(task, offset_sums.get(task, 0), active=False)
+        self._see_whether_all_run()
+        if next_rebalance_ms is not None:
+            self._probing = self._stage.time.at(
+                next_rebalance_ms - self._stage.epoch_ms, self._probe
             )
 
     def stop(self, *, checkpoint: bool) -> None:

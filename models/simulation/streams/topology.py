@@ -9,7 +9,7 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.partition_assignor.rebalance import Subtopology
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
-from caughtup.models.simulation.coordinator import Timings
+from caughtup.models.simulation.membership import Timings
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState, Timings
+from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
+from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.virtual_time import VirtualTime
 
 TIMINGS = Timings(

@@ -8,9 +8,9 @@ from typing import Any
 
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import ProcessId
-from caughtup.models.simulation.coordinator import Timings
 from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.figures import Figures, figures
+from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import StreamsRun
 from caughtup.models.simulation.streams.topology import Application, Changelog, uniform
 

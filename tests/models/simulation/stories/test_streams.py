@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from caughtup.models.simulation.coordinator import Timings
+from caughtup.models.simulation.membership import Timings
 from tests.models.simulation.stories.telling import (
     MINUTE,
     SECOND,
