@@ -98,10 +98,17 @@ class Told:
 
     @classmethod
     def of(cls, parameters: ApplicationParameters) -> Told:
-        """Return what an application's settings tell."""
-        configs = {name: parameters.config[name] for name in ANY if name in parameters.config}
+        """Return what an application's settings tell.
+
+        Whoever tells all three numbers, two of which only the high availability assignor reads,
+        tells that it decides, unless they name another.
+        """
+        configs = dict(parameters.config)
         tags = None if parameters.tags is None else tuple(sorted(parameters.tags))
-        return cls(configs, tags)
+        assignor = parameters.assignor
+        if assignor is None and configs.keys() >= ANY.keys():
+            assignor = ASSIGNORS[0]
+        return cls(configs, tags, assignor)
 
 
 #: Nothing is told.

@@ -167,7 +167,7 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
     watch(classic, "classic_membership")
     watch(undecided, "gather_inputs")
     watch(undecided, "decide_generation")
-    watch(deciding, "recompute")
+    watch(deciding, "learn")
     watch(deciding, "recommendation")
     watch(undecided, "read_back")
     watch(deciding, "project")
