@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from caughtup.models.decisions.last_by_group import MOST_GROUPS
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.ranges import Told
+from caughtup.models.learning.ranges import Told, bounded
 from caughtup.models.learning.retold import retold
 
 
@@ -42,7 +43,10 @@ class LearnedConfigs:
 
     def keep(self, generation: StreamsGeneration, learned: Learned) -> None:
         """Keep what is known once a generation was learned from."""
-        known = LearnedUntil(learned, generation.generation, generation.as_of_ms)
+        suspected = bounded(learned.suspected)
+        hypotheses = None if learned.hypotheses is None else bounded(learned.hypotheses)
+        kept = replace(learned, hypotheses=hypotheses, suspected=suspected)
+        known = LearnedUntil(kept, generation.generation, generation.as_of_ms)
         self._known[generation.group] = known
 
     def restore(self, group: str, known: LearnedUntil | None) -> bool:
@@ -61,6 +65,10 @@ class LearnedConfigs:
     def forget(self, group: str) -> bool:
         """Forget a group; return whether anything was known of it."""
         return self._known.pop(group, None) is not None
+
+    def newest(self, group: str) -> LearnedUntil | None:
+        """Return what is known of a group as it is to be written down; None without anything."""
+        return self._known.get(group)
 
     def groups(self) -> set[str]:
         """Name the groups of which anything is known."""

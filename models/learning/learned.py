@@ -71,8 +71,8 @@ class Verdict:
     where nothing could be decided. ``open`` are the configs that are yet to be found where it is
     undetermined, and ``narrowed`` those of which this generation ruled values out: where it is a
     match without any, it was foreseen. ``doubted`` are those that seem to be others than were told
-    or learned. ``decisions`` counts those it took. ``unexplained``: nothing that is known
-    of decides what the leader did.
+    or learned. ``decisions`` counts those it took. ``unexplained``: all inputs are known,
+    and no hypothesis decides what the leader did.
     """
 
     result: str
@@ -166,7 +166,7 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
         sifted.decision,
         open=names,
         narrowed=narrowed,
-        unexplained=not matched,
+        unexplained=not (matched or evidence.doubts),
     )
 
 
@@ -177,7 +177,7 @@ def _contradicted(
     before = learned.hypotheses or ()
     if inferred and not learned.explained:
         why = in_words([f"inferred: {line}" for line in inferred])
-        return learned, Verdict("undetermined", why, sifted.decision, unexplained=True)
+        return learned, Verdict("undetermined", why, sifted.decision)
     keys = tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
     fresh = still or sift(possible(UNTOLD, keys), evidence).left

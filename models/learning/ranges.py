@@ -86,6 +86,8 @@ class ConfigRange:
 
 #: Disjoint ranges: a set of hypotheses.
 Hypotheses = tuple[ConfigRange, ...]
+#: Ranges that are kept of one application; of more, those of an algorithm are taken together.
+MOST_RANGES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,20 @@ def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
                 for span in united(spans)
             ]
     return tuple(left)
+
+
+def bounded(hypotheses: Hypotheses, most: int = MOST_RANGES) -> Hypotheses:
+    """Return the same hypotheses, or one range for each algorithm where there are too many."""
+    if len(hypotheses) <= most:
+        return hypotheses
+    found: dict[Algorithm, ConfigRange] = {}
+    for one in hypotheses:
+        other = found.get(one.algorithm, one)
+        for config in ANY:
+            low, high = zip(one.span(config), other.span(config), strict=True)
+            other = other.with_span(config, Span(min(low), max(high)))
+        found[one.algorithm] = other
+    return tuple(found.values())
 
 
 def united(spans: Iterable[Span]) -> tuple[Span, ...]:

@@ -70,9 +70,11 @@ class Service:
         told = ApplicationParameters(dict(group.config), {0: (CHANGELOG,)})
         self.state = ClusterState("cluster-1", {GROUP: told})
         self.recommendations, self.movements = KeptTopic("recommendations"), KeptTopic("movements")
+        self.learned = KeptTopic("learned-configs")
         self._recommender = Recommender(
             self.state,
             self.recommendations,  # type: ignore[arg-type]
+            self.learned,  # type: ignore[arg-type]
             self.movements,  # type: ignore[arg-type]
             Signer(None, "cluster-1"),
         )
