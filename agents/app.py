@@ -32,6 +32,7 @@ from caughtup.agents.topics.definitions import (
     CATCH_UP_RATES,
     END_OFFSETS,
     LAG,
+    LEARNED_CONFIGS,
     MOVEMENTS,
     PIPELINE_PROGRESS,
     REASSIGNMENTS,
@@ -114,6 +115,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     election = Election(settings, health, elected, lambda: publisher.flush())
     publisher = Publisher(settings, health, election.may_publish)
     movements, recommended = publisher.topic(MOVEMENTS), publisher.topic(RECOMMENDATIONS)
+    learned = publisher.topic(LEARNED_CONFIGS)
     signer = Signer(settings.signing_key_file, state.cluster)
 
     offsets(app, changes, state, health, wakeups)
@@ -128,7 +130,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     ):
         applied = None if wakeup is None else partial(wakeups.put, wakeup)
         apply_topic(app, read[topic.topic], state, topic, applied)
-    recommend(app, wakeups, state, health, recommended, movements, hurry, signer)
+    recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     lag = LagTopic(settings, state, health, election.may_publish)
@@ -136,7 +138,10 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,
         LAG: lag.write_again,
-        RECOMMENDATIONS: lambda: wakeups.queue.put_nowait(Wakeup.RECREATED),
+        **dict.fromkeys(
+            (RECOMMENDATIONS, LEARNED_CONFIGS),
+            lambda: wakeups.queue.put_nowait(Wakeup.RECREATED),
+        ),
     }
 
     def recreated(topic: str) -> None:
@@ -155,7 +160,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(SecretFiles(settings))
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
-    app.service(Forgetter(state, health, recommended))
+    app.service(Forgetter(state, health, recommended, learned))
     app.service(ends)
     app.service(moves)
     if settings.lag_interval:

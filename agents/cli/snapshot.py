@@ -12,13 +12,14 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
 from caughtup.agents.topics.reports import application_states, catch_up_rates
-from caughtup.agents.topics.restoration import recommendations
+from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
     END_OFFSETS,
+    LEARNED_CONFIGS,
     RECOMMENDATIONS,
 )
 from caughtup.models.state.cluster import ClusterState
@@ -77,6 +78,8 @@ class ClusterLooks:
         settings, state = self._settings, self._state
         for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
             recommendations.apply_record(state, key, value)
+        for key, value in read_if_allowed(settings, LEARNED_CONFIGS, progress):
+            learned_configs.apply_record(state, key, value)
         for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
             application_states.apply_record(state, key, value)
         for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
