@@ -28,6 +28,21 @@ if TYPE_CHECKING:
 @click.command(short_help="Watch it all on this machine.")
 @click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
 @click.option(
+    "--story",
+    type=click.Choice(["streams", "connect"]),
+    default="streams",
+    show_default=True,
+    help="Kafka Streams; or Connect: six cases of a rebalance, played once and checked.",
+)
+@click.option(
+    "--max-delay",
+    type=click.IntRange(5, 3600),
+    default=15,
+    show_default=True,
+    metavar="SECONDS",
+    help="Connect's scheduled.rebalance.max.delay.ms.",
+)
+@click.option(
     "--web-port",
     type=click.IntRange(0, 65535),
     default=8080,
@@ -35,10 +50,11 @@ if TYPE_CHECKING:
     help="Where the page is; 0 for any free port.",
 )
 @format_option
-def demo(scripted: bool, web_port: int, output: str) -> None:
+def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str) -> None:
     """Watch caughtup at work on an embedded Kafka cluster, on this machine, until Ctrl-C.
 
-    With --scripted exits 0 only if caughtup saw everything that was done.
+    With --scripted exits 0 only if caughtup saw everything that was done. So does the Connect
+    story, which plays six cases on three workers and ends.
     """
     try:
         from caughtup.demo.story import show
@@ -51,6 +67,8 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
         require_free_port(Settings(web_port=web_port))
     _end_on_signals()
     try:
+        if story == "connect":
+            sys.exit(_connect(max_delay, console, output))
         with Stage(web_port=0 if scripted else web_port) as stage:
             if scripted:
                 sys.exit(_scripted(stage, console, output))
@@ -59,7 +77,7 @@ def demo(scripted: bool, web_port: int, output: str) -> None:
         raise UserError(error.message) from None
     except _Ended as ended:
         console.print("Everything is ended and removed.")
-        if scripted:
+        if scripted or story == "connect":
             sys.exit(ended.code)
 
 
@@ -95,6 +113,24 @@ def _scripted(stage: Stage, console: Console, output: str) -> int:
             f"{'All of it holds' if facts.ok else 'Not all of it holds'}: {seconds:.0f} s"
         )
     return 0 if facts.ok else 1
+
+
+def _connect(max_delay: int, console: Console, output: str) -> int:
+    from caughtup.demo.story.connect.show import play, print_played
+    from caughtup.demo.story.connect.stage import ConnectStage
+    from caughtup.demo.story.show import narrator
+
+    started = time.monotonic()
+    with ConnectStage(max_delay_ms=1000 * max_delay) as stage:
+        played = play(stage, narrator(console))
+    if output == "json":
+        for row in played.rows:
+            click.echo(msgspec.json.encode(row.line(played.match(row))).decode())
+        seconds = round(time.monotonic() - started, 1)
+        click.echo(msgspec.json.encode({"ok": played.ok, "seconds": seconds}).decode())
+    else:
+        print_played(played, 1000 * max_delay, console)
+    return 0 if played.ok else 1
 
 
 def _forget_settings() -> None:

@@ -27,7 +27,11 @@ KAFKA = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
     "org.eclipse.jdt:ecj:3.38.0",
 )
-CONNECT = (f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}",)
+CONNECT = (
+    f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}",
+    # The connectors of files, which Kafka's own distribution has, too.
+    f"org.apache.kafka:connect-file:{KAFKA_VERSION}",
+)
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 # PySpark ships these: a second copy on Spark's classpath costs 60 MB and can only disagree.
 SHIPPED_WITH_PYSPARK = (

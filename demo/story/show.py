@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 def play(stage: Stage, facts: Facts, reassign: Reassign, console: Console) -> None:
     """Play the story once; what caughtup saw of it is in ``facts``. Raises CaughtupError."""
-    say = _narrator(console)
+    say = narrator(console)
     set_up(stage, say)
     story = Story(stage, facts, reassign, say)
     story.two_instances()
@@ -39,7 +39,7 @@ def play(stage: Stage, facts: Facts, reassign: Reassign, console: Console) -> No
 
 def run(stage: Stage, reassign: Reassign, console: Console) -> None:
     """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
-    say = _narrator(console)
+    say = narrator(console)
     set_up(stage, say)
     console.print(f"\n  The page: [bold]{stage.url}[/]\n  Ctrl-C ends everything.\n")
     story = Story(stage, Facts(_ignore), reassign, say)
@@ -106,7 +106,8 @@ def _load(stage: Stage, stop: threading.Event) -> None:
         )
 
 
-def _narrator(console: Console) -> Say:
+def narrator(console: Console) -> Say:
+    """Return what prints a line with the seconds since now."""
     started = time.monotonic()
 
     def say(text: str) -> None:

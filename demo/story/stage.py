@@ -152,14 +152,20 @@ class Stage(ClosedOnExit):
             "topic_replication_factor = 1",
             "end_offsets_interval = 0.5",
             "reassignments_interval = 1.0",
+            *self._applications(),
         ]
+        return "\n".join(lines) + "\n"
+
+    def _applications(self) -> list[str]:
+        """Return the settings of the applications that are there."""
+        lines: list[str] = []
         for name, values in self.application.parameters.items():
             lines.append(f"[applications.{json.dumps(name)}]")
             changelogs = values.pop("changelogs")
             lines += [f"{json.dumps(key)} = {value}" for key, value in values.items()]
             lines.append(f"[applications.{json.dumps(name)}.changelogs]")
             lines += [f"{sub} = {json.dumps(topics)}" for sub, topics in changelogs.items()]
-        return "\n".join(lines) + "\n"
+        return lines
 
     def _is_ready(self) -> bool:
         try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from caughtup.demo.story.connect.cases import CASES
 from caughtup.models.connect.story import decide_story, parse_story, tell
-from tests.models.connect.seed_cases import CASES, story
+from tests.models.connect.seed_cases import story
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.models.connect.seed_cases import CASES, story
+from caughtup.demo.story.connect.cases import CASES
+from tests.models.connect.seed_cases import story
 from tests.oracle.connect.comparison import assert_same_rounds
 from tests.support.oracles import Oracle
 

@@ -1,0 +1,97 @@
+"""A Connect group's generations, decided again from nothing but what the logs have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from caughtup.demo.connect.group_log import LoggedGeneration
+from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.generation import ConnectGeneration
+from caughtup.models.connect.incremental import decide_incremental
+from caughtup.models.connect.names import written
+from caughtup.models.connect.round import NO_MEMORY, Memory
+from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
+
+#: What was configured for somebody who has read the config topic as far as an offset.
+ConfiguredBefore = Callable[[int], Mapping[str, int]]
+_Told = tuple[Mapping[str, tuple[list[str], list[str]]], int]
+
+
+class DecidedAgain(NamedTuple):
+    """A generation beside our own decision: ``differs`` is empty where they are the same."""
+
+    logged: LoggedGeneration
+    differs: str
+
+    @property
+    def match(self) -> bool:
+        """Whether our decision is the leader's."""
+        return not self.differs
+
+
+def decide_again(
+    generations: Sequence[LoggedGeneration], configured: ConfiguredBefore, max_delay_ms: int
+) -> Iterator[DecidedAgain]:
+    """Decide each generation by what its leader remembers, and compare with what it told.
+
+    The leader's clock when it decided isn't in the log; it was later than the group's state
+    changed, and no later than the record was written. Where a delay runs, what the leader said is
+    left of it tells the time.
+    """
+    memories: dict[str, Memory] = {}
+    slack_ms, last = 0, None
+    for logged in generations:
+        generation = logged.generation
+        leader = generation.leader or ""
+        memory = memories.get(leader, NO_MEMORY)
+        slack_ms = max(slack_ms, logged.written_ms - generation.as_of_ms)
+        connectors = configured(_config_offset(generation))
+        decided: list[tuple[Decision, Memory]] = []
+        for time_ms in _times(logged, memory, slack_ms):
+            # Of a leader that gives up because it hasn't read the configuration, or whose round
+            # was never completed, nothing is in the log but the gap.
+            round_ = generation.round(connectors, time_ms, last_completed=last == logged.number - 1)
+            decided.append(decide_incremental(round_, memory, max_delay_ms))
+            if _decided(decided[-1][0]) == _told(generation):
+                break
+        decision, memories[leader] = decided[-1]
+        last = logged.number
+        yield DecidedAgain(logged, _difference(decision, generation))
+
+
+def _times(logged: LoggedGeneration, memory: Memory, slack_ms: int) -> Iterator[int]:
+    """Return when the leader may have decided (ms), by its clock: it runs on this machine."""
+    since, until = logged.generation.as_of_ms, logged.written_ms
+    if memory.scheduled_rebalance_ms and logged.generation.delay_ms:
+        at_ms = memory.scheduled_rebalance_ms - logged.generation.delay_ms
+        if since - slack_ms <= at_ms <= until + slack_ms:
+            yield at_ms
+    yield since
+    yield until
+    yield until + slack_ms
+
+
+def _config_offset(generation: ConnectGeneration) -> int:
+    return max(one.told.config_offset for one in generation.workers.values() if one.told)
+
+
+def _told(generation: ConnectGeneration) -> _Told:
+    told = {name: one.told for name, one in generation.workers.items() if one.told}
+    return {n: _both(one.assigned, one.revoked) for n, one in told.items()}, generation.delay_ms
+
+
+def _decided(decision: Decision) -> _Told:
+    workers = decision.workers.items()
+    return {n: _both(one.assigned, one.revoked) for n, one in workers}, decision.delay_ms
+
+
+def _both(assigned: ConnectorsAndTasks, revoked: ConnectorsAndTasks) -> tuple[list[str], list[str]]:
+    return written(assigned), written(revoked)
+
+
+def _difference(decision: Decision, generation: ConnectGeneration) -> str:
+    ours, theirs = _decided(decision), _told(generation)
+    if ours == theirs:
+        return ""
+    return f"decided again: {ours}; the leader told: {theirs}"

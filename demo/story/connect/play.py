@@ -1,0 +1,135 @@
+"""The document's six cases, played on real workers round by round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.topics import create_topics
+from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
+from caughtup.demo.connect.workers import ConnectWorkers
+from caughtup.demo.story.connect.cases import CASES, EVERYONE, SETTLED, Step
+from caughtup.demo.story.connect.rows import Row, shares
+from caughtup.models.errors import CaughtupError
+
+TOPIC = "lines"
+#: Works through the connectors' creation before the story, which begins with them.
+FIRST = "W0"
+_FILE = "org.apache.kafka.connect.file.FileStream"
+_SETTLED_SHARES = Counter(
+    (sum("-" not in item for item in items), sum("-" in item for item in items))
+    for items in map(str.split, SETTLED.values())
+)
+_ROUND_SECONDS = 60.0
+
+
+class SixCases:
+    """Plays the cases one after another on workers W1, W2 and W3.
+
+    Each goes on with what the one before left behind: the document's W1 is whoever leads then, and
+    its W2 a worker that doesn't and has a connector. ``tell`` gets each round as soon as it is in
+    the log, ``say`` what is done.
+    """
+
+    def __init__(
+        self,
+        cluster: EmbeddedCluster,
+        workers: ConnectWorkers,
+        log: GroupLog,
+        say: Callable[[str], None],
+        tell: Callable[[Row], None],
+    ) -> None:
+        self._cluster = cluster
+        self._workers = workers
+        self._log = log
+        self._say = say
+        self._tell = tell
+        self._seen = 0
+        self._rows: list[Row] = []
+
+    def set_up(self) -> None:
+        """Configure A, a sink of two tasks, and B, a source of one. Raises CaughtupError.
+
+        A worker of its own does that, and leaves: the document begins with connectors and without
+        workers.
+        """
+        create_topics(self._cluster, {TOPIC: 2})
+        files = self._workers.directory
+        (files / "lines-in.txt").write_text("".join(f"line {n}\n" for n in range(100)))
+        self._workers.start(FIRST)
+        self._workers.wait_healthy(FIRST)
+        sink = {"topics": TOPIC, "file": str(files / "lines-out.txt"), "tasks.max": "2"}
+        self._workers.configure("A", {"connector.class": f"{_FILE}SinkConnector", **sink})
+        source = {"topic": TOPIC, "file": str(files / "lines-in.txt"), "tasks.max": "1"}
+        self._workers.configure("B", {"connector.class": f"{_FILE}SourceConnector", **source})
+        self._next("it runs both connectors", lambda one: shares(one) == Counter([(2, 3)]))
+        self._workers.leave(FIRST)
+
+    def play(self, cases: Mapping[str, tuple[Step, ...]] = CASES) -> list[Row]:
+        """Play cases in their order and return their rounds. Raises CaughtupError."""
+        played: set[str] = set()
+        for number, (name, steps) in enumerate(cases.items(), 1):
+            roles = dict(zip(EVERYONE, EVERYONE, strict=True))
+            if steps[0].number >= "3":
+                roles = self._settle()
+            self._say(f"[bold]case {number}: {name}[/]")
+            for step in steps:
+                # The second case begins with the first one's only round.
+                if step.number not in played:
+                    played.add(step.number)
+                    self._play(step, roles)
+        return self._rows
+
+    def _play(self, step: Step, roles: Mapping[str, str]) -> None:
+        names = {roles[role] for role in step.workers}
+        there = set(self._workers.names)
+        for name in sorted(there - names):
+            self._workers.leave(name)
+        if names - there:
+            self._workers.start_together(*sorted(names - there))
+        logged = self._next(
+            step.event, lambda one: set(one.names) == names, self._workers.max_delay_ms / 1000
+        )
+        if step.decided.delay_ms and not logged.generation.delay_ms:
+            seconds = self._workers.max_delay_ms / 1000
+            raise CaughtupError(
+                "demo_failed",
+                f"a worker took longer than {seconds:.0f} s to come back; a longer delay is needed",
+            )
+        row = Row(step, roles, logged)
+        self._rows.append(row)
+        self._tell(row)
+
+    def _settle(self) -> dict[str, str]:
+        """Have all three work, evenly, and return who plays which part."""
+        missing = sorted(set(EVERYONE) - set(self._workers.names))
+        if missing:
+            self._say(f"{' and '.join(missing)} comes back, and all share the work again")
+            self._workers.start_together(*missing)
+        last = self._next("all share the work", _is_settled, first=0)
+        has_connector = {
+            worker.client_id: bool(worker.owns.connectors)
+            for worker in last.generation.workers.values()
+        }
+        followers = sorted(set(EVERYONE) - {last.leader}, key=lambda name: not has_connector[name])
+        return dict(zip(EVERYONE, (last.leader, *followers), strict=True))
+
+    def _next(
+        self,
+        what: str,
+        is_it: Callable[[LoggedGeneration], bool],
+        more_seconds: float = 0.0,
+        *,
+        first: int = 1,
+    ) -> LoggedGeneration:
+        """Wait for a generation after the last one that was waited for, or that one (``first`` 0)."""
+        seconds = _ROUND_SECONDS + more_seconds
+        found = self._log.wait(what, is_it, seconds, since=self._seen + first)
+        self._seen = found.number
+        return found
+
+
+def _is_settled(one: LoggedGeneration) -> bool:
+    revoked = any(worker.told.revoked for worker in one.generation.workers.values() if worker.told)
+    return not revoked and not one.generation.delay_ms and shares(one) == _SETTLED_SHARES

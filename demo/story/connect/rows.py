@@ -1,0 +1,118 @@
+"""The story's table: for each round what the document says, what Kafka did, and whether we knew."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.demo.connect.group_log import LoggedGeneration
+from caughtup.demo.story.connect.cases import D_MS, SETTLED, Step, Told
+from caughtup.models.connect.names import written
+
+_EVERYTHING = frozenset(" ".join(SETTLED.values()).split())
+#: The document's names of workers, in what happens.
+_ROLE = re.compile(r"\bW[123]\b")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A round of a case. ``roles`` has for each worker of the document the one that plays it."""
+
+    step: Step
+    roles: Mapping[str, str]
+    logged: LoggedGeneration
+
+    @property
+    def event(self) -> str:
+        """What happened before it, by the names of the workers that there are."""
+        return self._named(self.step.event)
+
+    @property
+    def document(self) -> str:
+        """What the document says: who has what then, and how long all wait."""
+        told = self.step.document
+        if told.after is None:
+            return "not said"
+        after = {self.roles[role]: items.split() for role, items in told.after.items()}
+        return _text(after, _wait(told.delay_ms))
+
+    @property
+    def kafka(self) -> str:
+        """What Kafka did, by the group's record."""
+        delay_ms = self.logged.generation.delay_ms
+        waits = f"waits {delay_ms / 1000:.1f} s" if delay_ms else ""
+        return _text(_after(self.logged), waits)
+
+    @property
+    def unassigned(self) -> list[str]:
+        """What is configured and nobody has after it, by name."""
+        has = {item for items in _after(self.logged).values() for item in items}
+        return sorted(_EVERYTHING - has, key=lambda item: ("-" in item, item))
+
+    @property
+    def as_documented(self) -> bool | None:
+        """Whether Kafka did as the document says; None where that isn't said.
+
+        By how much each worker has of each kind: which it has differs from run to run, since the
+        coordinator draws the member ids by which Kafka orders workers.
+        """
+        return self._is(self.step.document)
+
+    @property
+    def as_decided(self) -> bool:
+        """Whether Kafka did, by the same, what 4.3.1 is known to decide."""
+        return self._is(self.step.decided) is True
+
+    def line(self, match: bool) -> dict[str, Any]:
+        """Return the row as a JSON line."""
+        return {
+            "case": self.step.number,
+            "event": self.event,
+            "document": self.document,
+            "kafka": self.kafka,
+            "as_documented": self.as_documented,
+            "generation": self.logged.number,
+            "match": match,
+        }
+
+    def _is(self, told: Told) -> bool | None:
+        if told.after is None:
+            return None
+        waits = self.logged.generation.delay_ms > 0
+        same = _shares(_after(self.logged)) == _shares(
+            {role: items.split() for role, items in told.after.items()}
+        )
+        return same and waits == (told.delay_ms > 0)
+
+    def _named(self, text: str) -> str:
+        return _ROLE.sub(lambda match: self.roles.get(match[0], match[0]), text)
+
+
+def shares(logged: LoggedGeneration) -> Counter[tuple[int, int]]:
+    """Count the workers that have so many connectors and tasks after a generation."""
+    return _shares(_after(logged))
+
+
+def _after(logged: LoggedGeneration) -> dict[str, list[str]]:
+    workers = sorted(logged.generation.workers.values(), key=lambda worker: worker.client_id)
+    return {worker.client_id: written(worker.owns) for worker in workers}
+
+
+def _shares(after: Mapping[str, list[str]]) -> Counter[tuple[int, int]]:
+    # A task has a number, and no connector of the story's has.
+    tasks = {worker: sum("-" in item for item in items) for worker, items in after.items()}
+    return Counter((len(after[worker]) - count, count) for worker, count in tasks.items())
+
+
+def _wait(delay_ms: int) -> str:
+    if not delay_ms:
+        return ""
+    return "waits d" if delay_ms == D_MS else "waits for the rest of d"
+
+
+def _text(after: Mapping[str, list[str]], waits: str) -> str:
+    workers = " ".join(f"{name}[{' '.join(items)}]" for name, items in sorted(after.items()))
+    return f"{workers}; {waits}" if waits else workers
