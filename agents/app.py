@@ -14,6 +14,7 @@ from caughtup.agents.assessor import Assessor
 from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
+from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets.agent import offsets
@@ -158,6 +159,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(OffsetsReader(settings, health, changes))
     app.service(reader)
     app.service(SecretFiles(settings))
+    app.service(TokenKeeper(settings, health))
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
     app.service(Forgetter(state, health, recommended, learned))

@@ -22,6 +22,7 @@ class Health:
 
     ``cluster_name``: what the operator calls the cluster; None: nobody said. ``unsafe``: what goes
     unencrypted or unverified although credentials are set, in sentences.
+    ``login``: why there is no newer token for logins, None where nothing is wrong.
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
     ends. ``standby`` says why this instance isn't the active one; None once it is.
@@ -37,6 +38,7 @@ class Health:
 
     cluster_name: str | None = None
     unsafe: tuple[str, ...] = ()
+    login: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -98,6 +100,7 @@ class Health:
         """List in sentences what is wrong and doesn't keep the service from being ready."""
         return [
             *(f"security: {what}" for what in self.unsafe),
+            *(() if self.login is None else (f"login: {self.login}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 
