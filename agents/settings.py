@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -17,8 +18,10 @@ from pydantic import (
     model_validator,
 )
 
+from caughtup.agents.watching_settings import WatchingSettings, separated
 from caughtup.models.parameters import DEFAULTS, MINIMUMS, MOST_TAGS, TAGS, ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
+from caughtup.models.watching import WatchPatterns
 
 #: A host's name or an IPv4 address, or an IPv6 address in brackets, and a port if it isn't 9092.
 _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))?")
@@ -54,7 +57,7 @@ ApplicationConfig: type[BaseModel] = create_model(
 )
 
 
-class Settings(BaseModel):
+class Settings(WatchingSettings):
     """Everything that can be set; each field's description says what it does.
 
     ``kafka`` has the properties as they are by now: secrets that are read from files, which
@@ -85,7 +88,7 @@ class Settings(BaseModel):
         description="Where the page, /metrics and /ready listen: on loopback unless told otherwise.",
     )
     web_port: int = Field(default=8080, ge=0, le=65535, description="Their port.")
-    web_allowed_hosts: tuple[str, ...] = Field(
+    web_allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
         default=(),
         description="Host names under which they are asked, beside addresses and this machine's "
         "own; *: any.",
@@ -172,14 +175,6 @@ class Settings(BaseModel):
                 raise ValueError("HOST:PORT is expected, several separated by commas")
         return given
 
-    @field_validator("web_allowed_hosts", mode="before")
-    @classmethod
-    def _separate(cls, given: object) -> object:
-        """Split a variable's names at commas."""
-        if isinstance(given, str):
-            return [name.strip() for name in given.split(",") if name.strip()]
-        return given
-
     @model_validator(mode="after")
     def _has_certificate(self) -> Self:
         if self.web_tls_key is not None and self.web_tls_certificate is None:
@@ -195,6 +190,10 @@ class Settings(BaseModel):
         """Note from which files properties were read, and return the settings themselves."""
         self._secret_files = dict(files)
         return self
+
+    def watching(self) -> WatchPatterns:
+        """Return which groups and topics are watched."""
+        return self.patterns(self.application_id)
 
     def parameters(self) -> dict[str, ApplicationParameters]:
         """Return the applications' assignor parameters, as the models have them."""

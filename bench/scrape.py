@@ -44,8 +44,15 @@ _READ_SECONDS = 300.0
 @click.option(
     "--scrapes", type=click.IntRange(min=1), default=5, show_default=True, help="How many."
 )
+@click.option(
+    "--granularity",
+    type=click.Choice(["partition", "topic", "group"]),
+    default="partition",
+    show_default=True,
+    help="The service's metrics_granularity.",
+)
 @format_option
-def scrape(groups: int, partitions: int, scrapes: int, output: str) -> None:
+def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output: str) -> None:
     """Measure scrapes of a service that knows many group-partitions.
 
     Every group has commits on every partition of one topic of an embedded broker and lags on all
@@ -61,7 +68,8 @@ def scrape(groups: int, partitions: int, scrapes: int, output: str) -> None:
         raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
-        with Stage(nodes=1, broker_properties=properties) as stage:
+        settings = {"metrics_granularity": granularity}
+        with Stage(nodes=1, broker_properties=properties, settings=settings) as stage:
             stage.start_cluster()
             create_topics(stage.cluster, {TOPIC: partitions})
             produce(stage.cluster, TOPIC, 100 * partitions, keys=100 * partitions)

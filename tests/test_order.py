@@ -37,6 +37,7 @@ MODELS = (
     "wire",
     "polls",
     "groups",
+    "watching",
     "histories",
     "commits",
     "lag",

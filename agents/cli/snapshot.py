@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from caughtup.agents.clock import now_ms
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
@@ -23,29 +25,35 @@ from caughtup.models.records.topics import (
     RECOMMENDATIONS,
 )
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Watching
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _POLL_RECORDS = 10_000
 
 
-def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
+def read_snapshot(
+    settings: Settings, progress: Progress, groups: Collection[str] = ()
+) -> ClusterState:
     """Read groups, commits and end offsets of the cluster as it is now.
 
-    Raises UserError when the cluster can't be reached or read.
+    ``groups`` are read whatever the settings leave out. Raises UserError when the cluster can't be
+    reached or read.
     """
-    return ClusterLooks(settings).look(progress)
+    return ClusterLooks(settings, groups).look(progress)
 
 
 class ClusterLooks:
     """Looks at a cluster again and again: each time what came since is read, and the past is kept.
 
-    Every call raises UserError when the cluster can't be reached or read.
+    ``groups`` are read whatever the settings leave out. Every call raises UserError when the
+    cluster can't be reached or read.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, groups: Collection[str] = ()) -> None:
         self._settings = settings
         self._admin, cluster = connect(settings)
-        self._state = ClusterState(cluster, settings.parameters())
+        watching = Watching(settings.watching(), groups)
+        self._state = ClusterState(cluster, settings.parameters(), watching)
         FaultLog().attach(self._state)
         self._readable = ReadableEnds(settings, self._state)
         self._positions: dict[int, int] | None = None

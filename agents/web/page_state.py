@@ -30,9 +30,11 @@ FAULTS_SHOWN = 20
 
 
 def page_steps(
-    state: ClusterState, health: Health, now_ms: int
+    state: ClusterState, health: Health, now_ms: int, limited: int = 0
 ) -> Generator[None, None, dict[str, Any]]:
     """Describe the whole cluster for the page at a moment (ms), to be encoded as JSON.
+
+    ``limited``: the groups that metrics tell of less finely than of others.
 
     In steps: others may have their turn between two, and change the state. What can't be described
     is left out, and among the faults.
@@ -71,6 +73,7 @@ def page_steps(
         "faults": [fault._asdict() for fault in state.faults.newest()[:FAULTS_SHOWN]],
         "set_aside": [aside._asdict() for aside in state.set_aside.newest()[:FAULTS_SHOWN]],
         "groups": groups,
+        "groups_not_told": {**state.watching.counts(), "limited": limited},
         "applications": applications,
         "streams": progress_rows(state.pipeline, now_ms),
         **reassignment_view(state, now_ms),

@@ -24,6 +24,7 @@ from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.agents.web.tls import web_tls
@@ -67,7 +68,8 @@ class WebServer(Service):
         self._state = state
         self._health = health
         self._clock = clock
-        self._labels = GroupLabels()
+        detail = Detail(settings.metrics_granularity, settings.metrics_group_limit)
+        self._labels = GroupLabels(detail)
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
@@ -144,7 +146,7 @@ class WebServer(Service):
         return [name for name, set_ in settings.items() if set_ is None]
 
     async def _encoded(self) -> bytes:
-        steps = page_steps(self._state, self._health, self._clock())
+        steps = page_steps(self._state, self._health, self._clock(), self._labels.limited())
         return msgspec.json.encode(await done_in_turns(steps))
 
     async def _state_json(self, request: web.Request) -> web.Response:

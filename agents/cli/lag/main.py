@@ -111,7 +111,7 @@ def lag(
     Reads the cluster as it is now and exits; 3 when no group matched. How a group fares can seldom
     be told from one look: --watch knows more after a while.
     """
-    looks = ClusterLooks(settings_of(connection, (Client.LIBRDKAFKA,)))
+    looks = ClusterLooks(settings_of(connection, (Client.LIBRDKAFKA,)), groups)
     asked = _Asked(groups, partitions, Choice(lagging, states, sort, top), output == "json", wide)
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -49,7 +49,8 @@ def exposition(
     ``labels`` keeps from one scrape to the next what doesn't change. ``compatible`` adds the
     series under kafka_exporter's names.
     """
-    scrape = Scrape(state, health, labels or GroupLabels(), now_ms())
+    kept = GroupLabels() if labels is None else labels  # an empty one is false
+    scrape = Scrape(state, health, kept, now_ms())
     for family in _families(scrape, compatible=compatible):
         yield from family.text(scrape, openmetrics=openmetrics)
     yield _OPENMETRICS_END if openmetrics else b""
