@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower test thorough unsteady chaos soak proof schemas example lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas example lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -37,6 +37,10 @@ demo: java install  ## Embedded Kafka, a Streams application, the service, Spark
 
 follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka Streams applications
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
+
+wheel: follower  ## dist/caughtup-VERSION-py3-none-any.whl, all that an installation needs in it
+	@FOLLOWER_JAR=$(abspath $(FOLLOWER_JAR)) $(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@ls dist/*.whl
 
 test: java prometheus install classes  ## The tests, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
