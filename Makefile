@@ -39,6 +39,7 @@ follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka S
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
 
 wheel: follower  ## dist/caughtup-VERSION-py3-none-any.whl, all that an installation needs in it
+	@rm -f dist/caughtup-*.whl
 	@FOLLOWER_JAR=$(abspath $(FOLLOWER_JAR)) $(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
 	@ls dist/*.whl
 
