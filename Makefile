@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas example lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -67,6 +67,9 @@ proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000,
 
 schemas: install  ## docs/topics.md and docs/topics/*.schema.json, from models/records
 	@$(BIN)/python -m tests.support.topics
+
+chart: install  ## charts/caughtup/values.schema.json, from the settings
+	@$(BIN)/python -m tests.support.charts.values_schema
 
 example: install  ## caughtup.example.toml, from the settings' own descriptions
 	@$(BIN)/python -m caughtup.agents.configuration.text
