@@ -45,6 +45,10 @@ for origin, short_help in (
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
     ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
+    (
+        "caughtup.agents.cli.files:files",
+        "Write rules, dashboards, docs and the follower into a directory.",
+    ),
     ("caughtup.agents.cli.demo:demo", "Watch it all on this machine."),
     ("caughtup.bench.main:bench", "Measure this installation."),
 ):

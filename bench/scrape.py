@@ -18,6 +18,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -65,7 +66,7 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
         from caughtup.demo.fleet.offset_commits import TOPIC
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+        raise missing_extra("demo", error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         settings = {"metrics_granularity": granularity}

@@ -79,11 +79,15 @@ class Health:
         else:
             self.hindrances[part] = why
 
-    def unready(self) -> list[str]:
-        """List in sentences why the service is not ready; none if it is."""
+    def unready(self, *, may_stand_by: bool = False) -> list[str]:
+        """List in sentences why the service is not ready; none if it is.
+
+        ``may_stand_by``: that another instance is the active one is no reason.
+        """
         if self.broken is not None:
             return [f"broken: {self.broken}"]
-        reasons = [] if self.standby is None else [f"standby: {self.standby}"]
+        stands_by = self.standby is not None and not may_stand_by
+        reasons = [f"standby: {self.standby}"] if stands_by else []
         if (doubt := self.doubt()) is not None:
             reasons.append(f"group: {doubt}")
         reasons += [f"{part}: {why}" for part, why in sorted(self.hindrances.items())]

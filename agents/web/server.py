@@ -201,10 +201,11 @@ class WebServer(Service):
         self._state.faults.note("metrics", "/metrics", error, self._clock())
 
     async def _ready(self, request: web.Request) -> web.Response:
-        reasons = self._health.unready()
-        status, lines = (503, reasons) if reasons else (200, ["ready"])
+        """Answer whether this is the active instance and has read; asked ?standby, whether it has."""
+        reasons = self._health.unready(may_stand_by="standby" in request.query)
+        lines = reasons or self._health.unready() or ["ready"]
         said = "".join(f"{line}\n" for line in (*lines, *self._health.notices()))
-        return web.Response(status=status, text=said)
+        return web.Response(status=503 if reasons else 200, text=said)
 
     async def _healthz(self, request: web.Request) -> web.Response:
         """Answer whether the process is worth keeping: one that only catches up is."""
