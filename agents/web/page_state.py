@@ -13,12 +13,12 @@ from caughtup.agents.views.applications import application_view
 from caughtup.agents.views.copies import present
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.pipeline import progress_rows
+from caughtup.agents.views.reassignment_lines import worst_first
 from caughtup.agents.views.reassignments import (
     ended_reassignment,
     orphaned_throttle,
     page_reassignment,
     verdict_counts,
-    worst_first,
 )
 from caughtup.models.state.cluster import ClusterState
 

@@ -23,6 +23,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
+from caughtup.agents.web.lines import Lines
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
@@ -132,6 +133,7 @@ class WebServer(Service):
         app.router.add_get("/api/state", self._state_json)
         # Without a body to write, nobody would notice that the reader has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
+        Lines(self._state, self._clock).add_routes(app)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)
