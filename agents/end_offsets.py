@@ -145,6 +145,7 @@ class EndOffsetsProbe(Service):
         wants = self._wants()
         listing = await asyncio.to_thread(self._lister.list_ends, wants)
         self._note(listing.given_up)
+        self._health.leaderless_partitions = listing.leaderless
         listed, present = listing.found, listing.present
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):

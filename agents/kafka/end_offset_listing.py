@@ -43,7 +43,7 @@ class EndOffsetListing(NamedTuple):
     ``as_of_ms``: when the first that answered was asked; answers may be as old. ``unanswered``:
     partitions that have a leader which didn't answer; what was known of them grows old. One without
     a leader has no offsets for now, and nobody writes to it. ``given_up``: brokers for whose
-    answers the client waited far longer than it was to.
+    answers the client waited far longer than it was to. ``leaderless``: partitions without a leader.
     """
 
     as_of_ms: int
@@ -51,6 +51,7 @@ class EndOffsetListing(NamedTuple):
     present: set[TopicPartition]
     unanswered: set[TopicPartition]
     given_up: tuple[int, ...] = ()
+    leaderless: int = 0
 
 
 class _Question(NamedTuple):
@@ -136,6 +137,7 @@ class EndOffsetLister:
             present,
             present - found.keys() - {TopicPartition(p.topic, p.partition) for p in leaderless},
             given_up,
+            len(leaderless),
         )
 
     def _metadata(self, patience_seconds: float) -> tuple[ClusterMetadata, KafkaException | None]:

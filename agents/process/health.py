@@ -34,6 +34,7 @@ class Health:
     ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
     ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
     ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
+    ``leaderless_partitions``: without a leader at the last listing, so that their ends stand still.
     """
 
     cluster_name: str | None = None
@@ -50,6 +51,7 @@ class Health:
     read_ms: int | None = None
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
+    leaderless_partitions: int | None = None
     #: By which a supervisor tells which parts stand still.
     pulses: Pulses = field(default_factory=Pulses)
     _failing: set[str] = field(default_factory=set)

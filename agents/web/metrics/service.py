@@ -116,6 +116,10 @@ def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, probe), scrape.health.probe_errors[probe])
 
 
+def _leaderless(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.leaderless_partitions or 0)
+
+
 SERVICE_FAMILIES = (
     Family(
         "caughtup_cluster_info",
@@ -139,6 +143,13 @@ SERVICE_FAMILIES = (
         "Groups that metrics tell of less finely than of others",
         _CLUSTER,
         _limited,
+    ),
+    Family(
+        "caughtup_leaderless_partitions",
+        "Partitions without a leader, whose end offsets stand still",
+        _CLUSTER,
+        _leaderless,
+        known=lambda scrape: scrape.health.leaderless_partitions is not None,
     ),
     Family(
         "caughtup_topic_problems",
