@@ -7,9 +7,9 @@ from typing import Any
 
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.question import Group, Setting
-from caughtup.models.simulation.streams.safety import Safety, safe_to_stop
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.what_if.question import Group, Setting
+from caughtup.models.what_if.safety import Safety, safe_to_stop
 
 
 def asked_of(

@@ -12,8 +12,8 @@ from aiohttp import web
 
 from caughtup.agents.views.safety import asked_of, etas_of, safety_fields
 from caughtup.models.errors import CaughtupError
-from caughtup.models.simulation.streams.question import group_of
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.what_if.question import group_of
 
 #: A task may stand still for so long, unless told otherwise, in seconds; and at most.
 WITHIN_SECONDS, _MOST_SECONDS = 60.0, 86_400.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from caughtup.models.durations import duration
 from caughtup.models.simulation.streams.plan import Simulated
-from caughtup.models.simulation.streams.question import Answer, Group
+from caughtup.models.what_if.question import Answer, Group
 
 #: The columns beside what was played.
 FIGURES = (

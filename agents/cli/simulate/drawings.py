@@ -12,8 +12,8 @@ from caughtup.agents.cli.columns import printable
 from caughtup.models.durations import duration
 from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.streams.plan import Simulated
-from caughtup.models.simulation.streams.question import Answer
 from caughtup.models.simulation.time_line import Activity
+from caughtup.models.what_if.question import Answer
 
 #: So many tasks are drawn in the terminal: those that stand still longest.
 _MOST_TASKS = 40

@@ -13,17 +13,12 @@ from caughtup.agents.cli.columns import Column, Output, lines
 from caughtup.agents.cli.options import Span, connection_options, examples, format_option
 from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
 from caughtup.agents.cli.simulate.drawings import html_page, terminal_drawing
-from caughtup.agents.cli.simulate.options import (
-    changed_configs,
-    rate_option,
-    read_group,
-    refuse,
-)
+from caughtup.agents.cli.simulate.options import changed_configs, rate_option, read_group, refuse
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
-from caughtup.models.simulation.streams.best import best_plans
 from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.simulation.streams.question import Answer, Group, Setting, ask
+from caughtup.models.what_if.best import best_plans
+from caughtup.models.what_if.question import Answer, Group, Setting, ask
 
 _ROLLING = "rolling"
 
@@ -69,7 +64,7 @@ _ROLLING = "rolling"
     "--leave-group", is_flag=True, help="Whoever stops tells the group, and isn't waited for."
 )
 @click.option(
-    "--set", "config", multiple=True, metavar="NAME=VALUE", help="Another config. May be repeated."
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another config. May be repeated."
 )
 @click.option(
     "--assignor",
@@ -113,7 +108,7 @@ def simulate(  # the options of one command
     down_seconds: float,
     keep_state: bool,
     leave_group: bool,
-    config: tuple[str, ...],
+    changes: tuple[str, ...],
     assignors: tuple[str, ...],
     protocol: str,
     before_3_8: bool,
@@ -144,7 +139,7 @@ def simulate(  # the options of one command
         leave_group,
     )
     settings = [
-        Setting(one, changed_configs(config), protocol == "eager", before_3_8)
+        Setting(one, changed_configs(changes), protocol == "eager", before_3_8)
         for one in (assignors or (None,))
     ]
     answers = _answers(found, plan, settings, best=best)

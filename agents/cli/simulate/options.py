@@ -14,7 +14,7 @@ from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.models.security.kafka import Client
-from caughtup.models.simulation.streams.question import Group, group_of
+from caughtup.models.what_if.question import Group, group_of
 
 
 class Rate(click.ParamType):

@@ -69,9 +69,8 @@ def safe(
         found = service.safe(group, client, within, leave_group=leave_group)
     else:
         try:
-            found = safety_fields(
-                asked_of(read_group(group, connection, restore_rate), client, within)
-            )
+            asked = read_group(group, connection, restore_rate)
+            found = safety_fields(asked_of(asked, client, within, leave_group=leave_group))
         except CaughtupError as error:
             refuse(error.message)
     if output == "json":

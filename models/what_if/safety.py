@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from caughtup.models.durations import duration
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.simulation.streams.question import Answer, Group, Setting, ask
+from caughtup.models.what_if.question import Answer, Group, Setting, ask
 
 
 @dataclass(frozen=True, slots=True)

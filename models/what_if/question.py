@@ -14,7 +14,11 @@ from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.simulation.membership import Timings
-from caughtup.models.simulation.streams.live import (
+from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
+from caughtup.models.simulation.streams.run import RunningInstance
+from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.what_if.beginning import (
     AT_ONCE,
     Speeds,
     application_of,
@@ -22,10 +26,6 @@ from caughtup.models.simulation.streams.live import (
     running_instances,
     speeds,
 )
-from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
-from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.simulation.streams.topology import Application
-from caughtup.models.state.cluster import ClusterState
 
 #: Assignors as scenarios call them, by what exact mode calls them; a follower moves as recommended.
 _ASSIGNORS = {**{kafkas: ours for ours, kafkas in CLASSES.items()}, FOLLOWER: RECOMMENDED}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.simulation.streams.question import Answer, Group, Setting, ask
+from caughtup.models.what_if.question import Answer, Group, Setting, ask
 
 _STANDBYS = "num.standby.replicas"
 _WARMUPS = "max.warmup.replicas"
