@@ -44,6 +44,8 @@ for origin, short_help in (
     ),
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
+    ("caughtup.agents.cli.simulate.main:simulate", "What a change to a group would cost."),
+    ("caughtup.agents.cli.simulate.safe:safe", "Whether an instance can be stopped now."),
     ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
     (
         "caughtup.agents.cli.files:files",

@@ -61,6 +61,7 @@ MODELS = (
     "reading",
     "records",
     "state",
+    "what_if",
 )
 
 

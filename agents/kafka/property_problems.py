@@ -21,11 +21,7 @@ from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client, problems
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
-from caughtup.models.security.logins import (
-    TICKET_MECHANISM,
-    TOKEN_MECHANISM,
-    protocol_of,
-)
+from caughtup.models.security.logins import TICKET_MECHANISM, TOKEN_MECHANISM, protocol_of
 
 #: Where brokers are is a setting of ours: here it would reach librdkafka alone.
 _ELSEWHERE = ("bootstrap.servers", "metadata.broker.list")

@@ -28,6 +28,7 @@ from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.safety import SafeToStop
 from caughtup.agents.web.tls import web_tls
 from caughtup.agents.web.token import Token
 from caughtup.models.state.cluster import ClusterState
@@ -134,6 +135,7 @@ class WebServer(Service):
         # Without a body to write, nobody would notice that the reader has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
         Lines(self._state, self._clock).add_routes(app)
+        SafeToStop(self._state, self._clock).add_routes(app)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)

@@ -42,6 +42,8 @@ class StreamsMember:
     rack: str | None
     assigned: tuple[TopicPartition, ...]
     assignment: AssignmentInfo | None
+    #: As the group's record has it; Kafka's default where nobody says.
+    session_timeout_ms: int = 45_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ def _read_member(
         rack=subscription.rack,
         assigned=assigned,
         assignment=given,
+        session_timeout_ms=member.session_timeout_ms,
     )
 
 
