@@ -6,7 +6,7 @@ about it was inferred, assumed or could not be known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
@@ -47,6 +47,8 @@ class GenerationInputs:
     what the generation was decided from, but what the next one would be. ``contradicted`` says
     which configs the settings give otherwise than the application, whose word counts, or than its
     leaders decide. ``configs`` is what is known of each config, empty where nobody asked yet.
+    ``replicas`` has the rack of each partition's replicas, None of one without; None where nobody
+    looked them up.
     """
 
     scenario: CompactScenario
@@ -59,6 +61,7 @@ class GenerationInputs:
     projected: bool = False
     contradicted: tuple[str, ...] = ()
     configs: tuple[KnownConfig, ...] = ()
+    replicas: Mapping[TopicPartition, Sequence[str | None]] | None = None
 
 
 def gather_inputs(
