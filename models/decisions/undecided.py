@@ -51,7 +51,8 @@ class UndecidedGeneration:
     both in their order. ``recommendation`` was published of it before a restart. ``revises`` is its
     decision if there is one, made knowing the copies in ``caught_up``; ``positions`` are what
     processes reported. ``learned`` is what earlier generations told of the configs, or this one as
-    well if it ``is_learned`` already. ``replicas`` are the racks of partitions' replicas, None
+    well if it ``is_learned`` already, and ``placed`` their changelogs by what copies had.
+    ``replicas`` are the racks of partitions' replicas, None
     where no leader decides by them. The others are as for ``DueGeneration``.
     """
 
@@ -60,6 +61,7 @@ class UndecidedGeneration:
     parameters: ApplicationParameters
     learned: Learned = field(default_factory=Learned)
     is_learned: bool = False
+    placed: Mapping[str, int] = field(default_factory=dict)
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
     leader_states: tuple[ApplicationState, ...] = ()
@@ -142,7 +144,12 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
     if state is None and undecided.leader_states and waited_ms < LEADER_STATE_WAIT_MS:
         return _waiting(undecided, LEADER_STATE_WAIT_MS)
     inputs = gather_inputs(
-        generation, undecided.parameters, undecided.ends, undecided.commits, undecided.seen_ms
+        generation,
+        undecided.parameters,
+        undecided.ends,
+        undecided.commits,
+        undecided.seen_ms,
+        undecided.placed,
     )
     inputs = replace(inputs, replicas=undecided.replicas)
     if generation.is_racked:
