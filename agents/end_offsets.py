@@ -152,6 +152,10 @@ class EndOffsetsProbe(Service):
             suspects = self._readable.suspects(listed)
             await asyncio.to_thread(self._readable.read, suspects, listed)
             found = self._readable.complete(listed)
+        with faults.isolated(PROBE, "racks of replicas", now):
+            racked = self._state.racked_topics()
+            if racked is not None:
+                self._state.replicas = await asyncio.to_thread(self._lister.replica_racks, racked)
         named = await asyncio.to_thread(self._lister.topic_ids, self._state.unnamed_topics())
         self._topic_ids |= named
         awaited = self._state.applications.awaited()

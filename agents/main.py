@@ -39,6 +39,10 @@ for origin, short_help in (
     ),
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
+        "caughtup.agents.cli.configs.main:configs",
+        "Show what is known of applications' configs.",
+    ),
+    (
         "caughtup.agents.cli.assign:assign",
         "Decide assignments: scenarios in, decisions out.",
     ),

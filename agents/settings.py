@@ -47,6 +47,14 @@ ApplicationConfig: type[BaseModel] = create_model(
             examples=[["zone"]],
         ),
     ),
+    assignor=(
+        Literal["high_availability", "sticky", "public_sticky"] | None,
+        Field(
+            default=None,
+            description="What deals its tasks, as `caughtup assign` calls it.",
+            examples=["high_availability"],
+        ),
+    ),
     **{
         name.replace(".", "_"): (
             int | None,
@@ -162,7 +170,8 @@ class Settings(WatchingSettings):
     applications: dict[str, ApplicationConfig] = Field(  # type: ignore[valid-type]
         default={},
         description="What the wire doesn't show of an application, by its id, under Kafka's own "
-        "names: the values that it runs with itself.",
+        "names: the values that it runs with itself. What isn't told is read or learned; `caughtup "
+        "configs --toml` prints it.",
     )
     _secret_files: Mapping[str, Path] = PrivateAttr(default={})
 
@@ -201,6 +210,6 @@ class Settings(WatchingSettings):
         for name, application in self.applications.items():
             given: dict[str, Any] = application.model_dump(by_alias=True, exclude_none=True)
             changelogs = given.pop("changelogs", None)
-            tags = given.pop(TAGS, None)
-            found[name] = ApplicationParameters(config=given, changelogs=changelogs, tags=tags)
+            tags, assignor = given.pop(TAGS, None), given.pop("assignor", None)
+            found[name] = ApplicationParameters(given, changelogs, tags, assignor)
         return found

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.answered import REQUEST_SECONDS, WEDGED_SECONDS, answered
+from caughtup.agents.kafka.replica_racks import replica_racks
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
@@ -104,6 +105,12 @@ class EndOffsetLister:
     def topic_ids(self, topics: set[str]) -> dict[str, bytes]:
         """Ask for the ids of topics: ``topic_ids``."""
         return topic_ids(self._client, topics)
+
+    def replica_racks(
+        self, wants: Callable[[str], bool]
+    ) -> dict[TopicPartition, tuple[str | None, ...]]:
+        """Ask for the racks of replicas, as of the last listing: ``replica_racks``."""
+        return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
     def list_ends(
         self, wants: Callable[[str], bool], patience_seconds: float = _PATIENCE_SECONDS

@@ -95,6 +95,12 @@ class StreamsGeneration:
     follows: bool = False
     """Whether its leader is certainly a follower, and no assignor of Kafka Streams."""
 
+    @property
+    def is_racked(self) -> bool:
+        """Whether every member has a rack, without which Kafka assigns nothing by racks."""
+        racks = [member.rack for member in self.members()]
+        return bool(racks) and None not in racks
+
     def with_sources(self, known: dict[str, int]) -> StreamsGeneration:
         """Return it with source topics that are known from earlier generations."""
         return replace(self, source_topics=known | self.source_topics)

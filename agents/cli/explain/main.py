@@ -15,7 +15,11 @@ from caughtup.agents.cli.options import connection_options, format_option, setti
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation_fields import movement_fields, recommendation_fields
+from caughtup.models.decisions.recommendation_fields import (
+    config_fields,
+    movement_fields,
+    recommendation_fields,
+)
 from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
@@ -80,6 +84,7 @@ def explanation(decided: DecidedGeneration) -> dict[str, Any]:
             "result": decided.exact.result,
             "why": decided.exact.why,
         },
+        "configs": config_fields(decided.inputs.configs),
         "leader_movements": [movement_fields(one) for one in decided.leader_movements or ()],
     }
     if decided.recommendation is not None:

@@ -33,6 +33,7 @@ def print_explanation(
         for task in tasks:
             _print_task(console, decided, names, copies, task)
         return
+    _print_configs(console, decided)
     _print_assignment(console, decided)
     _print_movements(console, "What the leader planned", decided.leader_movements or (), names)
     _print_movements(console, "What caughtup recommends", decided.movements, names)
@@ -57,10 +58,18 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
         console.print(f"It says: {exact.told}.", markup=False)
     for line in decided.inputs.inferred:
         console.print(f"  inferred: {line}", style="dim")
-    for line in decided.inputs.assumed:
-        console.print(f"  assumed: {line} is at Kafka's default", style="dim")
     for line in decided.inputs.contradicted:
         console.print(f"  the settings are wrong: {line}", style="yellow")
+
+
+def _print_configs(console: Console, decided: DecidedGeneration) -> None:
+    """Print the configs, what of them is known, and how."""
+    if not decided.inputs.configs:
+        return
+    table = Table("config", "value", "known", title="Configs", title_justify="left")
+    for one in decided.inputs.configs:
+        table.add_row(one.name, one.text, one.source)
+    console.print(table)
 
 
 def _print_assignment(console: Console, decided: DecidedGeneration) -> None:

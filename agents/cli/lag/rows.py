@@ -50,6 +50,13 @@ TASK_COLUMNS = (
     Column("LAG", right=True),
     Column("PROVENANCE", order=0),
 )
+CONFIG_COLUMNS = (
+    Column("GROUP", name=True),
+    Column("CONFIG"),
+    Column("VALUE"),
+    Column("KNOWN"),
+    Column("WOULD TELL MORE", order=0),
+)
 #: What --wide adds, last since it has spaces in it.
 WHY = Column("WHY")
 ORDERS = ("state", "lag", "seconds", "name")
@@ -170,6 +177,14 @@ def task_cells(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
         )
         for line in lines
         if line["kind"] == "task"
+    ]
+
+
+def config_cells(configs: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the cells of a row for each config of Streams applications."""
+    return [
+        (one["group"], one["name"], one["values"], one["known"], one.get("would_tell", ""))
+        for one in configs
     ]
 
 

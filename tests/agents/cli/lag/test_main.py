@@ -260,3 +260,13 @@ def test_watching_outlives_a_look_that_fails(monkeypatch: pytest.MonkeyPatch) ->
     assert first == second
     assert LONG_GROUP in first
     assert LONG_GROUP not in third
+
+
+def test_of_a_named_application_its_configs_are_shown_with_how_they_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", [EVERYTHING])
+    found = run("orders").stdout
+    assert re.search(r"orders +num\.standby\.replicas +0 +told", found)
+    assert "num.standby.replicas" not in run("orders", "--lagging").stdout
+    assert "num.standby.replicas" not in run().stdout
