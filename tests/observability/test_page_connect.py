@@ -70,7 +70,7 @@ async def test_contradictions_come_first_the_delay_counts_down_and_cells_say_who
         assert "rebalance in 3 min" in " ".join(text.split())
         rows = "[...document.querySelectorAll('.workers tbody tr')].map(r => r.cells[0].innerText)"
         shown = await page.evaluate(rows)
-        assert [row.split()[0] for row in shown] == ["w1:8083", "w2:8083", "w3:8083", "nobody"]
+        assert shown == ["w1:8083leader", "w2:8083", "w3:8083", "nobody"]
         cells = "document.querySelectorAll('.workers td .kind').length"
         assert await page.evaluate(cells) == len(groups[0]["items"])
         label = "document.querySelector('.workers .kind.cold').getAttribute('aria-label')"
