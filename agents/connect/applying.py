@@ -11,11 +11,9 @@ from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.matching import ClusterTopics
 from caughtup.models.connect_clusters.topic_sets import TopicSet
-from caughtup.models.records.connect_topics import (
-    decode_config,
-    decode_source_offset,
-    decode_status,
-)
+from caughtup.models.records.connect.config import decode_config
+from caughtup.models.records.connect.source_offsets import decode_source_offset
+from caughtup.models.records.connect.status import decode_status
 from caughtup.models.state.cluster import ClusterState
 
 #: What the topics are called where records of them are refused, or fail.

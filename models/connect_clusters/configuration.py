@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.records.connect_topics import (
-    MOST_TASKS,
+from caughtup.models.records.connect.config import (
     ConfigEvent,
     ConnectorConfig,
     ConnectorDeleted,
@@ -14,6 +13,7 @@ from caughtup.models.records.connect_topics import (
     TaskConfigured,
     TasksCommitted,
 )
+from caughtup.models.records.connect.reading import MOST_TASKS
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
 #: Connectors of a worker cluster.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from caughtup.models.records.connect_topics import SourceOffset, Status, StatusRemoved, Subject
+from caughtup.models.records.connect.reading import Subject
+from caughtup.models.records.connect.source_offsets import SourceOffset
+from caughtup.models.records.connect.status import Status, StatusRemoved
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
 #: Connectors and tasks with a status: as many as there may be, deleted ones included.

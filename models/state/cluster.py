@@ -108,7 +108,8 @@ class ClusterState:
                 self._apply_classic(group, found, seen_ms)
         if connect is None:
             connect = read_connect_groups(batch.groups)
-        for group, apply in self.connect.apply_groups(batch.groups, connect, seen_ms):
+        generations = {group: found for group, found in connect.items() if watching.takes(group)}
+        for group, apply in self.connect.apply_groups(batch.groups, generations, seen_ms):
             with self._isolated(group, seen_ms):
                 apply()
         for consumer_key, consumer_record in batch.consumer_group_records.items():
