@@ -12,6 +12,8 @@ from faust.app.base import BootStrategy
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.configuration.secret_files import SecretFiles
+from caughtup.agents.connect.reader import ConnectReader
+from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
@@ -163,6 +165,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
     app.service(Forgetter(state, health, recommended, learned))
+    app.service(ConnectReader(settings, health, state))
+    app.service(ConnectWatcher(state, health))
     app.service(ends)
     app.service(moves)
     if settings.lag_interval:

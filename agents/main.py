@@ -37,6 +37,10 @@ for origin, short_help in (
         "caughtup.agents.cli.reassignments.main:reassignments",
         "Show partitions in movement: how far, until when, and what is wrong.",
     ),
+    (
+        "caughtup.agents.cli.connect.main:connect",
+        "Show Connect groups: who runs what, what nobody runs, and until when.",
+    ),
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
         "caughtup.agents.cli.configs.main:configs",

@@ -153,6 +153,12 @@ class Settings(WatchingSettings):
         default=False,
         description="Also serve lag under kafka_exporter's names, for dashboards that have them.",
     )
+    connect_topics: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
+        default=(),
+        description="Topics of Connect worker clusters whose names don't show it: "
+        "GROUP:CONFIG:STATUS:OFFSET, as the workers' group.id and *.storage.topic have them.",
+        examples=[["connect-eu:eu-settings:eu-state:eu-positions"]],
+    )
     signing_key_file: Path | None = Field(
         default=None,
         description="A file of keys, of which the first signs recommendations; without it they "
@@ -182,6 +188,13 @@ class Settings(WatchingSettings):
             found = _ADDRESS.fullmatch(address.strip())
             if found is None or not 1 <= int(found[1] or 9092) <= 65535:
                 raise ValueError("HOST:PORT is expected, several separated by commas")
+        return given
+
+    @field_validator("connect_topics")
+    @classmethod
+    def _are_topic_sets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        if any(len(line.rsplit(":", 3)) != 4 or not all(line.rsplit(":", 3)) for line in given):
+            raise ValueError("GROUP:CONFIG:STATUS:OFFSET is expected")
         return given
 
     @model_validator(mode="after")

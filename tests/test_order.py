@@ -60,6 +60,7 @@ MODELS = (
     "pipeline_progress",
     "reading",
     "records",
+    "connect_clusters",
     "state",
     "what_if",
 )

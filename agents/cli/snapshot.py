@@ -18,6 +18,7 @@ from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
 from caughtup.agents.topics.reports import application_states, catch_up_rates
 from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
+from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
@@ -47,12 +48,16 @@ def read_snapshot(
 class ClusterLooks:
     """Looks at a cluster again and again: each time what came since is read, and the past is kept.
 
-    ``groups`` are read whatever the settings leave out. Every call raises UserError when the
-    cluster can't be reached or read.
+    ``groups`` are read whatever the settings leave out. ``every_generation``: of each group all
+    generations that the log still has are applied, not the newest alone, which takes longer. Every
+    call raises UserError when the cluster can't be reached or read.
     """
 
-    def __init__(self, settings: Settings, groups: Collection[str] = ()) -> None:
+    def __init__(
+        self, settings: Settings, groups: Collection[str] = (), *, every_generation: bool = False
+    ) -> None:
         self._settings = settings
+        self._every_generation = every_generation
         self._admin, cluster = connect(settings)
         watching = Watching(settings.watching(), groups)
         self._state = ClusterState(cluster, settings.parameters(), watching)
@@ -108,6 +113,10 @@ class ClusterLooks:
         ):
             batch.append(record)
             if len(batch) >= _POLL_RECORDS:
-                self._state.apply_batch(decode_batch(batch), now_ms())
+                self._apply(batch)
                 batch.clear()
-        self._state.apply_batch(decode_batch(batch), now_ms())
+        self._apply(batch)
+
+    def _apply(self, batch: list[tuple[bytes | None, bytes | None]]) -> None:
+        for part in split_generations(batch) if self._every_generation else [batch]:
+            self._state.apply_batch(decode_batch(part), now_ms())

@@ -45,12 +45,16 @@ _TIMEOUT_SECONDS = 3.0
 
 
 class ConsumerRecord(NamedTuple):
-    """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``."""
+    """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``.
+
+    ``offset`` is -1 where nobody asked for it.
+    """
 
     key: bytes | None
     value: bytes | None
     at_ms: int
     by_broker: bool = True
+    offset: int = -1
 
 
 class Unreadable(NamedTuple):
@@ -156,6 +160,11 @@ class StandaloneConsumer:
         )
         return _offsets(starts), _offsets(ends)
 
+    def partition_counts(self) -> dict[str, int]:
+        """Return every topic that there is, and how many partitions it has."""
+        known = self._admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+        return {name: len(topic.partitions) for name, topic in known.items()}
+
     def poll(self, seconds: float) -> Poll:
         """Wait so long for a first message, then take what is there."""
         poll = Poll({}, [], [])
@@ -180,9 +189,10 @@ class StandaloneConsumer:
             self._skipping.read(message)
             kind, at_ms = message.timestamp()
             by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
-            record = ConsumerRecord(message.key(), message.value(), at_ms, by_broker)
+            offset = message.offset() or 0
+            record = ConsumerRecord(message.key(), message.value(), at_ms, by_broker, offset)
             poll.records.setdefault(topic, []).append(record)
-            at = self._next[topic, number] = (message.offset() or 0) + 1
+            at = self._next[topic, number] = offset + 1
             if at >= self._ends[topic, number]:
                 self.unread.discard((topic, number))
         elif error.code() == KafkaError._PARTITION_EOF:

@@ -10,6 +10,7 @@ import msgspec
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.applications import application_view
+from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.copies import present
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.pipeline import progress_rows
@@ -51,6 +52,13 @@ def page_steps(
                 view = yield from application_view(state, group, application, now_ms)
                 applications.append(_encoded(view))
         yield
+    connect = []
+    for group in sorted(state.connect.groups):
+        with state.faults.isolated("page", group, now_ms):
+            described = yield from connect_view(state, group, now_ms)
+            if described is not None:
+                connect.append(_encoded(described))
+        yield
     named = present(cluster_name=health.cluster_name)
     return {
         "schema": SCHEMA,
@@ -75,6 +83,7 @@ def page_steps(
         "groups": groups,
         "groups_not_told": {**state.watching.counts(), "limited": limited},
         "applications": applications,
+        "connect": connect,
         "streams": progress_rows(state.pipeline, now_ms),
         **reassignment_view(state, now_ms),
     }

@@ -8,6 +8,8 @@ from dataclasses import replace
 from caughtup.models.commits.live import apply_live, delete
 from caughtup.models.commits.past import apply_past
 from caughtup.models.commits.table import CommitTable
+from caughtup.models.connect_clusters.reading import ReadGeneration, read_connect_groups
+from caughtup.models.connect_clusters.table import ConnectClusters
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
@@ -73,6 +75,7 @@ class ClusterState:
         #: The racks of replicas, where a leader may have decided by them: replaced as a whole.
         self.replicas: Mapping[TopicPartition, Sequence[str | None]] = {}
         self.applications = Applications(parameters, self.faults)
+        self.connect = ConnectClusters()
         self.assessments = Assessments()
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
 
@@ -81,13 +84,15 @@ class ClusterState:
         batch: Batch,
         seen_ms: int,
         read: Mapping[str, ReadGroup] | None = None,
+        connect: Mapping[str, ReadGeneration] | None = None,
         *,
         past: bool = False,
     ) -> None:
         """Apply what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
 
-        ``read`` are its classic groups, if another thread has read them already. ``past``: these
-        are from before the service began, and it hasn't read to the end of that yet.
+        ``read`` are its classic groups and ``connect`` the Connect groups among them, if another
+        thread has read them already. ``past``: these are from before the service began, and it
+        hasn't read to the end of that yet.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
@@ -103,6 +108,12 @@ class ClusterState:
         for group, found in watching.classic(classic).items():
             with self._isolated(group, seen_ms):
                 self._apply_classic(group, found, seen_ms)
+        if connect is None:
+            connect = read_connect_groups(batch.groups)
+        generations = {group: found for group, found in connect.items() if watching.takes(group)}
+        for group, apply in self.connect.apply_groups(batch.groups, generations, seen_ms):
+            with self._isolated(group, seen_ms):
+                apply()
         for consumer_key, consumer_record in batch.consumer_group_records.items():
             if watching.takes(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
                 with self._isolated(consumer_key.group, seen_ms):
@@ -126,6 +137,7 @@ class ClusterState:
         def forget(_: Exception) -> None:
             self.groups.forget(group)
             self.applications.forget(group)
+            self.connect.forget(group)
 
         return self.faults.isolated("group records", group, now_ms, forget)
 

@@ -22,6 +22,7 @@ from caughtup.models.connect.watching.told import (
 from caughtup.models.wire.connect_protocol import EAGER
 
 Result = Literal["match", "mismatch", "undetermined"]
+RESULTS: tuple[Result, ...] = ("match", "mismatch", "undetermined")
 
 #: A leader decides so long (ms) before, or after, its coordinator writes down that it has.
 _CLOCKS_APART_MS = 5_000

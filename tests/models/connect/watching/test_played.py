@@ -9,7 +9,7 @@ import pytest
 from caughtup.models.connect.names import written
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.connect.work import Item
-from tests.models.connect.watching.playing import Group
+from tests.support.connect.playing import Group
 
 SEEDS = range(60)
 ROUNDS = 25

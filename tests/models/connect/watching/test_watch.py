@@ -10,7 +10,7 @@ from caughtup.models.connect.watching.comings import WINDOW_MS, Outcome
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
-from tests.models.connect.watching.playing import AT_MS, Group
+from tests.support.connect.playing import AT_MS, Group
 
 D_MS = 300_000
 CONNECTORS = {"A": 2, "B": 1}

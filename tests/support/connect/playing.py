@@ -55,6 +55,8 @@ class Group:
         self.memories: dict[str, Memory] = {}
         self.led: str | None = None
         self.last_led: dict[str, int] = {}
+        #: The newest generation's record.
+        self.value = b""
         self._joined = 0
 
     def join(self, *workers: str) -> None:
@@ -101,7 +103,8 @@ class Group:
         metadata = GroupMetadata(
             "connect", self.generation, "sessioned", leader, self.now_ms, tuple(records)
         )
-        recorded = decode_group_metadata(wire.group_metadata(metadata, 3))
+        self.value = wire.group_metadata(metadata, 3)
+        recorded = decode_group_metadata(self.value)
         generation = read_connect_generation(GROUP, recorded)
         assert generation is not None
         return generation, decision
