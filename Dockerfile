@@ -1,36 +1,35 @@
-# Two images: `service` (the default) is Python alone; `history` adds Java and Spark.
+# Two images of one wheel: `service` (the default) is Python alone; `history` adds Java and Spark.
+#   make wheel
 #   docker build -t caughtup .
 #   docker build -t caughtup-history --target history .
+# Nothing but the wheel is sent to the builder. Whoever has only that, finds this file in it:
+#   caughtup files --to . Dockerfile && docker build -t caughtup --build-arg WHEELS=. .
 
-# The tag says what it is, the digest which one: `make pin` takes the newest.
-FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS interpreter
+# The tag says what it is, the digest which one: `make pin` writes the newest here. Another image
+# with Python and pip in it: --build-arg PYTHON=NAME@DIGEST
+ARG PYTHON=python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
+# The directory of the wheel.
+ARG WHEELS=dist
 
-# Whatever is fetched is named by a lock file with its hash. Wheels are made here, with tools that
-# are locked, too, and not by pip's own choice of them; what is installed comes from these alone.
-FROM interpreter AS build
+# Whatever is fetched is named by a lock file with its hash; the locks are in the wheel. Packages'
+# wheels are made here, with tools that are locked, too, and not by pip's own choice of them; what
+# is installed comes from these alone.
+FROM ${PYTHON} AS build
+ARG WHEELS
 RUN python -m venv /opt/build && python -m venv /opt/caughtup
-WORKDIR /src
-COPY requirements-build.lock requirements-service.lock requirements-history.lock ./
-RUN /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements-build.lock
+COPY ${WHEELS}/caughtup-*-py3-none-any.whl /wheels/
+RUN python -m zipfile -e /wheels/caughtup-*.whl /unpacked && mv /unpacked/caughtup/share /locks
+RUN /opt/build/bin/pip install --no-cache-dir --require-hashes -r /locks/requirements-build.lock
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --require-hashes \
-    --wheel-dir /wheels -r requirements-service.lock
-COPY pyproject.toml README.md LICENSE ./
-COPY caughtup caughtup
-COPY agents agents
-COPY models models
-COPY pipelines pipelines
-COPY followers followers
-COPY demo demo
-COPY bench bench
-RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --no-deps --wheel-dir /wheels . \
- && /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels/*.whl
+    --wheel-dir /wheels -r /locks/requirements-service.lock
+RUN /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels/*.whl
 
 FROM build AS build_history
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-build-isolation --require-hashes \
-    --wheel-dir /wheels-history -r requirements-history.lock \
- && /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels-history/*.whl
+    --wheel-dir /wheels-history -r /locks/requirements-history.lock
+RUN /opt/caughtup/bin/pip install --no-cache-dir --no-index --no-deps /wheels-history/*.whl
 
-FROM interpreter AS base
+FROM ${PYTHON} AS base
 RUN useradd --system --uid 10001 --home-dir /var/lib/caughtup --create-home caughtup
 ENV PATH=/opt/caughtup/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /var/lib/caughtup

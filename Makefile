@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower test thorough unsteady chaos soak proof schemas example lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,12 +31,18 @@ prometheus:
 	@sh scripts/ensure_tool.sh prometheus prometheus
 	@sh scripts/ensure_tool.sh prometheus-alertmanager prometheus-alertmanager
 	@sh scripts/ensure_tool.sh chromium chromium
+	@sh scripts/ensure_tool.sh systemd-analyze systemd
 
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
 	@$(BIN)/caughtup demo
 
 follower: java install  ## FOLLOWER_JAR=build/caughtup-follower.jar, for Kafka Streams applications
 	@$(BIN)/python -m caughtup.followers.kafka_streams.jar $(FOLLOWER_JAR)
+
+wheel: follower  ## dist/caughtup-VERSION-py3-none-any.whl, all that an installation needs in it
+	@rm -f dist/caughtup-*.whl
+	@FOLLOWER_JAR=$(abspath $(FOLLOWER_JAR)) $(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@ls dist/*.whl
 
 test: java prometheus install classes  ## The tests, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
@@ -62,6 +68,9 @@ proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000,
 
 schemas: install  ## docs/topics.md and docs/topics/*.schema.json, from models/records
 	@$(BIN)/python -m tests.support.topics
+
+chart: install  ## charts/caughtup/values.schema.json, from the settings
+	@$(BIN)/python -m tests.support.charts.values_schema
 
 example: install  ## caughtup.example.toml, from the settings' own descriptions
 	@$(BIN)/python -m caughtup.agents.configuration.text

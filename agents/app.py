@@ -12,8 +12,11 @@ from faust.app.base import BootStrategy
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.configuration.secret_files import SecretFiles
+from caughtup.agents.connect.reader import ConnectReader
+from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
+from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets.agent import offsets
@@ -32,6 +35,7 @@ from caughtup.agents.topics.definitions import (
     CATCH_UP_RATES,
     END_OFFSETS,
     LAG,
+    LEARNED_CONFIGS,
     MOVEMENTS,
     PIPELINE_PROGRESS,
     REASSIGNMENTS,
@@ -114,6 +118,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     election = Election(settings, health, elected, lambda: publisher.flush())
     publisher = Publisher(settings, health, election.may_publish)
     movements, recommended = publisher.topic(MOVEMENTS), publisher.topic(RECOMMENDATIONS)
+    learned = publisher.topic(LEARNED_CONFIGS)
     signer = Signer(settings.signing_key_file, state.cluster)
 
     offsets(app, changes, state, health, wakeups)
@@ -128,7 +133,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     ):
         applied = None if wakeup is None else partial(wakeups.put, wakeup)
         apply_topic(app, read[topic.topic], state, topic, applied)
-    recommend(app, wakeups, state, health, recommended, movements, hurry, signer)
+    recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     lag = LagTopic(settings, state, health, election.may_publish)
@@ -136,7 +141,10 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,
         LAG: lag.write_again,
-        RECOMMENDATIONS: lambda: wakeups.queue.put_nowait(Wakeup.RECREATED),
+        **dict.fromkeys(
+            (RECOMMENDATIONS, LEARNED_CONFIGS),
+            lambda: wakeups.queue.put_nowait(Wakeup.RECREATED),
+        ),
     }
 
     def recreated(topic: str) -> None:
@@ -153,9 +161,12 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(OffsetsReader(settings, health, changes))
     app.service(reader)
     app.service(SecretFiles(settings))
+    app.service(TokenKeeper(settings, health))
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
-    app.service(Forgetter(state, health, recommended))
+    app.service(Forgetter(state, health, recommended, learned))
+    app.service(ConnectReader(settings, health, state))
+    app.service(ConnectWatcher(state, health))
     app.service(ends)
     app.service(moves)
     if settings.lag_interval:

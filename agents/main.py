@@ -37,6 +37,10 @@ for origin, short_help in (
         "caughtup.agents.cli.reassignments.main:reassignments",
         "Show partitions in movement: how far, until when, and what is wrong.",
     ),
+    (
+        "caughtup.agents.cli.connect.main:connect",
+        "Show Connect groups: who runs what, what nobody runs, and until when.",
+    ),
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
         "caughtup.agents.cli.assign:assign",
@@ -45,6 +49,10 @@ for origin, short_help in (
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
     ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
+    (
+        "caughtup.agents.cli.files:files",
+        "Write rules, dashboards, docs and the follower into a directory.",
+    ),
     ("caughtup.agents.cli.demo:demo", "Watch it all on this machine."),
     ("caughtup.bench.main:bench", "Measure this installation."),
 ):

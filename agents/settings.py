@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -17,8 +18,10 @@ from pydantic import (
     model_validator,
 )
 
+from caughtup.agents.watching_settings import WatchingSettings, separated
 from caughtup.models.parameters import DEFAULTS, MINIMUMS, MOST_TAGS, TAGS, ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
+from caughtup.models.watching import WatchPatterns
 
 #: A host's name or an IPv4 address, or an IPv6 address in brackets, and a port if it isn't 9092.
 _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))?")
@@ -54,7 +57,7 @@ ApplicationConfig: type[BaseModel] = create_model(
 )
 
 
-class Settings(BaseModel):
+class Settings(WatchingSettings):
     """Everything that can be set; each field's description says what it does.
 
     ``kafka`` has the properties as they are by now: secrets that are read from files, which
@@ -85,7 +88,7 @@ class Settings(BaseModel):
         description="Where the page, /metrics and /ready listen: on loopback unless told otherwise.",
     )
     web_port: int = Field(default=8080, ge=0, le=65535, description="Their port.")
-    web_allowed_hosts: tuple[str, ...] = Field(
+    web_allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
         default=(),
         description="Host names under which they are asked, beside addresses and this machine's "
         "own; *: any.",
@@ -142,6 +145,12 @@ class Settings(BaseModel):
         default=False,
         description="Also serve lag under kafka_exporter's names, for dashboards that have them.",
     )
+    connect_topics: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
+        default=(),
+        description="Topics of Connect worker clusters whose names don't show it: "
+        "GROUP:CONFIG:STATUS:OFFSET, as the workers' group.id and *.storage.topic have them.",
+        examples=[["connect-eu:eu-settings:eu-state:eu-positions"]],
+    )
     signing_key_file: Path | None = Field(
         default=None,
         description="A file of keys, of which the first signs recommendations; without it they "
@@ -172,12 +181,11 @@ class Settings(BaseModel):
                 raise ValueError("HOST:PORT is expected, several separated by commas")
         return given
 
-    @field_validator("web_allowed_hosts", mode="before")
+    @field_validator("connect_topics")
     @classmethod
-    def _separate(cls, given: object) -> object:
-        """Split a variable's names at commas."""
-        if isinstance(given, str):
-            return [name.strip() for name in given.split(",") if name.strip()]
+    def _are_topic_sets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        if any(len(line.rsplit(":", 3)) != 4 or not all(line.rsplit(":", 3)) for line in given):
+            raise ValueError("GROUP:CONFIG:STATUS:OFFSET is expected")
         return given
 
     @model_validator(mode="after")
@@ -195,6 +203,10 @@ class Settings(BaseModel):
         """Note from which files properties were read, and return the settings themselves."""
         self._secret_files = dict(files)
         return self
+
+    def watching(self) -> WatchPatterns:
+        """Return which groups and topics are watched."""
+        return self.patterns(self.application_id)
 
     def parameters(self) -> dict[str, ApplicationParameters]:
         """Return the applications' assignor parameters, as the models have them."""

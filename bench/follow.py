@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -75,7 +76,7 @@ def follow(tasks: int, records: int, rate: float, output: str) -> None:
             if output == "json":
                 click.echo(msgspec.json.encode(figure).decode())
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+        raise missing_extra("demo", error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     if output == "table":

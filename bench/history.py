@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.errors import UserError
@@ -91,7 +92,7 @@ def history(
         from caughtup.demo.fleet.offset_logs import Shape
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+        raise missing_extra("demo", error) from error
     figures: list[dict[str, Any]] = []
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:

@@ -18,6 +18,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -44,8 +45,15 @@ _READ_SECONDS = 300.0
 @click.option(
     "--scrapes", type=click.IntRange(min=1), default=5, show_default=True, help="How many."
 )
+@click.option(
+    "--granularity",
+    type=click.Choice(["partition", "topic", "group"]),
+    default="partition",
+    show_default=True,
+    help="The service's metrics_granularity.",
+)
 @format_option
-def scrape(groups: int, partitions: int, scrapes: int, output: str) -> None:
+def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output: str) -> None:
     """Measure scrapes of a service that knows many group-partitions.
 
     Every group has commits on every partition of one topic of an embedded broker and lags on all
@@ -58,10 +66,11 @@ def scrape(groups: int, partitions: int, scrapes: int, output: str) -> None:
         from caughtup.demo.fleet.offset_commits import TOPIC
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+        raise missing_extra("demo", error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
-        with Stage(nodes=1, broker_properties=properties) as stage:
+        settings = {"metrics_granularity": granularity}
+        with Stage(nodes=1, broker_properties=properties, settings=settings) as stage:
             stage.start_cluster()
             create_topics(stage.cluster, {TOPIC: partitions})
             produce(stage.cluster, TOPIC, 100 * partitions, keys=100 * partitions)

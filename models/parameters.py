@@ -32,12 +32,14 @@ class ApplicationParameters:
 
     ``config``: assignor configs by Kafka's names, those given only. ``changelogs``: subtopology →
     changelog topics; None where the operator didn't say, so that it is to be inferred. ``tags``
-    are the ``rack.aware.assignment.tags``, None where the operator didn't say.
+    are the ``rack.aware.assignment.tags`` and ``assignor`` is what decides, as scenarios call it,
+    None where the operator didn't say.
     """
 
     config: Mapping[str, int] = field(default_factory=dict)
     changelogs: Mapping[int, tuple[str, ...]] | None = None
     tags: tuple[str, ...] | None = None
+    assignor: str | None = None
 
     def value(self, name: str) -> int:
         """Return a config's value, or Kafka's default."""

@@ -14,7 +14,7 @@ if ! command -v docker >/dev/null; then
     exit 1
 fi
 
-sed -nE 's/^(FROM|[[:space:]]+image:)[[:space:]]+([^@[:space:]]+:[^@[:space:]]+).*/\2/p' "$@" |
+sed -nE 's/^(ARG [A-Z]+=|[[:space:]]+image:[[:space:]]+)([^@[:space:]]+:[^@[:space:]]+).*/\2/p' "$@" |
     sort -u >"$work/images"
 
 while read -r image; do
@@ -26,7 +26,7 @@ while read -r image; do
     echo "$image@$digest"
     # Not echo, to which some shells' backslashes mean something.
     name=$(printf '%s' "$image" | sed 's/[.]/\\./g')
-    printf '%s\n' "s#([[:space:]])$name(@sha256:[0-9a-f]{64})?([[:space:]]|\$)#\\1$image@$digest\\3#" \
+    printf '%s\n' "s#([[:space:]=])$name(@sha256:[0-9a-f]{64})?([[:space:]]|\$)#\\1$image@$digest\\3#" \
         >>"$work/edits"
 done <"$work/images"
 

@@ -123,7 +123,10 @@ def test_digests_are_written_behind_their_tags_and_nothing_else_is_changed(
     assert all(old != new for old, new in zip(before, after, strict=True))
     dockerfile, compose = after
     assert (
-        len(re.findall(f"^FROM python:3.11-slim-bookworm{digests} ", dockerfile, re.MULTILINE)) == 1
+        len(
+            re.findall(f"^ARG PYTHON=python:3.11-slim-bookworm{digests}$", dockerfile, re.MULTILINE)
+        )
+        == 1
     )
     services = read_yaml(files[1])["services"]
     for name in IMAGES[1:]:

@@ -14,8 +14,13 @@ import pytest
 
 import caughtup
 import caughtup.models
+from caughtup.agents.cli.files import JAR as JAR_NAME
+from caughtup.agents.cli.files import shared_files
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARE = "caughtup/share/"
+#: What stands for the follower's jar, whose own tests compile it.
+JAR = b"PK of a jar"
 PACKAGES = ("agents", "models", "pipelines", "followers", "demo", "bench")
 
 IMPORT_ALL = """
@@ -46,11 +51,19 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Build the sdist, and from it the wheel: their paths."""
+    """Build the sdist, and from it the wheel, with a jar to be in it: their paths."""
     out = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    jar = tmp_path_factory.mktemp("jar") / "any.jar"
+    jar.write_bytes(JAR)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FOLLOWER_JAR", str(jar))
+        run_build(out)
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
     return sdist, wheel
+
+
+def run_build(out: Path) -> None:
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out)
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +89,37 @@ def sources() -> set[str]:
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(
     shipped: set[str], sources: set[str]
 ) -> None:
-    installed = {name for name in shipped if ".dist-info/" not in name}
+    installed = {
+        name for name in shipped if ".dist-info/" not in name and not name.startswith(SHARE)
+    }
     assert installed == sources | {"caughtup/__init__.py", "caughtup/py.typed"}
+
+
+def test_the_wheel_has_for_others_what_a_checkout_has_and_the_jar(
+    built: tuple[Path, Path], shipped: set[str]
+) -> None:
+    """Byte for byte: the rules, dashboards and documents of this checkout."""
+    there = {
+        name: path for name, path in shared_files(ROOT / "caughtup").items() if name != JAR_NAME
+    }
+    assert {"prometheus/caughtup.rules.yml", "docs/topics/examples.json", "Dockerfile"} <= set(
+        there
+    )
+    held = {name.removeprefix(SHARE) for name in shipped if name.startswith(SHARE)}
+    assert held == {*there, JAR_NAME}
+    with zipfile.ZipFile(built[1]) as wheel:
+        for name, path in there.items():
+            assert wheel.read(SHARE + name) == path.read_bytes(), name
+        assert wheel.read(SHARE + JAR_NAME) == JAR
+
+
+def test_a_wheel_isnt_built_without_a_jar_that_was_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLLOWER_JAR", str(tmp_path / "missing.jar"))
+    with pytest.raises(AssertionError, match=r"missing\.jar is to be in the wheel"):
+        run_build(tmp_path)
+    assert not list(tmp_path.glob("*.whl"))
 
 
 def test_the_wheel_holds_the_page_and_says_that_it_is_typed(shipped: set[str]) -> None:

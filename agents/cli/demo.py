@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import require_free_port
 from caughtup.agents.errors import UserError
@@ -60,7 +61,7 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
         from caughtup.demo.story import show
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from None
+        raise missing_extra("demo", error) from None
     console = Console(stderr=output == "json", highlight=False)
     _forget_settings()
     if not scripted:

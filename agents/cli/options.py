@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,33 @@ from caughtup.models.security.kafka import SERVICE, Client, exposures
 from caughtup.models.security.kafka_names import is_secret
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def examples(*commands: str) -> str:
+    """Return what ends a command's help: commands to try, a line each, which are never wrapped."""
+    return "\n  ".join(("\b\nExamples:", *commands))
+
+
+class Span(click.ParamType):
+    """A span of time, such as ``10s``, ``2m`` or ``1h``, in seconds; a number alone is seconds."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds. Refuses what is none, and what is longer than a day."""
+        if isinstance(value, float):
+            return value
+        found = _SPAN.fullmatch(str(value).strip())
+        seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        if not 0 < seconds <= 86_400:
+            self.fail(f"{value!r} is no time: 10s, 2m and 1h are, up to a day", param, ctx)
+        return seconds
+
+
+_SPAN = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(s|m|h|)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 format_option = click.option(
     "--format",

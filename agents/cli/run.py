@@ -30,6 +30,7 @@ from caughtup.agents.topics.definitions import create_topics
 from caughtup.agents.topics.permissions import missing, requirements
 from caughtup.agents.web.hosts import authority
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ def prepare(settings: Settings) -> ClusterState:
         raise unreachable(settings, error.args[0]) from None
     create_topics(settings, [*described.missing, *described.hidden])
     require_permissions(admin, settings)
-    state = ClusterState(cluster, settings.parameters())
+    state = ClusterState(cluster, settings.parameters(), Watching(settings.watching()))
     FaultLog().attach(state)
     return state
 

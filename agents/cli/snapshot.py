@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from caughtup.agents.clock import now_ms
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
@@ -12,39 +14,51 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
 from caughtup.agents.topics.reports import application_states, catch_up_rates
-from caughtup.agents.topics.restoration import recommendations
+from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
+from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
     END_OFFSETS,
+    LEARNED_CONFIGS,
     RECOMMENDATIONS,
 )
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Watching
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _POLL_RECORDS = 10_000
 
 
-def read_snapshot(settings: Settings, progress: Progress) -> ClusterState:
+def read_snapshot(
+    settings: Settings, progress: Progress, groups: Collection[str] = ()
+) -> ClusterState:
     """Read groups, commits and end offsets of the cluster as it is now.
 
-    Raises UserError when the cluster can't be reached or read.
+    ``groups`` are read whatever the settings leave out. Raises UserError when the cluster can't be
+    reached or read.
     """
-    return ClusterLooks(settings).look(progress)
+    return ClusterLooks(settings, groups).look(progress)
 
 
 class ClusterLooks:
     """Looks at a cluster again and again: each time what came since is read, and the past is kept.
 
-    Every call raises UserError when the cluster can't be reached or read.
+    ``groups`` are read whatever the settings leave out. ``every_generation``: of each group all
+    generations that the log still has are applied, not the newest alone, which takes longer. Every
+    call raises UserError when the cluster can't be reached or read.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, groups: Collection[str] = (), *, every_generation: bool = False
+    ) -> None:
         self._settings = settings
+        self._every_generation = every_generation
         self._admin, cluster = connect(settings)
-        self._state = ClusterState(cluster, settings.parameters())
+        watching = Watching(settings.watching(), groups)
+        self._state = ClusterState(cluster, settings.parameters(), watching)
         FaultLog().attach(self._state)
         self._readable = ReadableEnds(settings, self._state)
         self._positions: dict[int, int] | None = None
@@ -77,6 +91,8 @@ class ClusterLooks:
         settings, state = self._settings, self._state
         for key, value in read_if_allowed(settings, RECOMMENDATIONS, progress):
             recommendations.apply_record(state, key, value)
+        for key, value in read_if_allowed(settings, LEARNED_CONFIGS, progress):
+            learned_configs.apply_record(state, key, value)
         for key, value in read_if_allowed(settings, APPLICATION_STATES, progress):
             application_states.apply_record(state, key, value)
         for key, value in read_if_allowed(settings, CATCH_UP_RATES, progress):
@@ -91,6 +107,10 @@ class ClusterLooks:
         ):
             batch.append(record)
             if len(batch) >= _POLL_RECORDS:
-                self._state.apply_batch(decode_batch(batch), now_ms())
+                self._apply(batch)
                 batch.clear()
-        self._state.apply_batch(decode_batch(batch), now_ms())
+        self._apply(batch)
+
+    def _apply(self, batch: list[tuple[bytes | None, bytes | None]]) -> None:
+        for part in split_generations(batch) if self._every_generation else [batch]:
+            self._state.apply_batch(decode_batch(part), now_ms())

@@ -45,9 +45,9 @@ _KAFKA_EXAMPLES: Mapping[str, str] = {
 def example() -> str:
     """Return the annotated example: every setting, commented out at its default."""
     lines = [*_comment(_HEAD.splitlines())]
-    for name, field in Settings.model_fields.items():
-        if name not in _TABLES:
-            lines += ["", *_described(field), f"#{name} = {_value(_shown(field))}"]
+    for name in _plain():
+        field = Settings.model_fields[name]
+        lines += ["", *_described(field), f"#{name} = {_value(_shown(field))}"]
     lines += ["", *_described(Settings.model_fields["kafka"]), *_comment(_KAFKA.splitlines())]
     lines += ["#[kafka]"]
     lines += [f"#{_value(name)} = {_value(value)}" for name, value in _KAFKA_EXAMPLES.items()]
@@ -64,11 +64,7 @@ def example() -> str:
 def printed(loaded: Loaded) -> str:
     """Return settings as they are in force, and where each was given; secrets are hidden."""
     settings, origins = loaded
-    lines = [
-        _line(name, getattr(settings, name), origins.get(name))
-        for name in Settings.model_fields
-        if name not in _TABLES
-    ]
+    lines = [_line(name, getattr(settings, name), origins.get(name)) for name in _plain()]
     kafka = {
         name: HIDDEN if is_secret(name) else value
         for name, value in settings.kafka.items()
@@ -90,6 +86,12 @@ def printed(loaded: Loaded) -> str:
             lines += [f"[applications.{_value(name)}.changelogs]"]
             lines += [f"{number} = {_value(topics)}" for number, topics in changelogs.items()]
     return "\n".join(lines) + "\n"
+
+
+def _plain() -> list[str]:
+    """Name the settings that are no tables: first those that Settings itself has, in order."""
+    names = [name for name in Settings.model_fields if name not in _TABLES]
+    return sorted(names, key=lambda name: name not in Settings.__annotations__)
 
 
 def _line(name: str, value: object, origin: str | None) -> str:

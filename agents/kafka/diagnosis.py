@@ -14,11 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from caughtup.agents.kafka.config import ssl_context
+from caughtup.agents.kafka.keystore import without_closed
 from caughtup.agents.kafka.protocol.connection import bootstrap_addresses
 from caughtup.agents.kafka.protocol.greeting import Greeting, NotKafkaError, greet
+from caughtup.agents.kafka.tls import ssl_context
 from caughtup.agents.settings import Settings
-from caughtup.models.security.kafka import protocol_of
+from caughtup.models.security.logins import protocol_of
 
 #: For an address to take a connection, and for each answer.
 STEP_SECONDS = 2.0
@@ -137,7 +138,7 @@ def _with_tls(
     plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
 ) -> Trouble | None:
     try:
-        with ssl_context(kafka).wrap_socket(plain, server_hostname=host) as secured:
+        with ssl_context(without_closed(kafka)).wrap_socket(plain, server_hostname=host) as secured:
             return _asked(secured, at, kafka)
     except TimeoutError:
         return _silent(at)

@@ -13,13 +13,19 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.diagnosis import STEP_SECONDS, Trouble, diagnose, troubles_at
+from caughtup.agents.kafka.tokens.source import source_of
+from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.agents.settings import Settings
+from caughtup.models.errors import CaughtupError
+from caughtup.models.security.logins import Bearer, login_of
 
 #: How long a cluster that is slow, and looks sound, may take to answer.
 _PATIENCE_SECONDS = 10.0
 #: After so long without an answer it is looked at what is wrong, if nothing was said before.
 _SILENT_SECONDS = 1.5
 _POLL_SECONDS = 0.05
+#: How long an endpoint of tokens that is away may take to come back.
+_TOKEN_SECONDS = 5.0
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
 
@@ -60,6 +66,7 @@ def connect(settings: Settings) -> Connection:
 
     What keeps it from connecting is looked for as soon as the client fails at something.
     """
+    require_token(settings)
     reasons: list[KafkaError] = []
     try:
         admin = AdminClient(rdkafka_config(settings, error_cb=reasons.append))
@@ -68,6 +75,28 @@ def connect(settings: Settings) -> Connection:
     asked = _Asked(lambda: admin.list_topics(timeout=_PATIENCE_SECONDS))
     found = _answer(settings, admin, asked, reasons)
     return Connection(admin, str(found.cluster_id))
+
+
+def require_token(settings: Settings) -> None:
+    """Get a token for the logins to come, where they need one. Raises UserError.
+
+    What may be over in a moment, such as an endpoint that starts anew, is tried again.
+    """
+    try:
+        if not isinstance(login_of(settings.kafka), Bearer):
+            return
+    except CaughtupError:  # a way that librdkafka alone has
+        return
+    began = time.monotonic()
+    while True:
+        try:
+            source_of(settings.kafka).token()
+        except TokenError as error:
+            if not error.passing or time.monotonic() - began > _TOKEN_SECONDS:
+                raise UserError(str(error)) from None
+            time.sleep(_POLL_SECONDS)
+        else:
+            return
 
 
 def _answer(

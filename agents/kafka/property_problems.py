@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,19 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.config import ssl_context
+from caughtup.agents.kafka.keystore import without_closed
 from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
+from caughtup.agents.kafka.tls import ssl_context
+from caughtup.agents.kafka.tokens.provider import load_provider
+from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka import Client, problems, protocol_of
-from caughtup.models.security.kafka_names import is_security
+from caughtup.models.security.kafka import Client, problems
+from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
+from caughtup.models.security.logins import (
+    TICKET_MECHANISM,
+    TOKEN_MECHANISM,
+    protocol_of,
+)
 
 #: Where brokers are is a setting of ours: here it would reach librdkafka alone.
 _ELSEWHERE = ("bootstrap.servers", "metadata.broker.list")
@@ -28,6 +37,7 @@ _PATHS = {
     "ssl.keystore.location": False,
     "ssl.crl.location": False,
 }
+_GSSAPI = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": TICKET_MECHANISM}
 _RANGE = re.compile(r"is outside allowed range (-?\d+)\.\.(-?\d+)")
 
 
@@ -49,10 +59,12 @@ def property_problems(
     found = list(problems(given, clients))
     if Client.LIBRDKAFKA in clients:
         found += [*_bad_paths(given), *_not_taken(kafka)]
+    if not found and Client.SPARK not in clients:
+        found += _missing_packages(given, clients)
     yield from (f"setting kafka.{problem}" for problem in found)
     if not found and not unread and Client.SPARK not in clients and _speaks_tls(kafka):
         try:
-            ssl_context(kafka)
+            ssl_context(kafka if Client.AIOKAFKA in clients else without_closed(kafka))
         except UserError as error:
             yield error.message
 
@@ -62,6 +74,32 @@ def _speaks_tls(kafka: Mapping[str, Any]) -> bool:
         return protocol_of(kafka).endswith("SSL")
     except CaughtupError:  # said elsewhere
         return False
+
+
+def _missing_packages(kafka: Mapping[str, Any], clients: Collection[Client]) -> Iterator[str]:
+    """Yield what a login needs of this machine and does not find."""
+    if not protocol_of(kafka).startswith("SASL"):
+        return
+    mechanism = kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms"))
+    if mechanism == TOKEN_MECHANISM and TOKEN_PROVIDER in kafka:
+        try:
+            load_provider(str(kafka[TOKEN_PROVIDER]))
+        except TokenError as error:
+            yield f"{TOKEN_PROVIDER}: {error}"
+    if mechanism == TICKET_MECHANISM:
+        try:
+            AdminClient({"bootstrap.servers": "", "log_level": 0, **_GSSAPI})
+        except KafkaException:
+            yield (
+                "sasl.mechanism: librdkafka is built without GSSAPI here, as in the wheels of "
+                "confluent-kafka; build that against a librdkafka with libsasl2, or use another "
+                "mechanism"
+            )
+        if Client.AIOKAFKA in clients and find_spec("gssapi") is None:
+            yield (
+                "sasl.mechanism: what gets aiokafka, which the service uses as well, a ticket is not "
+                "installed: install caughtup[kerberos]"
+            )
 
 
 def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def offsets(
                 log.info("caught up with %s", CONSUMER_OFFSETS)
                 continue
             batch = change.batch
-            state.apply_batch(batch, now_ms(), change.groups, past=change.past)
+            state.apply_batch(batch, now_ms(), change.groups, change.connect, past=change.past)
             if batch.groups and health.standby is not None:
                 state.applications.log_read_to_end()  # the active instance decides them
             for sample in batch.samples:

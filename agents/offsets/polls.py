@@ -12,6 +12,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError
 
 from caughtup.agents.kafka.offset_log import LIVE_RECORDS, OffsetLog
+from caughtup.models.connect_clusters.reading import ReadGeneration, read_connect_groups
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.polls.batch import Batch, decode_batch, decode_columns, decode_records
@@ -31,12 +32,14 @@ class Changes(NamedTuple):
 
     batch: Batch
     groups: Mapping[str, ReadGroup]
+    connect: Mapping[str, ReadGeneration]
     past: bool = False
 
     @classmethod
     def of(cls, batch: Batch, *, past: bool = False) -> Changes:
         """Read the classic groups of a batch, which takes long for large ones."""
-        return cls(batch, read_classic_groups(batch.groups), past)
+        connect = read_connect_groups(batch.groups)
+        return cls(batch, read_classic_groups(batch.groups), connect, past)
 
 
 class PolledChanges(NamedTuple):

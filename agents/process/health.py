@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from caughtup.agents.process.pulses import Pulses
 
 #: What asks Kafka, or tells it, by itself, and can fail at it.
-PROBES = ("end_offsets", "group", "lag", "offsets", "publish", "reassignments", "topics")
+PROBES = ("connect", "end_offsets", "group", "lag", "offsets", "publish", "reassignments", "topics")
 
 #: A reader that has no more records than these to go knows all but the last moments: it takes a
 #: fraction of a second to read them, and on a busy cluster there are always some.
@@ -22,6 +22,7 @@ class Health:
 
     ``cluster_name``: what the operator calls the cluster; None: nobody said. ``unsafe``: what goes
     unencrypted or unverified although credentials are set, in sentences.
+    ``login``: why there is no newer token for logins, None where nothing is wrong.
     ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
     what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
     ends. ``standby`` says why this instance isn't the active one; None once it is.
@@ -37,6 +38,7 @@ class Health:
 
     cluster_name: str | None = None
     unsafe: tuple[str, ...] = ()
+    login: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -77,11 +79,15 @@ class Health:
         else:
             self.hindrances[part] = why
 
-    def unready(self) -> list[str]:
-        """List in sentences why the service is not ready; none if it is."""
+    def unready(self, *, may_stand_by: bool = False) -> list[str]:
+        """List in sentences why the service is not ready; none if it is.
+
+        ``may_stand_by``: that another instance is the active one is no reason.
+        """
         if self.broken is not None:
             return [f"broken: {self.broken}"]
-        reasons = [] if self.standby is None else [f"standby: {self.standby}"]
+        stands_by = self.standby is not None and not may_stand_by
+        reasons = [f"standby: {self.standby}"] if stands_by else []
         if (doubt := self.doubt()) is not None:
             reasons.append(f"group: {doubt}")
         reasons += [f"{part}: {why}" for part, why in sorted(self.hindrances.items())]
@@ -98,6 +104,7 @@ class Health:
         """List in sentences what is wrong and doesn't keep the service from being ready."""
         return [
             *(f"security: {what}" for what in self.unsafe),
+            *(() if self.login is None else (f"login: {self.login}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 

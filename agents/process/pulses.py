@@ -4,6 +4,7 @@ from __future__ import annotations
 
 EVENT_LOOP, OFFSETS = "event loop", "reader of __consumer_offsets"
 TOPICS_READER, PUBLISHER = "reader of own topics", "publisher"
+CONNECT_READER = "reader of Connect's topics"
 
 
 class Pulses:

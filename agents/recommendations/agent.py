@@ -23,6 +23,7 @@ def recommend(
     state: ClusterState,
     health: Health,
     recommendations: TopicWriter,
+    learned: TopicWriter,
     movements: TopicWriter,
     hurry: asyncio.Event,
     signer: Signer,
@@ -32,7 +33,7 @@ def recommend(
     Nothing is decided while the log is still read: what comes then is mostly the past. Nor is it
     by an instance that stands by.
     """
-    recommender = Recommender(state, recommendations, movements, signer)
+    recommender = Recommender(state, recommendations, learned, movements, signer)
 
     @app.agent(wakeups, name="recommend")
     async def decide(woken: faust.StreamT[Wakeup]) -> None:

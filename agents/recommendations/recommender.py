@@ -1,4 +1,4 @@
-"""Decides generations, and writes recommendations and what becomes of movements."""
+"""Decides generations, and writes recommendations, what was learned, what becomes of movements."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from caughtup.models.decisions.undecided import (
 )
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
+from caughtup.models.records.learned_configs import FORMAT as LEARNED
+from caughtup.models.records.learned_configs import LearnedRecord
 from caughtup.models.records.movements import TASKS, TaskMovementRecord
 from caughtup.models.state.cluster import ClusterState
 
@@ -38,6 +40,12 @@ class Decided(NamedTuple):
     generation: DecidedGeneration | WaitingGeneration
     written: Written | None
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether anything was learned of its application's configs."""
+        decided = self.generation
+        return isinstance(decided, DecidedGeneration) and decided.learned is not None
+
 
 class Recommender:
     """Decides what is due. For one agent, and every start of it."""
@@ -46,11 +54,13 @@ class Recommender:
         self,
         state: ClusterState,
         recommendations: TopicWriter,
+        learned: TopicWriter,
         movements: TopicWriter,
         signer: Signer,
     ) -> None:
         self._state = state
         self._recommendations = recommendations
+        self._learned = learned
         self._movements = movements
         self._signer = signer
         self._outbox = Outbox(state.set_aside)
@@ -67,6 +77,8 @@ class Recommender:
             with state.applications.deciding(group, at_ms, generation):
                 decided = await asyncio.to_thread(_decide, state.cluster, undecided, at_ms)
                 news_of = None if decided is None else state.applications.settle(decided.generation)
+                if decided is not None and decided.is_learned:
+                    self._put_learned(group)
                 if decided is not None and decided.written is not None and news_of is not None:
                     count = partial(state.applications.count_published, group)
                     self._publish(group, decided.written, count)
@@ -80,7 +92,12 @@ class Recommender:
         await self._tell_movements()
 
     async def publish_again(self) -> None:
-        """Write the newest recommendation of each group: their topic was made anew."""
+        """Write what is known of each group's configs, and its newest recommendation.
+
+        The topic of either was made anew.
+        """
+        for group, _ in self._state.applications.learned.each():
+            self._put_learned(group)
         for group, newest in self._state.applications.newest_published():
             self._publish(group, await asyncio.to_thread(_write, newest))
         await self._outbox.flush()
@@ -94,6 +111,13 @@ class Recommender:
             return
         headers = self._signer.headers(group, written)
         self._outbox.put(topic, key, written, headers=headers, on_written=on_written)
+
+    def _put_learned(self, group: str) -> None:
+        """Have what is known of a group's configs written: before what was decided by it."""
+        known = self._state.applications.learned.newest(group)
+        if known is not None:
+            value = LEARNED.encode(LearnedRecord.from_learned(group, known))
+            self._outbox.put(self._learned, encode_group(group), value)
 
     async def _tell_movements(self) -> None:
         await done_in_turns(self._put_movements())

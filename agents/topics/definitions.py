@@ -18,6 +18,7 @@ from caughtup.models.records.topics import (
     CATCH_UP_RATES,
     END_OFFSETS,
     LAG,
+    LEARNED_CONFIGS,
     MOVEMENTS,
     PIPELINE_PROGRESS,
     REASSIGNMENTS,
@@ -57,6 +58,7 @@ SERVICE_TOPICS = (
     ),
     ServiceTopic(REASSIGNMENTS, "compact", {"segment.ms": _HISTORY_MS}),
     ServiceTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
+    ServiceTopic(LEARNED_CONFIGS, "compact"),
     ServiceTopic(MOVEMENTS, "delete"),
     # The one that is large: nobody has to read much of it at once.
     ServiceTopic(LAG, "compact", compression="lz4"),

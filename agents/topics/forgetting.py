@@ -1,4 +1,4 @@
-"""Withdraws recommendations of groups that are gone, and forgets what else is known of them."""
+"""Withdraws what was published of groups that are gone, and forgets what else is known of them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ _INTERVAL_SECONDS = 30.0
 
 
 class Forgetter(Service):
-    """Forgets every half minute, from the moment the log of groups was read to its end."""
+    """Forgets every half minute, from the moment the log of groups was read to its end.
+
+    ``topics`` are those with a record for each group.
+    """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(self, state: ClusterState, health: Health, recommendations: TopicWriter) -> None:
+    def __init__(self, state: ClusterState, health: Health, *topics: TopicWriter) -> None:
         super().__init__()
         self._state = state
         self._health = health
-        self._topic = recommendations
+        self._topics = topics
         self._forgetting = Forgetting(state)
-        #: Groups whose recommendation is still on the topic.
+        #: Groups of which there are still records on their topics.
         self._to_withdraw: set[str] = set()
 
     @Service.task
@@ -48,7 +51,8 @@ class Forgetter(Service):
         self._to_withdraw -= self._state.applications.groups_with_records()
         try:
             for group in sorted(self._to_withdraw):
-                await (await self._topic.send(key=encode_group(group), value=None))
+                for topic in self._topics:
+                    await (await topic.send(key=encode_group(group), value=None))
                 self._to_withdraw.discard(group)
         except KafkaException as error:
-            log.warning("withdrawing recommendations: %s; trying again", error)
+            log.warning("withdrawing what was published: %s; trying again", error)

@@ -62,8 +62,6 @@ class TopicsReader(Service):
         self._channels = {topic_name(settings, name): each for name, each in channels.items()}
         #: Topics yet to be opened, and whether at their end.
         self._to_open = {topic_name(settings, name): name in from_end for name in channels}
-        #: Topics that are there, whatever a broker says that hasn't heard of it yet.
-        self._made: set[str] = set()
         self._clock = clock
         self._open_at = 0.0
         self.caught_up = asyncio.Event()
@@ -72,7 +70,6 @@ class TopicsReader(Service):
         """Read a topic, named without prefix, from its start: it was made anew."""
         if (full := topic_name(self._settings, topic)) in self._channels:
             self._to_open[full] = False
-            self._made.add(full)
             self._open_at = 0.0
 
     @Service.task
@@ -101,7 +98,7 @@ class TopicsReader(Service):
             return
         self._open_at = self._clock() + _RETRY_SECONDS
         opening, self._to_open = self._to_open, {}
-        failed = await in_thread(consumer.open, opening, frozenset(self._made))
+        failed = await in_thread(consumer.open, opening)
         for topic, error in failed.items():
             self._failed(f"{topic}: {error.str()}")
             self._to_open.setdefault(topic, opening[topic])

@@ -16,16 +16,18 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.decisions.last_by_group import MOST_VALUES
+from caughtup.models.decisions.learned_configs import LearnedUntil
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.records.decoding import RefusedError, require_past
 from caughtup.models.records.keys import decode_group
+from caughtup.models.records.learned_configs import read_learned
 from caughtup.models.records.movements import (
     PartitionMovementRecord,
     TaskMovementRecord,
     read_movement,
 )
 from caughtup.models.records.recommendations import read_recommendation_record
-from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
+from caughtup.models.records.topics import LEARNED_CONFIGS, MOVEMENTS, RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, FindForgery
 from caughtup.models.state.cluster import ClusterState
 
@@ -48,6 +50,12 @@ def _decode_movement(
     return record
 
 
+def _decode_learned(
+    key: bytes | None, value: bytes | None, _: int | None, clock_ms: int
+) -> tuple[str, LearnedUntil | None]:
+    return read_learned(key, value, clock_ms)
+
+
 def _apply_movement(
     state: ClusterState, record: PartitionMovementRecord | TaskMovementRecord
 ) -> bool:
@@ -65,6 +73,13 @@ recommendations = AppliedTopic(
     lambda state, decoded: state.applications.apply_published(*decoded),
     "recommendations for too many groups are kept",
 )
+#: What is known of each application's configs.
+learned_configs = AppliedTopic(
+    LEARNED_CONFIGS,
+    _decode_learned,
+    lambda state, decoded: state.applications.learned.restore(*decoded),
+    "configs of too many groups are kept",
+)
 #: The events of movements.
 movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement)
 
@@ -79,12 +94,14 @@ async def restore_published(
     Raises UserError when it can't be read.
     """
     accepts = None if find_forgery is None else partial(_is_genuine, state, find_forgery)
-    published, events = await asyncio.gather(
+    known, published, events = await asyncio.gather(
+        asyncio.to_thread(_last_of_each, settings, state, LEARNED_CONFIGS, None),
         asyncio.to_thread(_last_of_each, settings, state, RECOMMENDATIONS, accepts),
         asyncio.to_thread(_all, settings, state, MOVEMENTS),
     )
     turn = time.monotonic()
-    for topic, records in ((recommendations, published), (movements, events)):
+    restored = ((learned_configs, known), (recommendations, published), (movements, events))
+    for topic, records in restored:
         for key, value in records:
             await topic.apply_in_turn(state, key, value)
             if time.monotonic() - turn > _TURN_SECONDS:

@@ -45,12 +45,16 @@ _TIMEOUT_SECONDS = 3.0
 
 
 class ConsumerRecord(NamedTuple):
-    """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``."""
+    """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``.
+
+    ``offset`` is -1 where nobody asked for it.
+    """
 
     key: bytes | None
     value: bytes | None
     at_ms: int
     by_broker: bool = True
+    offset: int = -1
 
 
 class Unreadable(NamedTuple):
@@ -97,16 +101,16 @@ class StandaloneConsumer:
         # The group is only a name that a consumer has to have: nothing is kept of it.
         return consumer(self._settings, **_CONSUMER, **{"group.id": self._settings.application_id})
 
-    def open(self, topics: Mapping[str, bool], made: Collection[str] = ()) -> dict[str, KafkaError]:
+    def open(self, topics: Mapping[str, bool]) -> dict[str, KafkaError]:
         """Read topics from their start, or from their end where True; again if they were read.
 
-        One that doesn't exist is left out, unless it is one of those that were ``made``: a broker
-        may not know it yet. Returns what failed, by topic.
+        Returns what failed, by topic: one that a broker hasn't heard of failed, too, since the
+        service made it and the news may be on its way.
         """
         failed: dict[str, KafkaError] = {}
         for topic, at_end in sorted(topics.items()):
             try:
-                starts, ends = self._bounds(topic, is_there=topic in made)
+                starts, ends = self._bounds(topic)
             except KafkaException as error:
                 failed[topic] = error.args[0]
                 continue
@@ -117,8 +121,9 @@ class StandaloneConsumer:
                 self._ends[key] = end
                 if not at_end and starts[number] < end:
                     self.unread.add(key)
-        self._patience = _LEAST_PATIENCE_SECONDS
-        self._assign()
+        if len(failed) < len(topics):
+            self._patience = _LEAST_PATIENCE_SECONDS
+            self._assign()
         return failed
 
     def _assign(self) -> None:
@@ -138,12 +143,10 @@ class StandaloneConsumer:
         self._patience = min(2 * self._patience, _MOST_PATIENCE_SECONDS)
         self._assign()
 
-    def _bounds(self, topic: str, *, is_there: bool) -> tuple[dict[int, int], dict[int, int]]:
-        """List a topic's start offsets and last stable offsets; none of one that isn't there."""
+    def _bounds(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
+        """List a topic's start offsets and last stable offsets."""
         known = self._admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if known.error is not None:
-            if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not is_there:
-                return {}, {}
             raise KafkaException(known.error)
         # The consumer's own way to ask takes it half a second once it reads something.
         partitions = [TopicPartition(topic, number) for number in known.partitions]
@@ -156,6 +159,11 @@ class StandaloneConsumer:
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         )
         return _offsets(starts), _offsets(ends)
+
+    def partition_counts(self) -> dict[str, int]:
+        """Return every topic that there is, and how many partitions it has."""
+        known = self._admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+        return {name: len(topic.partitions) for name, topic in known.items()}
 
     def poll(self, seconds: float) -> Poll:
         """Wait so long for a first message, then take what is there."""
@@ -181,9 +189,10 @@ class StandaloneConsumer:
             self._skipping.read(message)
             kind, at_ms = message.timestamp()
             by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
-            record = ConsumerRecord(message.key(), message.value(), at_ms, by_broker)
+            offset = message.offset() or 0
+            record = ConsumerRecord(message.key(), message.value(), at_ms, by_broker, offset)
             poll.records.setdefault(topic, []).append(record)
-            at = self._next[topic, number] = (message.offset() or 0) + 1
+            at = self._next[topic, number] = offset + 1
             if at >= self._ends[topic, number]:
                 self.unread.discard((topic, number))
         elif error.code() == KafkaError._PARTITION_EOF:

@@ -42,9 +42,7 @@ def application_view(
         "group": group,
         "generation": application.newest.generation,
         "as_of_ms": generation.as_of_ms,
-        "acceptable_recovery_lag": state.applications.parameters(group).value(
-            "acceptable.recovery.lag"
-        ),
+        "acceptable_recovery_lag": state.applications.config(group, "acceptable.recovery.lag"),
         "clients": clients,
         "tasks": tasks,
         "probing": probing | _probing(state.watches.get(group)),

@@ -13,6 +13,8 @@ from caughtup.models.state.cluster import ClusterState
 def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
     """Sum a group up; its lag is absent if that of any partition is unknown.
 
+    Then ``lag_at_least`` is that of the others.
+
     ``lag_seconds`` is the age of its oldest unread record, ``lag_seconds_method`` how that was had
     (``LagSeconds``); partitions of topics that are gone don't count in it, as in the verdict.
     """
@@ -26,6 +28,7 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
         members=len(membership.members) if membership else None,
         partitions=summed.partitions,
         lag=summed.lag,
+        lag_at_least=summed.at_least if summed.lag is None else None,
         generation=membership.generation if membership and membership.members else None,
         status=judged.verdict if judged else None,
         why=judged.reason if judged else None,

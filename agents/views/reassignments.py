@@ -1,81 +1,31 @@
-"""What the page, ``caughtup reassignments`` and its JSON say of reassignments.
-
-Unknown figures are absent; so is a time that never comes, for which JSON has no word.
-"""
+"""What the page says of reassignments, and how figures of them are written for people."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from math import isfinite, isinf
-from typing import Any, NamedTuple
+from math import isinf
+from typing import Any
 
+from caughtup.agents.views.reassignment_lines import (
+    OngoingReassignment,
+    reassignment_line,
+    severity,
+)
 from caughtup.models.durations import duration
-from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.awaited_replica import State
 from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle
 from caughtup.models.reassignments.tracking import controllers
 from caughtup.models.reassignments.tracking.ends import EndedReassignment
 from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.reassignments.verdict import VERDICTS
-from caughtup.models.reassignments.watch import AssessedReassignment, ReassignmentWatch
+from caughtup.models.reassignments.watch import ReassignmentWatch
 
-_SEVERITY = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
 #: Evidence that stands elsewhere, or that nobody but a machine needs.
 _SHOWN_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
 _YES_OR_NO = {"answers": ("answers", "doesn't answer")}
 _BROKERS = frozenset(("replica", "leader", "quorum_leader", "throttled_broker"))
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-
-
-class OngoingReassignment(NamedTuple):
-    """A reassigned partition, and what was last worked out of it (None: nothing yet)."""
-
-    partition: TopicPartition
-    tracked: TrackedReassignment
-    assessed: AssessedReassignment | None
-
-
-def reassignment_line(
-    tracker: ReassignmentTracker, reassignment: OngoingReassignment, now_ms: int
-) -> dict[str, Any]:
-    """Describe a reassignment as a line of ``caughtup reassignments --format json``."""
-    partition, tracked, assessed = reassignment
-    observation = tracked.latest
-    known: dict[str, Any] = {"verdict": State.MEASURING}
-    if assessed is not None:
-        verdict, figures = assessed.verdict, assessed.figures
-        known = {
-            "verdict": verdict.verdict,
-            "cause": verdict.cause,
-            "evidence": dict(verdict.evidence) or None,
-            "advice": verdict.advice,
-            "bytes_remaining": figures.bytes_remaining,
-            "offsets_remaining": figures.offsets_remaining,
-            "rate_bytes_per_second": figures.rate_bytes,
-            "rate_offsets_per_second": figures.rate_offsets,
-            "eta_seconds": figures.eta.seconds
-            if figures.eta is not None and isfinite(figures.eta.seconds)
-            else None,
-        }
-    line = {
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "phase": tracked.phase(tracker.cluster),
-        "replicas": observation.replicas,
-        "original": tracked.original,
-        "target": controllers.target(observation),
-        "adding": observation.adding,
-        "removing": observation.removing,
-        "isr": observation.isr,
-        "leader": observation.leader,
-        "leader_epoch": observation.leader_epoch,
-        **known,
-        "age_seconds": tracked.age_seconds(now_ms),
-        "idle_seconds": tracked.idle_seconds(now_ms),
-    }
-    return {name: value for name, value in line.items() if value is not None}
 
 
 def page_reassignment(
@@ -92,33 +42,13 @@ def page_reassignment(
     return row
 
 
-def worst_first(
-    tracker: ReassignmentTracker, watch: ReassignmentWatch
-) -> list[OngoingReassignment]:
-    """Return the reassignments, those that need somebody first, then the slowest ones."""
-
-    def rank(reassignment: OngoingReassignment) -> tuple[float, float, TopicPartition]:
-        partition, _, assessed = reassignment
-        if assessed is None:
-            return (-_SEVERITY[State.MEASURING], 0.0, partition)
-        eta = assessed.figures.eta
-        severity = _SEVERITY.get(assessed.verdict.verdict, len(_SEVERITY))
-        return (-severity, -(eta.seconds if eta is not None else 0.0), partition)
-
-    found = [
-        OngoingReassignment(p, tracked, watch.find(p, tracked))
-        for p, tracked in tracker.ongoing.items()
-    ]
-    return sorted(found, key=rank)
-
-
 def verdict_counts(tracker: ReassignmentTracker, watch: ReassignmentWatch) -> dict[str, int]:
     """Count the reassignments by verdict, the worst first."""
     counts: Counter[str] = Counter()
     for partition, tracked in tracker.ongoing.items():
         assessed = watch.find(partition, tracked)
         counts[State.MEASURING if assessed is None else assessed.verdict.verdict] += 1
-    worst = sorted(counts, key=lambda verdict: -_SEVERITY.get(verdict, len(_SEVERITY)))
+    worst = sorted(counts, key=lambda verdict: -severity(verdict))
     return {verdict: counts[verdict] for verdict in worst}
 
 

@@ -10,15 +10,16 @@ import msgspec
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.applications import application_view
+from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.copies import present
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.pipeline import progress_rows
+from caughtup.agents.views.reassignment_lines import worst_first
 from caughtup.agents.views.reassignments import (
     ended_reassignment,
     orphaned_throttle,
     page_reassignment,
     verdict_counts,
-    worst_first,
 )
 from caughtup.models.state.cluster import ClusterState
 
@@ -30,9 +31,11 @@ FAULTS_SHOWN = 20
 
 
 def page_steps(
-    state: ClusterState, health: Health, now_ms: int
+    state: ClusterState, health: Health, now_ms: int, limited: int = 0
 ) -> Generator[None, None, dict[str, Any]]:
     """Describe the whole cluster for the page at a moment (ms), to be encoded as JSON.
+
+    ``limited``: the groups that metrics tell of less finely than of others.
 
     In steps: others may have their turn between two, and change the state. What can't be described
     is left out, and among the faults.
@@ -48,6 +51,13 @@ def page_steps(
             if application is not None:
                 view = yield from application_view(state, group, application, now_ms)
                 applications.append(_encoded(view))
+        yield
+    connect = []
+    for group in sorted(state.connect.groups):
+        with state.faults.isolated("page", group, now_ms):
+            described = yield from connect_view(state, group, now_ms)
+            if described is not None:
+                connect.append(_encoded(described))
         yield
     named = present(cluster_name=health.cluster_name)
     return {
@@ -71,7 +81,9 @@ def page_steps(
         "faults": [fault._asdict() for fault in state.faults.newest()[:FAULTS_SHOWN]],
         "set_aside": [aside._asdict() for aside in state.set_aside.newest()[:FAULTS_SHOWN]],
         "groups": groups,
+        "groups_not_told": {**state.watching.counts(), "limited": limited},
         "applications": applications,
+        "connect": connect,
         "streams": progress_rows(state.pipeline, now_ms),
         **reassignment_view(state, now_ms),
     }

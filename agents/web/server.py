@@ -23,7 +23,9 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
+from caughtup.agents.web.lines import Lines
 from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.agents.web.tls import web_tls
@@ -67,7 +69,8 @@ class WebServer(Service):
         self._state = state
         self._health = health
         self._clock = clock
-        self._labels = GroupLabels()
+        detail = Detail(settings.metrics_granularity, settings.metrics_group_limit)
+        self._labels = GroupLabels(detail)
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
@@ -130,6 +133,7 @@ class WebServer(Service):
         app.router.add_get("/api/state", self._state_json)
         # Without a body to write, nobody would notice that the reader has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
+        Lines(self._state, self._clock).add_routes(app)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)
@@ -144,7 +148,7 @@ class WebServer(Service):
         return [name for name, set_ in settings.items() if set_ is None]
 
     async def _encoded(self) -> bytes:
-        steps = page_steps(self._state, self._health, self._clock())
+        steps = page_steps(self._state, self._health, self._clock(), self._labels.limited())
         return msgspec.json.encode(await done_in_turns(steps))
 
     async def _state_json(self, request: web.Request) -> web.Response:
@@ -199,10 +203,11 @@ class WebServer(Service):
         self._state.faults.note("metrics", "/metrics", error, self._clock())
 
     async def _ready(self, request: web.Request) -> web.Response:
-        reasons = self._health.unready()
-        status, lines = (503, reasons) if reasons else (200, ["ready"])
+        """Answer whether this is the active instance and has read; asked ?standby, whether it has."""
+        reasons = self._health.unready(may_stand_by="standby" in request.query)
+        lines = reasons or self._health.unready() or ["ready"]
         said = "".join(f"{line}\n" for line in (*lines, *self._health.notices()))
-        return web.Response(status=status, text=said)
+        return web.Response(status=503 if reasons else 200, text=said)
 
     async def _healthz(self, request: web.Request) -> web.Response:
         """Answer whether the process is worth keeping: one that only catches up is."""

@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -66,7 +67,7 @@ def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) 
             if output == "json":
                 click.echo(msgspec.json.encode(figure).decode())
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[demo]'") from error
+        raise missing_extra("demo", error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     if output == "table":

@@ -16,6 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.errors import UserError
@@ -79,7 +80,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
             if output == "json":
                 click.echo(msgspec.json.encode(figures[-1]).decode())
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
+        raise missing_extra("spark", error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     finally:

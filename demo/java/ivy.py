@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from caughtup.demo.extras import install_command
 from caughtup.demo.java.find import find_java
 from caughtup.models.errors import CaughtupError
 
@@ -118,7 +119,7 @@ def pyspark_jars() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JarsUnavailable(
-            "pyspark_missing", "PySpark is not installed; type: pip install 'caughtup[demo]'"
+            "pyspark_missing", f"PySpark is not installed; type: {install_command('demo')}"
         )
     return Path(spec.origin).parent / "jars"
 

@@ -30,7 +30,8 @@ _Seen = TypeVar("_Seen")
 class Stage(ClosedOnExit):
     """The demo's processes, all ended when it is left, however that happens.
 
-    ``web_port`` is where the service listens, 0 for a free port.
+    ``web_port`` is where the service listens, 0 for a free port, and ``settings`` are others of its
+    settings, by name.
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class Stage(ClosedOnExit):
         controllers: int = 1,
         web_port: int = 0,
         broker_properties: Mapping[str, str] | None = None,
+        settings: Mapping[str, str | int] | None = None,
     ) -> None:
+        self._more_settings = settings or {}
         self.processes = Processes()
         self.cluster = EmbeddedCluster(
             nodes,
@@ -152,6 +155,7 @@ class Stage(ClosedOnExit):
             "topic_replication_factor = 1",
             "end_offsets_interval = 0.5",
             "reassignments_interval = 1.0",
+            *(f"{name} = {json.dumps(value)}" for name, value in self._more_settings.items()),
             *self._applications(),
         ]
         return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.ids import TaskId
 
 #: The lag of a task that runs as an active on that client (Task.LATEST_OFFSET).
@@ -31,12 +32,19 @@ class CatchUp:
     """
 
     def __init__(
-        self, clients: Sequence[ClientState], tasks: Sequence[TaskId], acceptable: int
+        self,
+        clients: Sequence[ClientState],
+        tasks: Sequence[TaskId],
+        acceptable: int,
+        *,
+        release: Release = NEWEST,
     ) -> None:
         by_client = [map(client.lags.__getitem__, tasks) for client in clients]
         self._lags = dict(zip(tasks, zip(*by_client, strict=True), strict=True))
         self._least = {task: min(lags) for task, lags in self._lags.items()}
         self._acceptable = acceptable
+        #: Before 3.2 a task goes to who is caught up, or else stays wherever it should be.
+        self._only_to_caught_up = release < Release.V3_2
         self._caught_up: dict[TaskId, frozenset[int]] = {}
         self._by_lag: dict[TaskId, list[int]] = {}
 
@@ -57,10 +65,17 @@ class CatchUp:
     def waiting(self, place: int, tasks: Iterable[TaskId]) -> list[TaskId]:
         """Pick the tasks that this client is not caught up on while another one lags less.
 
-        An unknown lag (-3) counts as less than any other. Source:
+        An unknown lag (-3) counts as less than any other. Before 3.2 the other one has to be
+        caught up. Source:
         TaskMovement.taskIsNotCaughtUpOnClientAndOtherMoreCaughtUpClientsExist.
         """
         lags, least, acceptable = self._lags, self._least, self._acceptable
+        if self._only_to_caught_up:
+            return [
+                task
+                for task in tasks
+                if not is_caught_up(lags[task][place], acceptable) and self.caught_up(task)
+            ]
         return [
             task
             for task in tasks
@@ -70,8 +85,10 @@ class CatchUp:
     def most_caught_up(self, task: TaskId, before: int, holders: Container[int]) -> int | None:
         """Find the first client in (lag, process id), up to client ``before``, not in ``holders``.
 
-        Source: TaskMovement.mostCaughtUpEligibleClient.
+        None before 3.2. Source: TaskMovement.mostCaughtUpEligibleClient.
         """
+        if self._only_to_caught_up:
+            return None
         by_lag = self._by_lag.get(task)
         if by_lag is None:
             lags = self._lags[task]

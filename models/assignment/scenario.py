@@ -10,6 +10,7 @@ from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs, read_configs
 from caughtup.models.assignment.placement import Placement, read_placement
 from caughtup.models.assignment.racks import Racks, find_racks
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -44,7 +45,8 @@ class Scenario:
     """A valid scenario. Tasks are in TaskId order, clients in ProcessId order.
 
     ``placement`` is where the replicas are; None with the strategy "none". ``racks`` are those of
-    clients and replicas; None where Kafka's own assignors don't assign by rack.
+    clients and replicas; None where Kafka's own assignors don't assign by rack. ``release`` is
+    the one whose assignors decide.
     """
 
     name: str | None
@@ -55,6 +57,7 @@ class Scenario:
     clients: tuple[Client, ...]
     placement: Placement | None
     racks: Racks | None
+    release: Release = NEWEST
 
 
 def parse_scenario(data: Mapping[str, Any]) -> Scenario:

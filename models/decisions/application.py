@@ -117,6 +117,10 @@ class Application:
             positions=dict(positions),
         )
 
+    def awaits(self, generation: StreamsGeneration) -> bool:
+        """Return whether a generation is the next to be decided."""
+        return bool(self.pending) and self.pending[0].generation is generation
+
     def settle(self, decided: DecidedGeneration) -> bool:
         """Settle a decision, and return whether its recommendation is to be published.
 
@@ -129,7 +133,7 @@ class Application:
             before, self.decided, self.movements_due = self.decided, decided, True
             self.caught_up = self.caught_up.with_others(decided.caught_up)
             return decided.recommendation is not before.recommendation
-        if not self.pending or self.pending[0].generation is not decided.generation:
+        if not self.awaits(decided.generation):
             return False
         self.pending.popleft()
         self.decided, self.movements_due, self.caught_up = decided, True, decided.caught_up

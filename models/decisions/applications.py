@@ -9,6 +9,7 @@ from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.last_by_group import LastByGroup
+from caughtup.models.decisions.learned_configs import LearnedConfigs
 from caughtup.models.decisions.movements import MovementLog, TaskMovementEvent
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import (
@@ -19,6 +20,8 @@ from caughtup.models.decisions.undecided import (
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.ranges import Told
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
 
@@ -30,6 +33,7 @@ class Applications(Mapping[str, Application]):
         self, parameters: Mapping[str, ApplicationParameters], faults: Faults | None = None
     ) -> None:
         self.movements = MovementLog()
+        self.learned = LearnedConfigs()
         self._faults = faults or Faults()
         self._parameters = parameters
         self._known: dict[str, Application] = {}
@@ -48,6 +52,17 @@ class Applications(Mapping[str, Application]):
     def parameters(self, group: str) -> ApplicationParameters:
         """Return what the settings say of an application, or nothing but Kafka's defaults."""
         return self._parameters.get(group) or ApplicationParameters()
+
+    def learned_of(self, group: str) -> Learned:
+        """Return what is known of an application's configs, by its settings and its leaders."""
+        return self.learned.of(group, Told.of(self.parameters(group)))
+
+    def config(self, group: str, name: str) -> int:
+        """Return the value of a config to go on with: as the newest decision has it."""
+        application = self._known.get(group)
+        decided = None if application is None else application.decided
+        value = None if decided is None else decided.inputs.scenario.config.get(name)
+        return value if isinstance(value, int) else self.parameters(group).value(name)
 
     def apply_published(self, group: str, published: Recommendation | None) -> bool:
         """Keep a recommendation that was published before this process started; None withdraws.
@@ -79,15 +94,18 @@ class Applications(Mapping[str, Application]):
         return self._states.add(group, state)
 
     def groups_with_records(self) -> set[str]:
-        """Name the groups that a recommendation was published for, or whose leaders told anything."""
-        return self._published.groups() | self._states.groups()
+        """Name the groups that a recommendation was published for, or whose leaders told anything.
+
+        Be it only by what they decided.
+        """
+        return self._published.groups() | self._states.groups() | self.learned.groups()
 
     def forget_records(self, groups: Iterable[str]) -> list[str]:
-        """Forget what was told of groups that are gone; names those with a recommendation."""
+        """Forget what was told of groups that are gone; names those of which we had published."""
         withdrawn = []
         for group in groups:
             self._states.forget(group)
-            if self._published.forget(group):
+            if self._published.forget(group) | self.learned.forget(group):
                 withdrawn.append(group)
         return withdrawn
 
@@ -173,6 +191,8 @@ class Applications(Mapping[str, Application]):
             generation,
             pending.seen_ms,
             parameters,
+            self.learned.of(group, Told.of(parameters)),
+            self.learned.holds(generation),
             ends.of_topics(may_depend_on(generation, parameters)),
             {
                 partition: history.copy()
@@ -210,6 +230,8 @@ class Applications(Mapping[str, Application]):
         if isinstance(decided, WaitingGeneration):
             application.waiting = decided
             return None
+        if decided.learned is not None and application.awaits(decided.generation):
+            self.learned.keep(decided.generation, decided.learned)
         if not application.settle(decided):
             return None
         if decided.recommendation is not None:

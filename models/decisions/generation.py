@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.decisions.exact.follower import read_published, recompute_follower
-from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult, recompute
+from caughtup.models.decisions.exact.generation import (
+    ASSIGNOR,
+    CLASSES,
+    FOLLOWER,
+    KAFKAS,
+    ExactResult,
+)
+from caughtup.models.decisions.exact.members import differs_as_a_whole
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.projection import project
@@ -20,12 +28,18 @@ from caughtup.models.decisions.recommendation import (
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.task_table import TaskCopy, given_copies
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.learning.known_inputs import with_known_configs
+from caughtup.models.learning.learned import Learned, Verdict, learn
+from caughtup.models.learning.provenance import chosen
+from caughtup.models.learning.ranges import possible
 
 
 @dataclass(frozen=True, slots=True)
 class DueGeneration:
     """A generation whose decision is due, with all that it is to be decided from.
 
+    ``learned`` is what earlier generations told of its configs, or this one as well if it
+    ``is_learned`` already; its record was read at ``seen_ms``.
     ``leader_state`` is what its leader published of the rebalance, if anything, and ``published``
     what was recommended before, in that order: a follower may have followed it. ``revises`` is the
     decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
@@ -36,6 +50,9 @@ class DueGeneration:
 
     generation: StreamsGeneration
     inputs: GenerationInputs
+    seen_ms: int
+    learned: Learned = field(default_factory=Learned)
+    is_learned: bool = False
     leader_state: ApplicationState | None = None
     published: tuple[Recommendation, ...] = ()
     revises: DecidedGeneration | None = None
@@ -52,6 +69,7 @@ class DecidedGeneration:
     ``copies`` what each process has, as the generation began. ``caught_up``: the copies that the
     decision was made knowing to be caught up. ``premature``: it isn't what Kafka's assignor
     decides, and may not be Kafka's assignor's. ``read_back``: it was published before a restart.
+    ``learned`` is what is known of the configs since; None where nothing was to be learned.
     """
 
     generation: StreamsGeneration
@@ -64,6 +82,7 @@ class DecidedGeneration:
     revises: DecidedGeneration | None = None
     premature: bool = False
     read_back: bool = False
+    learned: Learned | None = None
 
     @property
     def movements(self) -> tuple[PlannedMovement, ...]:
@@ -74,6 +93,7 @@ class DecidedGeneration:
 def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedGeneration:
     """Decide a generation: pure, so that any thread may do it. ``now_ms`` is when it is decided."""
     generation, inputs = due.generation, due.inputs
+    learned, explained = None, True
     if due.revises is not None:
         exact = due.revises.exact
     elif due.leader_state is not None:
@@ -85,7 +105,11 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
         ]
         exact = recompute_follower(generation, inputs, due.leader_state, published)
     else:
-        exact = recompute(generation, inputs)
+        after, verdict = learn(due.learned, generation, inputs, due.seen_ms)
+        explained = not verdict.unexplained
+        learned = None if due.is_learned else after
+        inputs = with_known_configs(inputs, generation, learned or due.learned)
+        exact = _exact(generation, after, verdict)
     recommended = recommendation(
         cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms, due.rates
     )
@@ -100,8 +124,19 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
             revises=replace(due.revises, revises=None),
             read_back=False,
         )
-    premature = due.leader_may_publish and (exact.result == "mismatch" or generation.follows)
-    return replace(_decided(generation, inputs, exact, recommended), premature=premature)
+    premature = due.leader_may_publish and (not explained or generation.follows)
+    decided = _decided(generation, inputs, exact, recommended)
+    return replace(decided, premature=premature, learned=learned)
+
+
+def _exact(generation: StreamsGeneration, learned: Learned, verdict: Verdict) -> ExactResult:
+    """Say what was found of a generation, and of which assignor as far as that is known."""
+    if generation.follows:
+        assignor = FOLLOWER
+    else:
+        hypotheses = learned.hypotheses or possible(learned.told, ())
+        assignor = CLASSES[chosen(hypotheses).algorithm.assignor]
+    return ExactResult(verdict.result, verdict.why, verdict.decision, assignor)
 
 
 def read_back(generation: StreamsGeneration, published: Recommendation) -> DecidedGeneration:
@@ -114,8 +149,21 @@ def read_back(generation: StreamsGeneration, published: Recommendation) -> Decid
     # what the leader decided.
     if exact.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
         decision = decide(replace(inputs.scenario.expanded(), assignor=KAFKAS))
-        exact = replace(exact, decision=decision)
+        if exact.result != "match" or _is_assigned(decision, generation):
+            exact = replace(exact, decision=decision)
     return replace(_decided(generation, inputs, exact, published), read_back=True)
+
+
+def _is_assigned(decision: Decision, generation: StreamsGeneration) -> bool:
+    """Return whether a decision is what its generation was given.
+
+    One that was recommended from fewer warm-ups than the leader has may not be.
+    """
+    owned = {task for one in generation.members() for task in generation.tasks_of(one.owned)}
+    return not any(
+        differs_as_a_whole(client, decision.clients[process], owned)
+        for process, client in generation.clients.items()
+    )
 
 
 def _decided(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caughtup.models.assignment.compact import read_compact, scenario_fields
 from caughtup.models.assignment.decision import ClientDecision
 from caughtup.models.decisions.exact.generation import ExactResult
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.decisions.plan_cost import PlanCost
 from caughtup.models.decisions.recommendation import (
     PlannedMovement,
@@ -95,9 +96,25 @@ def inputs_fields(one: Recommendation) -> dict[str, Any]:
         "assumed": list(inputs.assumed),
         "unknown": list(inputs.unknown),
         "contradicted": list(inputs.contradicted),
+        **({"configs": config_fields(inputs.configs)} if inputs.configs else {}),
         "projected": inputs.projected,
         **({} if one.rates is None else {"rates": one.rates}),
     }
+
+
+def config_fields(configs: Iterable[KnownConfig]) -> list[dict[str, Any]]:
+    """Write what is known of configs as it stands in a record."""
+    return [
+        {
+            "name": one.name,
+            "values": one.text,
+            "value": one.value,
+            "provenance": one.provenance,
+            **({"generations": one.generations} if one.generations else {}),
+            **({"would_tell": one.would_tell} if one.would_tell else {}),
+        }
+        for one in configs
+    ]
 
 
 def movement_fields(movement: PlannedMovement) -> dict[str, Any]:
@@ -141,6 +158,7 @@ def read_recommendation(record: Mapping[str, Any]) -> Recommendation:
             changelogs_from=given["changelogs"],
             projected=given.get("projected", False) is True,
             contradicted=tuple(given.get("contradicted", ())),
+            configs=tuple(map(_config, given.get("configs", ()))),
         )
         return Recommendation(
             decision_id=record["decision_id"],
@@ -174,6 +192,18 @@ def read_recommendation(record: Mapping[str, Any]) -> Recommendation:
 
 
 _ROLES = ("active", "standby", "warmup")
+
+
+def _config(fields: Mapping[str, Any]) -> KnownConfig:
+    _check_texts({"would_tell": "", **fields}, "name", "values", "provenance", "would_tell")
+    return KnownConfig(
+        fields["name"],
+        fields["values"],
+        fields["value"],
+        fields["provenance"],
+        fields.get("generations", 0),
+        fields.get("would_tell", ""),
+    )
 
 
 def _movement(fields: Mapping[str, Any]) -> PlannedMovement:

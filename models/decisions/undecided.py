@@ -31,6 +31,7 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
+from caughtup.models.learning.learned import Learned
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
@@ -49,12 +50,15 @@ class UndecidedGeneration:
     what the application's leaders published of rebalances, and ``published`` what was recommended,
     both in their order. ``recommendation`` was published of it before a restart. ``revises`` is its
     decision if there is one, made knowing the copies in ``caught_up``; ``positions`` are what
-    processes reported. The others are as for ``DueGeneration``.
+    processes reported. ``learned`` is what earlier generations told of the configs, or this one as
+    well if it ``is_learned`` already. The others are as for ``DueGeneration``.
     """
 
     generation: StreamsGeneration
     seen_ms: int
     parameters: ApplicationParameters
+    learned: Learned = field(default_factory=Learned)
+    is_learned: bool = False
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
     leader_states: tuple[ApplicationState, ...] = ()
@@ -111,7 +115,13 @@ def decide_if_due(
     due = _revision(undecided) if undecided.revises else _due(undecided, now_ms)
     if not isinstance(due, DueGeneration):
         return due
-    due = replace(due, worthwhile_at_ms=undecided.worthwhile_at_ms, rates=undecided.rates)
+    due = replace(
+        due,
+        learned=undecided.learned,
+        is_learned=undecided.is_learned,
+        worthwhile_at_ms=undecided.worthwhile_at_ms,
+        rates=undecided.rates,
+    )
     decided = decide_generation(cluster, due, now_ms)
     return _waiting(undecided, LEADER_STATE_WAIT_MS) if decided.premature else decided
 
@@ -134,7 +144,13 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
     )
     if state is not None:
         inputs = leader_inputs(generation, state, inputs)
-        return DueGeneration(generation, inputs, state, undecided.published)
+        return DueGeneration(
+            generation,
+            inputs,
+            undecided.seen_ms,
+            leader_state=state,
+            published=undecided.published,
+        )
     if _awaits_end_offsets(generation, inputs) and waited_ms < END_OFFSETS_WAIT_MS:
         unseen = tuple(
             partition
@@ -145,7 +161,8 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         )
         is_open = inputs.tentative or not unseen
         return replace(_waiting(undecided, END_OFFSETS_WAIT_MS), ends=unseen, is_open=is_open)
-    return DueGeneration(generation, inputs, leader_may_publish=waited_ms < LEADER_STATE_WAIT_MS)
+    may_publish = waited_ms < LEADER_STATE_WAIT_MS
+    return DueGeneration(generation, inputs, undecided.seen_ms, leader_may_publish=may_publish)
 
 
 def _waiting(undecided: UndecidedGeneration, wait_ms: int) -> WaitingGeneration:
@@ -163,7 +180,7 @@ def _revision(undecided: UndecidedGeneration) -> DueGeneration | None:
     if scenario is None or caught_up_copies(scenario).are_among(undecided.caught_up):
         return None
     inputs = replace(decided.inputs, scenario=scenario, projected=True)
-    return DueGeneration(decided.generation, inputs, revises=decided)
+    return DueGeneration(decided.generation, inputs, undecided.seen_ms, revises=decided)
 
 
 def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:

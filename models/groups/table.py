@@ -16,18 +16,21 @@ class GroupTable:
 
     ``topic_names``: topic id → name, and ``partition_counts``: topic → number of partitions, as
     they are whenever a membership is asked for; after a change of either, ``forget_owners``.
+    ``watched``: what is told of a membership.
     """
 
     def __init__(
         self,
         topic_names: Mapping[bytes, str],
         partition_counts: Callable[[], Mapping[str, int]],
+        watched: Callable[[Membership], Membership] = lambda membership: membership,
     ) -> None:
         self.classic: set[str] = set()
         self.consumer: dict[str, ConsumerGroup] = {}
         self.streams: dict[str, StreamsGroup] = {}
         self._topic_names = topic_names
         self._partition_counts = partition_counts
+        self._watched = watched
         self._memberships: dict[str, Membership] = {}
 
     def apply_classic(self, group: str, membership: Membership | None) -> None:
@@ -37,7 +40,7 @@ class GroupTable:
             self.classic.discard(group)
         else:
             self.classic.add(group)
-            self._memberships[group] = membership
+            self._memberships[group] = self._watched(membership)
 
     def apply_consumer(
         self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None
@@ -79,7 +82,7 @@ class GroupTable:
                 known = streams.membership(self._partition_counts())
             else:
                 return None
-            self._memberships[group] = known
+            known = self._memberships[group] = self._watched(known)
         return known
 
     def names(self) -> set[str]:

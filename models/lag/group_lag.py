@@ -17,12 +17,14 @@ from caughtup.models.offsets import sum_offsets
 class GroupLag(NamedTuple):
     """How many partitions a group committed or was assigned, and of how many the log's end is known.
 
-    ``lag`` is the sum of their lags in offsets, None if the end of any isn't known.
+    ``lag`` is the sum of their lags in offsets, None if the end of any isn't known; ``at_least``
+    that of those whose ends are, None if there are none.
     """
 
     partitions: int
     known: int
     lag: int | None
+    at_least: int | None
 
 
 def group_lag(
@@ -43,4 +45,5 @@ def group_lag(
             if latest is not None:
                 known += 1
                 lags.append(partition_lag(None, latest).lag)
-    return GroupLag(partitions, known, sum_offsets(lags) if known == partitions else None)
+    lag = sum_offsets(lags)
+    return GroupLag(partitions, known, lag if known == partitions else None, lag if known else None)

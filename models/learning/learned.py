@@ -71,7 +71,8 @@ class Verdict:
     where nothing could be decided. ``open`` are the configs that are yet to be found where it is
     undetermined, and ``narrowed`` those of which this generation ruled values out: where it is a
     match without any, it was foreseen. ``doubted`` are those that seem to be others than were told
-    or learned. ``decisions`` counts those it took.
+    or learned. ``decisions`` counts those it took. ``unexplained``: all inputs are known,
+    and no hypothesis decides what the leader did.
     """
 
     result: str
@@ -81,6 +82,7 @@ class Verdict:
     narrowed: tuple[str, ...] = ()
     doubted: tuple[str, ...] = ()
     decisions: int = 0
+    unexplained: bool = False
 
 
 def learn(
@@ -91,7 +93,7 @@ def learn(
     ``seen_ms`` is when the generation's record was read. Pure: any thread may do it.
     """
     why = _unusable(generation)
-    if not why and learned.told.tags is None and len(_tag_keys(generation)) > _MOST_KEYS:
+    if not why and learned.told.tags is None and len(tag_keys(generation)) > _MOST_KEYS:
         why = f"there are more than {_MOST_KEYS} client tags: tell which of them are {TAGS}"
     if why:
         return learned, Verdict("undetermined", why)
@@ -101,7 +103,7 @@ def learn(
     except ScenarioError as error:
         return learned, Verdict("undetermined", error.message)
     if learned.hypotheses is None:
-        every = possible(learned.told, _tag_keys(generation))
+        every = possible(learned.told, tag_keys(generation))
         learned = replace(learned, hypotheses=every, since=generation.generation)
     sifted = sift(learned.hypotheses or (), evidence)
     if sifted.left:
@@ -126,9 +128,10 @@ def _unusable(generation: StreamsGeneration) -> str:
     return ""
 
 
-def _tag_keys(generation: StreamsGeneration) -> frozenset[str]:
+def tag_keys(generation: StreamsGeneration) -> frozenset[str]:
+    """Name the client tags that all members have, as they themselves say."""
     keys = [frozenset(member.client_tags) for member in generation.members()]
-    return frozenset.intersection(*keys)
+    return frozenset.intersection(*keys) if keys else frozenset()
 
 
 def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Learned, Verdict]:
@@ -148,13 +151,23 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
     narrowed = tuple(n for n in NAMES if text_of(n, before) != text_of(n, sifted.left))
     if matched and sifted.findings <= {Finding.MATCH, Finding.CONTRADICTED}:
         return after, Verdict("match", "", sifted.decision, narrowed=narrowed)
-    doubts = list(sifted.doubts) or ["between threads, where lags aren't known exactly"]
+    doubts = list(sifted.doubts)
+    if not doubts:
+        between = "between threads, where lags aren't known exactly"
+        doubts = [": ".join((between, *sifted.differences[:1]))]
     names = tuple(name for name in NAMES if is_open(name, sifted.left))
     doubts += [
         f"open: {name}, {text_of(name, sifted.left)}, until {WOULD_TELL[name]}" for name in names
     ]
     why = in_words(doubts)
-    return after, Verdict("undetermined", why, sifted.decision, open=names, narrowed=narrowed)
+    return after, Verdict(
+        "undetermined",
+        why,
+        sifted.decision,
+        open=names,
+        narrowed=narrowed,
+        unexplained=not (matched or evidence.doubts),
+    )
 
 
 def _contradicted(
@@ -165,7 +178,7 @@ def _contradicted(
     if inferred and not learned.explained:
         why = in_words([f"inferred: {line}" for line in inferred])
         return learned, Verdict("undetermined", why, sifted.decision)
-    keys = _tag_keys(evidence.generation)
+    keys = tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
     fresh = still or sift(possible(UNTOLD, keys), evidence).left
     number = evidence.generation.generation
@@ -174,7 +187,7 @@ def _contradicted(
         after = replace(learned, suspected=(), suspected_since=None)
         why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
         result = "undetermined" if learned.told.assignor is None else "mismatch"
-        return after, Verdict(result, why, sifted.decision)
+        return after, Verdict(result, why, sifted.decision, unexplained=True)
     within = agreeing(fresh, possible(learned.told, keys))
     after = replace(learned, suspected=fresh, suspected_since=since)
     if within:
@@ -184,14 +197,19 @@ def _contradicted(
                 learned, hypotheses=within, since=since, suspected=(), suspected_since=None
             )
         why = f"from generation {since} on: {said(names, before, within)}"
-        return after, Verdict("undetermined", why, sifted.decision, doubted=names)
-    told = (*learned.told.configs, *_told_besides(learned.told))
-    names = in_doubt(possible(learned.told, keys), fresh, told)
+        return after, _doubting("undetermined", why, sifted, names)
+    names = in_doubt(possible(learned.told, keys), fresh, told_names(learned.told))
     why = f"the settings are contradicted: {said(names, before, fresh)}"
-    return after, Verdict("mismatch", why, sifted.decision, doubted=names)
+    if sifted.differences:
+        why += f"; by them {in_words(sifted.differences)}"
+    return after, _doubting("mismatch", why, sifted, names)
 
 
-def _told_besides(told: Told) -> tuple[str, ...]:
-    return tuple(
-        name for name, value in ((TAGS, told.tags), (ASSIGNOR, told.assignor)) if value is not None
-    )
+def _doubting(result: str, why: str, sifted: Sifted, names: tuple[str, ...]) -> Verdict:
+    return Verdict(result, why, sifted.decision, doubted=names, unexplained=True)
+
+
+def told_names(told: Told) -> tuple[str, ...]:
+    """Name the configs that hypotheses are about and that the settings tell."""
+    besides = {TAGS: told.tags, ASSIGNOR: told.assignor}
+    return tuple(name for name in NAMES if name in told.configs or besides.get(name) is not None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
+from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.learning.contradiction import ASSIGNOR, NAMES, WOULD_TELL, is_open, text_of
-from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.learned import Learned, told_names
 from caughtup.models.learning.probing import PROBING, whole_minutes
 from caughtup.models.learning.ranges import (
     ASSIGNORS,
@@ -23,34 +23,18 @@ from caughtup.models.parameters import DEFAULTS, TAGS
 _TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownConfig:
-    """A config, the values it can have in words, and how that is known.
+def known_configs(
+    learned: Learned, tag_keys: Iterable[str] | None = None
+) -> tuple[KnownConfig, ...]:
+    """Say what is known of each config.
 
-    ``provenance`` is ``told`` by the settings, ``read`` from the wire, ``learned`` from so many
-    ``generations``, or ``assumed``: nothing rules anything out. ``value`` is what to go on with, in
-    Kafka's terms. ``would_tell``: what would narrow it further, "" where there is one value.
+    ``tag_keys`` are the client tags that all members have, None where nobody looked.
     """
-
-    name: str
-    text: str
-    value: int | str | None
-    provenance: str
-    generations: int
-    would_tell: str
-
-
-def known_configs(learned: Learned) -> tuple[KnownConfig, ...]:
-    """Say what is known of each config."""
     hypotheses = learned.possible or possible(learned.told, ())
-    keys = {key for one in hypotheses for key in one.algorithm.tags}
+    keys = {key for one in hypotheses for key in one.algorithm.tags}.union(tag_keys or ())
     everything = possible(learned.told, keys)
     going_on = chosen(hypotheses)
-    told = {
-        *learned.told.configs,
-        *((TAGS,) if learned.told.tags is not None else ()),
-        *((ASSIGNOR,) if learned.told.assignor is not None else ()),
-    }
+    told = told_names(learned.told)
     values: Mapping[str, int | str] = {
         STANDBYS: going_on.standbys.low,
         WARM_UPS: going_on.warm_ups.low,
@@ -62,7 +46,10 @@ def known_configs(learned: Learned) -> tuple[KnownConfig, ...]:
     for name in NAMES:
         text = text_of(name, hypotheses)
         learnt = text != text_of(name, everything)
-        provenance = "told" if name in told else "learned" if learnt else "assumed"
+        untagged = name == TAGS and tag_keys is not None and not keys
+        provenance = "learned" if learnt else "read" if untagged else "assumed"
+        if name in told:
+            provenance = "told"
         generations = learned.explained if provenance == "learned" else 0
         tells = WOULD_TELL[name] if is_open(name, hypotheses) else ""
         found.append(KnownConfig(name, text, values[name], provenance, generations, tells))
@@ -70,7 +57,9 @@ def known_configs(learned: Learned) -> tuple[KnownConfig, ...]:
 
 
 def _probing(learned: Learned) -> KnownConfig:
-    span = learned.probing
+    span, told = learned.probing, learned.told.configs.get(PROBING)
+    if told is not None:
+        return KnownConfig(PROBING, str(told), told, "told")
     if span is None:
         value, text, provenance = DEFAULTS[PROBING], "60000 or more", "assumed"
     else:
@@ -84,15 +73,18 @@ def _probing(learned: Learned) -> KnownConfig:
 def chosen(hypotheses: Hypotheses) -> ConfigRange:
     """Choose one of the hypotheses: Kafka's defaults, or what is nearest to them of what is left.
 
-    The fewest warm-ups that are left, so that what is recommended needs no more than there are.
+    With the fewest warm-ups that any of them leaves its assignor, so that what is recommended needs
+    no more than there are.
     """
     best = min(hypotheses, key=_distance)
+    same = (one for one in hypotheses if one.algorithm.assignor == best.algorithm.assignor)
+    warm_ups = min(one.warm_ups.low for one in same)
     standbys = _nearest(best.standbys, DEFAULTS[STANDBYS])
     lag = _nearest(best.lag, DEFAULTS[LAG])
     return ConfigRange(
         best.algorithm,
         Span(standbys, standbys),
-        Span(best.warm_ups.low, best.warm_ups.low),
+        Span(warm_ups, warm_ups),
         Span(lag, lag),
     )
 

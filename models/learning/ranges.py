@@ -86,6 +86,8 @@ class ConfigRange:
 
 #: Disjoint ranges: a set of hypotheses.
 Hypotheses = tuple[ConfigRange, ...]
+#: Ranges that are kept of one application; of more, those of an algorithm are taken together.
+MOST_RANGES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,17 @@ class Told:
 
     @classmethod
     def of(cls, parameters: ApplicationParameters) -> Told:
-        """Return what an application's settings tell."""
-        configs = {name: parameters.config[name] for name in ANY if name in parameters.config}
+        """Return what an application's settings tell.
+
+        Whoever tells all three numbers, two of which only the high availability assignor reads,
+        tells that it decides, unless they name another.
+        """
+        configs = dict(parameters.config)
         tags = None if parameters.tags is None else tuple(sorted(parameters.tags))
-        return cls(configs, tags)
+        assignor = parameters.assignor
+        if assignor is None and configs.keys() >= ANY.keys():
+            assignor = ASSIGNORS[0]
+        return cls(configs, tags, assignor)
 
 
 #: Nothing is told.
@@ -156,6 +165,20 @@ def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
                 for span in united(spans)
             ]
     return tuple(left)
+
+
+def bounded(hypotheses: Hypotheses, most: int = MOST_RANGES) -> Hypotheses:
+    """Return the same hypotheses, or one range for each algorithm where there are too many."""
+    if len(hypotheses) <= most:
+        return hypotheses
+    found: dict[Algorithm, ConfigRange] = {}
+    for one in hypotheses:
+        other = found.get(one.algorithm, one)
+        for config in ANY:
+            low, high = zip(one.span(config), other.span(config), strict=True)
+            other = other.with_span(config, Span(min(low), max(high)))
+        found[one.algorithm] = other
+    return tuple(found.values())
 
 
 def united(spans: Iterable[Span]) -> tuple[Span, ...]:

@@ -23,7 +23,7 @@ _HOSTS_FROM, _STANDBY_HOSTS_FROM, _NEXT_REBALANCE_FROM = 2, 6, 7
 
 
 def assign_partitions(rebalance: Rebalance) -> dict[str, MemberAssignment]:
-    """Assign every member its partitions and tasks, as the leader of Kafka 4.3 does.
+    """Assign every member its partitions and tasks, as the leader of its release does.
 
     Returns the assignments by member id. Raises ScenarioError where Kafka's leader fails.
     Source: StreamsPartitionAssignor.assign.
@@ -42,6 +42,7 @@ def assign_partitions(rebalance: Rebalance) -> dict[str, MemberAssignment]:
         decision,
         probing=(rebalance.leader, _probing_ms(rebalance)),
         from_hash_map=assignor == PUBLIC_STICKY,
+        release=rebalance.release,
     )
     active_by_host, standby_by_host = partitions_by_host(clients, decision, tasks)
     version = min(member.version for member in rebalance.members)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.partition_assignor.clients import Client
 from caughtup.models.partition_assignor.hosts import PartitionsByHost
@@ -55,12 +56,14 @@ def assign_members(
     was_standby: frozenset[TaskId],
     owned: frozenset[TopicPartition],
     probing_ms: int | None,
+    release: Release = NEWEST,
 ) -> dict[str, MemberAssignment]:
     """Return a client's consumers their tasks.
 
     An active is held back as long as a partition of it is owned by any other consumer, one of the
     same client too. If it has state and the client already followed it (``was_standby``), the
-    consumer goes on following it meanwhile, so that the state isn't closed. ``owned`` are the
+    consumer goes on following it meanwhile, so that the state isn't closed; before 3.5.2 it
+    follows it in any case. ``owned`` are the
     partitions that anybody owns. A consumer with a task held back asks for the next rebalance at
     once. ``probing_ms`` is when the client shall ask for a probing rebalance: its first consumer
     does, unless something is held back from it, and then nobody does.
@@ -82,7 +85,10 @@ def assign_members(
             if task not in held_back
             for one in tasks.sources[task]
         )
-        followed = {*standby[consumer]} | (held_back & was_standby & tasks.changelogs.keys())
+        meanwhile = held_back & tasks.changelogs.keys()
+        if release >= Release.V3_5_2:
+            meanwhile &= was_standby
+        followed = {*standby[consumer]} | meanwhile
         given[consumer] = MemberAssignment(
             partitions=tuple(one for one, _ in pairs),
             active=tuple(task for _, task in pairs),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 
 #: The newest version of subscriptions that Kafka 4.3 knows (``LATEST_SUPPORTED_VERSION``).
@@ -53,7 +54,8 @@ class Rebalance:
     has the number of partitions of each source topic; ``new_topics`` are changelogs that this
     rebalance created. ``replicas`` has the rack of each replica, None for one without a rack.
     ``end_offsets`` are those of the changelogs and ``committed`` the group's offsets in sources
-    from which stores are restored; None where Kafka couldn't be asked.
+    from which stores are restored; None where Kafka couldn't be asked. ``release`` is the
+    leader's.
     """
 
     name: str | None
@@ -68,3 +70,4 @@ class Rebalance:
     end_offsets: Mapping[TopicPartition, int] | None
     committed: Mapping[TopicPartition, int] | None
     members: tuple[Member, ...]
+    release: Release = NEWEST

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caughtup.models.assignment.decision import ClientDecision
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.java.hash_map import (
     JavaHashMap,
-    subtopology_hash_code,
-    task_hash_code,
+    subtopology_hash_code_of,
+    task_hash_code_of,
 )
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 
-def in_hash_order(tasks: Iterable[TaskId]) -> list[TaskId]:
+def in_hash_order(tasks: Iterable[TaskId], release: Release = NEWEST) -> list[TaskId]:
     """Order different tasks as a HashSet or HashMap walks them, to which they came like that."""
-    return list(JavaHashMap[TaskId](task_hash_code, keys=tasks))
+    return list(JavaHashMap[TaskId](task_hash_code_of(release), keys=tasks))
 
 
 def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Sequence[TaskId]]:
@@ -34,7 +35,9 @@ def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Seque
     )
 
 
-def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> LeaderOrders:
+def leader_orders(
+    arrival: Sequence[ProcessId], tasks: TaskPartitions, release: Release = NEWEST
+) -> LeaderOrders:
     """Return the orders in which a leader's sticky assignor meets clients and tasks.
 
     ``arrival`` are the processes in the order in which the leader met them. Tasks are made one
@@ -44,14 +47,16 @@ def leader_orders(arrival: Sequence[ProcessId], tasks: TaskPartitions) -> Leader
     StreamsPartitionAssignor.populateTasksForMaps and assignTasksToClients.
     """
     numbers = sorted({task.subtopology for task in tasks.sources})
-    subtopologies = list(JavaHashMap[int](subtopology_hash_code, keys=numbers))
+    subtopologies = list(JavaHashMap[int](subtopology_hash_code_of(release), keys=numbers))
     made: dict[int, list[TaskId]] = {number: [] for number in subtopologies}
     for task in tasks.sources:
         made[task.subtopology].append(task)
-    all_tasks = in_hash_order(task for own in made.values() for task in own)
+    all_tasks = in_hash_order((task for own in made.values() for task in own), release)
     with_state: dict[int, list[TaskId]] = {number: [] for number in subtopologies}
     for task in all_tasks:
         if task in tasks.changelogs:
             with_state[task.subtopology].append(task)
-    restored = in_hash_order(task for own in with_state.values() for task in in_hash_order(own))
-    return LeaderOrders(arrival, all_tasks, in_hash_order(restored))
+    restored = in_hash_order(
+        (task for own in with_state.values() for task in in_hash_order(own, release)), release
+    )
+    return LeaderOrders(arrival, all_tasks, in_hash_order(restored, release))

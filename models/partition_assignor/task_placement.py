@@ -50,9 +50,9 @@ def place_tasks(
     if assignor == PUBLIC_STICKY:
         return decide_public_sticky(scenario, arrival=arrival)
     if assignor == "sticky":
-        return decide_sticky(scenario, leader_orders(arrival, tasks))
+        return decide_sticky(scenario, leader_orders(arrival, tasks, rebalance.release))
     if assignor == "fallback_prior":
-        return decide_fallback_prior(scenario, leader_orders(arrival, tasks))
+        return decide_fallback_prior(scenario, leader_orders(arrival, tasks, rebalance.release))
     return decide(scenario)
 
 
@@ -93,4 +93,5 @@ def assignor_scenario(
         clients=tuple(given),
         placement=placement,
         racks=find_racks(placement, rebalance.configs, [client.rack for client in given]),
+        release=rebalance.release,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import chain, cycle
 
 from caughtup.models.ids import TaskId
 from caughtup.models.partition_assignor.clients import Client
@@ -41,6 +42,22 @@ class ThreadAssignment:
     def deal_stateless(self, tasks: Sequence[TaskId]) -> ThreadTasks:
         """Deal tasks without state. Who had them means nothing."""
         return self._deal(tasks, {})
+
+    def deal_apart(self, stateful: Sequence[TaskId], stateless: Sequence[TaskId]) -> ThreadTasks:
+        """Deal as releases before 3.2 do, where what was dealt before doesn't count.
+
+        Tasks without state, sorted, go first to the threads that have one less than others, then
+        to all in turn. Before 3.1 Kafka's leader fails where a thread reports a task that has no
+        state, or that isn't there, and nobody is given anything.
+        """
+        loads, self._loads = self._loads, dict.fromkeys(self._consumers, 0)
+        given = self._deal(stateful, self._previous)
+        self._loads = loads
+        share, left = divmod(len(stateful), len(self._consumers))
+        first = [c for c in self._consumers if left and len(given[c]) == share]
+        for task, consumer in zip(stateless, chain(first, cycle(self._consumers)), strict=False):
+            given[consumer].append(task)
+        return given
 
     def _deal(
         self, tasks: Sequence[TaskId], previous: Mapping[str, Sequence[TaskId]]

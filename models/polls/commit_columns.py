@@ -68,6 +68,25 @@ class CommitColumns(NamedTuple):
             if isinstance(key, OffsetKey)
         }
 
+    def committed_heads(self) -> set[int]:
+        """Return the indices of the heads under which there is a commit that is no tombstone."""
+        found: list[int] = np.unique(self.head[self.offset != NO_OFFSET]).tolist()
+        return set(found)
+
+    def without(self, heads: Iterable[int]) -> CommitColumns:
+        """Return the commits under all heads but those with these indices."""
+        wanted = np.ones(len(self.heads), np.bool_)
+        wanted[list(heads)] = False
+        rows = wanted[self.head]
+        return self._replace(
+            head=self.head[rows],
+            partition=self.partition[rows],
+            offset=self.offset[rows],
+            time_ms=self.time_ms[rows],
+            topic_id=self.topic_id[rows],
+            records=self.records.select(rows),
+        )
+
     def heads_by_topic_id(self) -> list[tuple[bytes, bytes]]:
         """Return each topic id with the head on which it was committed last, the newest last."""
         last = np.full(len(self.topic_ids) + 1, _NO_ROW, np.int64)

@@ -60,7 +60,11 @@ def away(replica: AwaitedReplica) -> Finding | None:
     if replica.progress.behind is not None:
         evidence["offsets_behind"] = replica.progress.behind
     lasts = count >= FEWEST_OBSERVATIONS and replica.overdue(since_ms, latest.as_of_ms, AWAY_MS)
-    return Finding(broker, State.DEAD if lasts else State.MOVING, cause, evidence)
+    if lasts:
+        return Finding(broker, State.DEAD, cause, evidence)
+    # Who never saw it grow can't say that it moves.
+    state = State.MOVING if replica.progress.moved else State.MEASURING
+    return Finding(broker, state, cause, evidence)
 
 
 def _away_since(replica: AwaitedReplica, gone: bool) -> tuple[int, int]:

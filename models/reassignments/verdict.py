@@ -18,7 +18,7 @@ diverging      a copy gets less than its leader does: certainly, and for two W
 slow           there after the budget, if one was given
 moving         a copy grows
 unknown        of the others not enough is known
-measuring      no copy was seen to grow, which may take W
+measuring      no copy was seen to grow, which may take W, or a broker a minute to come back
 tail           all copies are there, about to join the ISR
 =============  ================================================================================
 
@@ -186,7 +186,9 @@ def _by_replicas(latest: PartitionObservation, findings: list[Finding]) -> Judge
     ):
         alike = [one for one in findings if one.state == state]
         if alike:
-            one = hindered or next((one for one in alike if one.cause), alike[0])
+            waits = [one for one in findings if one.state == State.MEASURING and one.cause]
+            causes = [*alike, *waits] if state == State.MOVING else alike
+            one = hindered or next((one for one in causes if one.cause), alike[0])
             return Judgement(verdict, _cause(latest, one), one.evidence)
     return Judgement("tail", None, findings[0].evidence)
 

@@ -22,6 +22,7 @@ from caughtup.models.records.fields import (
     DueTimeMs,
     Generation,
     Group,
+    Long,
     Name,
     Offsets,
     OffsetSums,
@@ -123,6 +124,26 @@ class LeaderRecord(Part):
     told: str | Absent = ABSENT
 
 
+class KnownConfigRecord(Part):
+    """What is known of a config of the application.
+
+    name: Kafka's, or ``assignor``.
+    values: those that it can have, in words.
+    value: what the decision was made with.
+    provenance: ``told`` by the settings, ``read`` from the wire or from the application,
+        ``learned`` from what its leaders decided, or ``assumed``: nothing rules anything out.
+    generations: so many were explained since it was learned; absent for others.
+    would_tell: what would narrow it further; absent where there is one value.
+    """
+
+    name: Name
+    values: str
+    value: Long | Name
+    provenance: Literal["told", "read", "learned", "assumed"]
+    generations: Count | Absent = ABSENT
+    would_tell: str | Absent = ABSENT
+
+
 class InputsRecord(Part):
     """What the decision was made from: ``GenerationInputs``.
 
@@ -136,6 +157,7 @@ class InputsRecord(Part):
     offset_sums: ``reported`` by the members.
     end_offsets: ``measured``, ``bounded`` or ``unknown``.
     contradicted: which settings the log contradicts, in words.
+    configs: what is known of the application's configs; absent where nobody asked.
     projected: whether it is for the rebalance that would come next.
     rates: who measured how fast copies catch up: ``spark``, or the service's ``own``.
     """
@@ -149,6 +171,7 @@ class InputsRecord(Part):
     offset_sums: Name | Absent = ABSENT
     end_offsets: Name | Absent = ABSENT
     contradicted: list[str] | Absent = ABSENT
+    configs: list[KnownConfigRecord] | Absent = ABSENT
     projected: bool | Absent = ABSENT
     rates: Name | Absent = ABSENT
 

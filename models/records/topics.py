@@ -5,6 +5,7 @@ from __future__ import annotations
 END_OFFSETS = "end-offsets"
 REASSIGNMENTS = "reassignments"
 RECOMMENDATIONS = "recommended-assignments"
+LEARNED_CONFIGS = "learned-configs"
 MOVEMENTS = "movements"
 LAG = "lag"
 TASK_POSITIONS = "task-positions"

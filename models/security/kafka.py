@@ -6,17 +6,32 @@ one of them doesn't know would leave that one without it, without a word: so it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from enum import Enum
 from typing import NamedTuple
 
-from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_security, names, spelling
+from caughtup.models.security.kafka_names import (
+    JAVA,
+    LIBRDKAFKA,
+    TOKEN_PROVIDER,
+    is_security,
+    names,
+    spelling,
+)
+from caughtup.models.security.logins import (
+    OAUTH,
+    TOKEN_MECHANISM,
+    TOKEN_PROPERTIES,
+    USE_ANOTHER,
+    bad_property,
+    complaints,
+    has_own_way,
+    login_of,
+    mechanism_of,
+    protocol_of,
+)
 
-#: Mechanisms of a user name and a password, which every client has.
-PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_USE_PASSWORDS = "use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 with sasl.username and sasl.password"
 _USE_PEM = "use ssl.certificate.location and ssl.key.location (openssl pkcs12 makes PEM of PKCS#12)"
 _USE_AUTHORITY = "use ssl.ca.location or ssl.ca.pem"
 #: What every client gets, each in its own form.
@@ -28,12 +43,28 @@ _EVERYBODY = names(
     ssl.endpoint.identification.algorithm enable.ssl.certificate.verification
     """
 )
+_USE_PROVIDER = f"use a client's id and secret, or {TOKEN_PROVIDER}"
+#: What opens keys and restricts TLS, beyond that.
+_TLS_TOO = names("ssl.cipher.suites ssl.crl.location ssl.keystore.location ssl.keystore.password")
+_KERBEROS = frozenset(name for name in LIBRDKAFKA if name.startswith("sasl.kerberos."))
+#: Of tokens: Java calls no function of Python's, and has other settings for what speaks HTTPS.
+_NOT_JAVAS = frozenset({TOKEN_PROVIDER, f"{OAUTH}config", "https.ca.location", "https.ca.pem"})
 #: Two names of one thing: of both set, each client would take one by rules of its own.
 _EXCLUSIVE = (
     ("sasl.mechanism", "sasl.mechanisms"),
     ("ssl.certificate.location", "ssl.certificate.pem"),
     ("ssl.key.location", "ssl.key.pem"),
+    ("ssl.keystore.location", "ssl.certificate.location"),
+    ("ssl.keystore.location", "ssl.certificate.pem"),
+    ("ssl.keystore.location", "ssl.key.location"),
+    ("ssl.keystore.location", "ssl.key.pem"),
+    (f"{OAUTH}client.id", f"{OAUTH}client.credentials.client.id"),
+    (f"{OAUTH}client.secret", f"{OAUTH}client.credentials.client.secret"),
 )
+
+
+#: Nothing of this leaves the machine.
+_LOOPBACK = tuple(f"http://{host}" for host in ("127.", "localhost:", "localhost/", "[::1]"))
 
 
 class _Rules(NamedTuple):
@@ -48,29 +79,32 @@ class Client(Enum):
 
     LIBRDKAFKA = _Rules(
         "librdkafka",
-        LIBRDKAFKA,
+        LIBRDKAFKA | {TOKEN_PROVIDER},
         {
             "ssl.truststore.": _USE_AUTHORITY,
             "ssl.keystore.": _USE_PEM,
-            "sasl.jaas.config": _USE_PASSWORDS,
+            "sasl.jaas.config": USE_ANOTHER,
             "": "see docs/operating.md for the list",
         },
     )
     #: Faust connects with it, and so does agents/kafka/protocol/connection.py.
     AIOKAFKA = _Rules(
         "aiokafka, which the service uses as well,",
-        _EVERYBODY | {"ssl.cipher.suites", "ssl.crl.location"},
+        _EVERYBODY | _KERBEROS | TOKEN_PROPERTIES | _TLS_TOO,
         {
             "ssl.keystore.": _USE_PEM,
             "ssl.ca.": _USE_AUTHORITY,
             "ssl.": "set it in openssl.cnf, for the whole process",
-            "": _USE_PASSWORDS,
+            OAUTH: _USE_PROVIDER,
+            "enable.sasl.": _USE_PROVIDER,
+            "": USE_ANOTHER,
         },
     )
     SPARK = _Rules(
         "Spark, which uses Kafka's Java client,",
-        _EVERYBODY | JAVA,
+        _EVERYBODY | JAVA | (TOKEN_PROPERTIES - _NOT_JAVAS),
         {
+            TOKEN_PROVIDER: "use OIDC, or Java's own sasl.login.callback.handler.class",
             "ssl.ca.": _USE_AUTHORITY,
             "ssl.": "set Java's own, such as jdk.tls.namedGroups, in Spark's extraJavaOptions",
             "": "use Java's own sasl.jaas.config",
@@ -82,21 +116,13 @@ class Client(Enum):
 SERVICE = (Client.LIBRDKAFKA, Client.AIOKAFKA)
 
 
-class Login(NamedTuple):
-    """How a client says who it is."""
-
-    mechanism: str
-    username: str
-    password: str
-
-
 def check_properties(properties: Mapping[str, object], clients: Iterable[Client]) -> None:
     """Refuse what one of the clients can't honour.
 
     Raises CaughtupError ``bad_kafka_property``, whose message begins with the property.
     """
     for problem in problems(properties, clients):
-        raise _bad(problem)
+        raise bad_property(problem)
 
 
 def problems(properties: Mapping[str, object], clients: Iterable[Client]) -> Iterator[str]:
@@ -114,53 +140,17 @@ def _problems(properties: Mapping[str, object], clients: Iterable[Client]) -> It
         given = properties
         if client is Client.SPARK:
             given = {spelling(name): value for name, value in properties.items()}
-            yield from _complaints(_check_for_java, given)
+            yield from complaints(_check_for_java, given)
         for name in sorted(given):
             if is_security(name) and name not in client.value.honoured:
                 yield _refusal(client, name)
-        # librdkafka has mechanisms of its own, and so has Java where none is set here.
-        if client is Client.AIOKAFKA or (client is Client.SPARK and _logs_in_by_name(given)):
-            yield from _complaints(login_of, given)
+        if _logs_in_as_told(client, given):
+            yield from complaints(login_of, given)
     for one, other in _EXCLUSIVE:
         if one in properties and other in properties and properties[one] != properties[other]:
             yield f"{one}: {other} is set as well; leave one of them out"
-    yield from _complaints(protocol_of, properties)
-    yield from _complaints(verifies, properties)
-
-
-def _complaints(
-    check: Callable[[Mapping[str, object]], object], properties: Mapping[str, object]
-) -> Iterator[str]:
-    try:
-        check(properties)
-    except CaughtupError as error:
-        yield error.message
-
-
-def protocol_of(properties: Mapping[str, object]) -> str:
-    """Return security.protocol in upper case. Raises CaughtupError ``bad_kafka_property``."""
-    protocol = str(properties.get("security.protocol", "PLAINTEXT")).upper()
-    if protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
-        raise _bad(f"security.protocol: {protocol} is not a Kafka protocol")
-    return protocol
-
-
-def login_of(properties: Mapping[str, object]) -> Login | None:
-    """Return user name and password, None where the protocol takes none.
-
-    Raises CaughtupError ``bad_kafka_property`` where something of it is missing or unsupported.
-    """
-    if not protocol_of(properties).startswith("SASL"):
-        return None
-    mechanism = properties.get("sasl.mechanism", properties.get("sasl.mechanisms"))
-    if mechanism is None:  # each client has a default of its own
-        raise _bad(f"sasl.mechanism: it is not set; {_USE_PASSWORDS}")
-    if mechanism not in PASSWORD_MECHANISMS:
-        raise _bad(f"sasl.mechanism: {mechanism} is not supported; {_USE_PASSWORDS}")
-    for name in ("sasl.username", "sasl.password"):
-        if not properties.get(name):
-            raise _bad(f"{name}: it is not set, and {mechanism} needs it")
-    return Login(str(mechanism), str(properties["sasl.username"]), str(properties["sasl.password"]))
+    yield from complaints(protocol_of, properties)
+    yield from complaints(verifies, properties)
 
 
 def verifies(properties: Mapping[str, object]) -> bool:
@@ -171,7 +161,7 @@ def verifies(properties: Mapping[str, object]) -> bool:
     name = "enable.ssl.certificate.verification"
     text = str(properties.get(name, True)).lower()
     if text not in ("true", "t", "1", "false", "f", "0"):
-        raise _bad(f"{name}: it is neither true nor false")
+        raise bad_property(f"{name}: it is neither true nor false")
     return text in ("true", "t", "1")
 
 
@@ -201,22 +191,35 @@ def exposures(properties: Mapping[str, object]) -> Iterator[str]:
             "enable.ssl.certificate.verification is false: whoever is on the way to the brokers "
             "can pretend to be them, and read all of it, credentials included"
         )
+    endpoint = str(properties.get(f"{OAUTH}token.endpoint.url", ""))
+    if endpoint.startswith("http://") and not endpoint.startswith(_LOOPBACK):
+        yield (
+            f"{OAUTH}token.endpoint.url begins with http://: the client secret and the tokens "
+            "cross the network unencrypted; https:// encrypts them"
+        )
 
 
-def _logs_in_by_name(java: Mapping[str, object]) -> bool:
-    """Return whether user and password are ours to pass on: Java has ways of its own as well."""
-    return "sasl.username" in java and "sasl.jaas.config" not in java
+def _logs_in_as_told(client: Client, given: Mapping[str, object]) -> bool:
+    """Return whether a client logs in as ``login_of`` says: librdkafka and Java have more ways."""
+    if client is Client.LIBRDKAFKA:
+        return not complaints(mechanism_of, given) and (
+            mechanism_of(given) == TOKEN_MECHANISM and not has_own_way(given)
+        )
+    if client is Client.SPARK:
+        told = "sasl.username" in given or f"{OAUTH}method" in given
+        return told and "sasl.jaas.config" not in given
+    return True
 
 
 def _check_for_java(properties: Mapping[str, object]) -> None:
     if not verifies(properties):
-        raise _bad(
+        raise bad_property(
             "enable.ssl.certificate.verification: Spark, which uses Kafka's Java client, always "
             f"verifies; {_USE_AUTHORITY}"
         )
     suites = str(properties.get("ssl.cipher.suites", "TLS_")).split(",")
     if not all(suite.strip().startswith(("TLS_", "SSL_")) for suite in suites):
-        raise _bad(
+        raise bad_property(
             "ssl.cipher.suites: Spark, which uses Kafka's Java client, has other names for them; "
             "use those, such as TLS_AES_256_GCM_SHA384, for its jobs"
         )
@@ -231,7 +234,3 @@ def _refusal(client: Client, name: str) -> str:
     if meant and not (prefix and client is Client.LIBRDKAFKA):
         instead = f"did you mean {meant[0]}?"
     return f"{name}: {label} has no such property; {instead}"
-
-
-def _bad(message: str) -> CaughtupError:
-    return CaughtupError("bad_kafka_property", message)

@@ -44,6 +44,9 @@ LIBRDKAFKA = names(
     """
 )
 
+#: Ours, for every client of the service: who returns tokens, as MODULE:FUNCTION.
+TOKEN_PROVIDER = "sasl.oauthbearer.token.provider"
+
 #: Those of Kafka's Java client 3.9, which Spark's connector brings.
 JAVA = names(
     """

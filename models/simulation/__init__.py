@@ -1,4 +1,4 @@
-"""Decisions played until a group is balanced.
+"""Groups in virtual time, and decisions played until a group is balanced.
 
 Imports assignors; decisions and replay import it.
 """

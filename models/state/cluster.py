@@ -8,6 +8,8 @@ from dataclasses import replace
 from caughtup.models.commits.live import apply_live, delete
 from caughtup.models.commits.past import apply_past
 from caughtup.models.commits.table import CommitTable
+from caughtup.models.connect_clusters.reading import ReadGeneration, read_connect_groups
+from caughtup.models.connect_clusters.table import ConnectClusters
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
@@ -35,15 +37,25 @@ from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.state.wanted_topics import wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
+from caughtup.models.watching import Watching, is_end
 from caughtup.models.wire.consumer_offsets import head_names
 from caughtup.models.wire.record_keys import RecordType
 
 
 class ClusterState:
-    """Everything known of one cluster. ``apply_*`` take events; the rest only reads."""
+    """Everything known of one cluster. ``apply_*`` take events; the rest only reads.
 
-    def __init__(self, cluster: str, parameters: Mapping[str, ApplicationParameters]) -> None:
+    What ``watching`` leaves out of groups and topics is as if it weren't there.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        parameters: Mapping[str, ApplicationParameters],
+        watching: Watching | None = None,
+    ) -> None:
         self.cluster = cluster
+        self.watching = watching or Watching()
         self.ends = EndOffsetTable()
         self.reassignments = ReassignmentTracker()
         self.faults = Faults()
@@ -57,8 +69,11 @@ class ClusterState:
         self.rates = CatchUpRates()
         self.pipeline = StreamProgressTable()
         self.topics = TopicNames()
-        self.groups = GroupTable(self.topics.names, self.ends.partition_counts)
+        self.groups = GroupTable(
+            self.topics.names, self.ends.partition_counts, self.watching.membership
+        )
         self.applications = Applications(parameters, self.faults)
+        self.connect = ConnectClusters()
         self.assessments = Assessments()
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
 
@@ -67,32 +82,44 @@ class ClusterState:
         batch: Batch,
         seen_ms: int,
         read: Mapping[str, ReadGroup] | None = None,
+        connect: Mapping[str, ReadGeneration] | None = None,
         *,
         past: bool = False,
     ) -> None:
         """Apply what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
 
-        ``read`` are its classic groups, if another thread has read them already. ``past``: these
-        are from before the service began, and it hasn't read to the end of that yet.
+        ``read`` are its classic groups and ``connect`` the Connect groups among them, if another
+        thread has read them already. ``past``: these are from before the service began, and it
+        hasn't read to the end of that yet.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
+        watching, commits = self.watching, self.watching.commits(batch.commits)
         if past:
-            apply_past(self.commits, batch.commits)
+            apply_past(self.commits, commits)
             self.commits.note_all()
         else:
-            self._apply_live(batch.commits, seen_ms)
-        self._learn_topic_ids(batch.commits)
-        for group, found in (read_classic_groups(batch.groups) if read is None else read).items():
+            self._apply_live(commits, seen_ms)
+        self._learn_topic_ids(commits)
+        classic = read_classic_groups(batch.groups) if read is None else read
+        for group, found in watching.classic(classic).items():
             with self._isolated(group, seen_ms):
                 self._apply_classic(group, found, seen_ms)
+        if connect is None:
+            connect = read_connect_groups(batch.groups)
+        generations = {group: found for group, found in connect.items() if watching.takes(group)}
+        for group, apply in self.connect.apply_groups(batch.groups, generations, seen_ms):
+            with self._isolated(group, seen_ms):
+                apply()
         for consumer_key, consumer_record in batch.consumer_group_records.items():
-            with self._isolated(consumer_key.group, seen_ms):
-                self.groups.apply_consumer(consumer_key, consumer_record)
+            if watching.takes(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
+                with self._isolated(consumer_key.group, seen_ms):
+                    self.groups.apply_consumer(consumer_key, consumer_record)
         for streams_key, streams_record in batch.streams_group_records.items():
-            with self._isolated(streams_key.group, seen_ms):
-                self.groups.apply_streams(streams_key, streams_record)
+            if watching.takes(streams_key.group, gone=is_end(streams_key, streams_record)):
+                with self._isolated(streams_key.group, seen_ms):
+                    self.groups.apply_streams(streams_key, streams_record)
 
     def _apply_classic(self, group: str, found: ReadGroup, seen_ms: int) -> None:
         if isinstance(found, Exception):
@@ -108,6 +135,7 @@ class ClusterState:
         def forget(_: Exception) -> None:
             self.groups.forget(group)
             self.applications.forget(group)
+            self.connect.forget(group)
 
         return self.faults.isolated("group records", group, now_ms, forget)
 

@@ -11,13 +11,23 @@ from pathlib import Path
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client, check_properties, verifies_names
-from caughtup.models.security.kafka_names import spelling
+from caughtup.models.security.kafka_names import JAVA, spelling
+from caughtup.models.security.logins import (
+    TOKEN_MECHANISM,
+    TOKEN_PROPERTIES,
+    Bearer,
+    Endpoint,
+    Password,
+    login_of,
+)
 
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+_SAID_IN_JAAS = {"sasl.username", "sasl.password"} | (TOKEN_PROPERTIES - JAVA)
 #: PEM, by value or in files, which are read here: executors on other machines haven't got them.
 _PEM = {
     "ssl.ca": ("truststore", "certificates"),
@@ -74,22 +84,41 @@ def _certificates(given: dict[str, str]) -> dict[str, str]:
 
 
 def _credentials(given: dict[str, str]) -> dict[str, str]:
-    """Replace user name and password by the JAAS login that says the same."""
-    username = given.pop("sasl.username", None)
-    password = given.pop("sasl.password", None)
-    if username is None or "sasl.jaas.config" in given:
-        return {}
+    """Replace what clients log in with by the JAAS login that says the same."""
     mechanism = given.get("sasl.mechanism", "PLAIN").upper()
-    if mechanism not in _LOGIN_MODULES:
+    if "sasl.username" in given and _says_how(given) and mechanism not in _LOGIN_MODULES:
         raise CaughtupError(
             "bad_kafka_property",
             f"sasl.mechanism {mechanism} takes no sasl.username; give its sasl.jaas.config",
         )
-    login = f"{_LOGIN_MODULES[mechanism]} required username={_quoted(username)}"
-    return {
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": f"{login} password={_quoted(password or '')};",
-    }
+    login = login_of(given) if _says_how(given) else None
+    for name in _SAID_IN_JAAS & given.keys():
+        del given[name]
+    match login:
+        case Password():
+            return _jaas(
+                login.mechanism,
+                _LOGIN_MODULES[login.mechanism],
+                {"username": login.username, "password": login.password},
+            )
+        case Bearer(source=Endpoint() as endpoint):
+            options = {"clientId": endpoint.client_id, "clientSecret": endpoint.client_secret}
+            options |= {"scope": endpoint.scope} if endpoint.scope else {}
+            options |= {f"extension_{name}": value for name, value in login.extensions.items()}
+            return _jaas(TOKEN_MECHANISM, f"{_OAUTH}.OAuthBearerLoginModule", options) | {
+                "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+            }
+    return {}
+
+
+def _says_how(given: Mapping[str, str]) -> bool:
+    told = "sasl.username" in given or "sasl.oauthbearer.method" in given
+    return told and "sasl.jaas.config" not in given
+
+
+def _jaas(mechanism: str, module: str, options: Mapping[str, str]) -> dict[str, str]:
+    said = " ".join(f"{name}={_quoted(value)}" for name, value in options.items())
+    return {"sasl.mechanism": mechanism, "sasl.jaas.config": f"{module} required {said};"}
 
 
 def _quoted(text: str) -> str:

@@ -22,13 +22,13 @@ from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Pat
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed
 from caughtup.models.decisions.exact.follower import read_published, recompute_follower
-from caughtup.models.decisions.exact.generation import recompute
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
 from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.learning.learned import Learned, learn
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.records.application_states import FORMAT, read_state
 from caughtup.models.records.fields import builtins_of
@@ -198,16 +198,17 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, FollowerInputs(NONE)))
     assert seen.follows
-    exact = recompute(seen, GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings"))
-    assert exact.result == "undetermined"
-    assert exact.why == "its leader is a follower, and did not tell what it decided from"
+    inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
+    _, verdict = learn(Learned(), seen, inputs, 0)
+    assert verdict.result == "undetermined"
+    assert verdict.why == "its leader is a follower, and did not tell what it decided from"
 
 
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, FollowerInputs(NONE)))
     inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
-    waiting = DueGeneration(seen, inputs, leader_may_publish=True)
+    waiting = DueGeneration(seen, inputs, NOW_MS, leader_may_publish=True)
     assert decide_generation("cluster", waiting, NOW_MS).premature
     assert not decide_generation(
         "cluster", replace(waiting, leader_may_publish=False), NOW_MS

@@ -17,7 +17,7 @@ from caughtup.agents.topics.reports import (
     pipeline_progress,
     task_positions,
 )
-from caughtup.agents.topics.restoration import movements, recommendations
+from caughtup.agents.topics.restoration import learned_configs, movements, recommendations
 from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
 from tests.support.damage import damaged
@@ -57,6 +57,7 @@ APPLY: Mapping[str, Callable[[ClusterState, bytes | None, bytes | None, int], ob
         applied.topic: partial(_apply, applied)
         for applied in (
             recommendations,
+            learned_configs,
             movements,
             task_positions,
             application_states,

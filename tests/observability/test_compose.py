@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import click
 import jsonschema
 import pytest
 
+from caughtup.agents.cli.files import shared_files
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.hosts import AllowedHosts
@@ -31,7 +31,14 @@ def stages() -> dict[str, str]:
 
 
 def base_of(stage: str) -> str:
-    return stages()[stage].split()[0]
+    """Name what a stage begins from; a variable stands for its default."""
+    base = stages()[stage].split()[0]
+    return re.sub(r"^\$\{(\w+)\}$", lambda found: defaults()[found[1]], base)
+
+
+def defaults() -> dict[str, str]:
+    """Return the arguments of the build and what they are unless somebody says otherwise."""
+    return dict(re.findall(r"^ARG (\w+)=(\S+)$", DOCKERFILE, re.MULTILINE))
 
 
 def test_the_compose_file_is_valid_by_the_compose_specification() -> None:
@@ -91,8 +98,7 @@ def test_whatever_is_fetched_is_named_by_a_lock_with_its_hash() -> None:
     commands = re.findall(r"\bpip (?:install|wheel)\b[^&]*", DOCKERFILE)
     assert commands
     for command in commands:
-        local = "--no-index" in command or command.rstrip().endswith(" .")
-        assert ("--no-deps" if local else "--require-hashes") in command
+        assert ("--no-deps" if "--no-index" in command else "--require-hashes") in command
         # Else pip fetches what a package says it is built with, by no lock.
         assert (
             "--no-index" in command
@@ -188,19 +194,26 @@ def test_only_the_image_for_spark_has_java() -> None:
     assert list(stages())[-1] == "service", "docker build without a target makes the small one"
 
 
-def _copied() -> Iterator[str]:
-    for sources in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE):
-        yield from sources.split()[:-1]
+def test_the_image_is_made_of_the_wheel_alone() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE)
+    assert copied == ["${WHEELS}/caughtup-*-py3-none-any.whl /wheels/"]
+    sent = (ROOT / ".dockerignore").read_text().splitlines()[1:]
+    assert sent == [
+        "*",
+        "!caughtup-*-py3-none-any.whl",
+        f"!{defaults()['WHEELS']}/caughtup-*-py3-none-any.whl",
+    ]
+    assert {service["build"]["context"] for service in BUILT.values()} == {"."}
 
 
-def test_what_the_image_copies_exists_and_is_sent_to_the_builder() -> None:
-    ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    sent = {line.removeprefix("!") for line in ignored if line.startswith("!")}
-    assert ignored[1] == "*"
-    assert set(_copied()) == sent
-    assert all((ROOT / source).exists() for source in sent)
+def test_the_locks_that_it_installs_are_in_the_wheel() -> None:
+    locks = set(re.findall(r"/locks/(\S+)", DOCKERFILE))
+    assert len(locks) == 3
+    assert locks <= shared_files(ROOT / "caughtup").keys()
 
 
-def test_everything_that_the_package_is_made_of_is_copied() -> None:
-    linked = {link.readlink().name for link in (ROOT / "caughtup").iterdir() if link.is_symlink()}
-    assert linked | {"caughtup"} <= set(_copied())
+@pytest.mark.parametrize("name", sorted(BUILT))
+def test_what_is_ours_has_limits(name: str) -> None:
+    assert re.fullmatch(r"[1-9]g", BUILT[name]["mem_limit"])
+    assert BUILT[name]["cpus"] > 0
+    assert BUILT[name]["pids_limit"] > 0

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.observability.repository import (
+    CONNECT_DASHBOARD,
     DASHBOARD,
     OPERATING,
     ROOT,
@@ -23,27 +24,48 @@ from tests.observability.repository import (
 VARIABLES = {"datasource", "cluster", "group"}
 
 
+DASHBOARDS: list[dict[str, Any]] = [
+    json.loads(path.read_text()) for path in (DASHBOARD, CONNECT_DASHBOARD)
+]
+
+
 def dashboard() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(DASHBOARD.read_text())
-    return loaded
+    """Return the dashboard of everything but Connect."""
+    return DASHBOARDS[0]
 
 
-def panels() -> list[dict[str, Any]]:
-    return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
+def panels(of: dict[str, Any] = DASHBOARDS[0]) -> list[dict[str, Any]]:
+    return [panel for panel in of["panels"] if panel["type"] != "row"]
+
+
+def every_panel() -> Iterator[dict[str, Any]]:
+    for each in DASHBOARDS:
+        yield from panels(each)
 
 
 def expressions() -> Iterator[str]:
-    for panel in panels():
+    for panel in every_panel():
         for target in panel["targets"]:
             yield target["expr"]
-    for annotation in dashboard()["annotations"]["list"]:
-        yield annotation["expr"]
+    for each in DASHBOARDS:
+        for annotation in each["annotations"]["list"]:
+            yield annotation["expr"]
 
 
-def test_the_dashboard_has_the_variables_that_its_expressions_use() -> None:
-    assert {v["name"] for v in dashboard()["templating"]["list"]} == VARIABLES
+def test_a_dashboard_has_the_variables_that_its_expressions_use() -> None:
+    for each in DASHBOARDS:
+        assert {v["name"] for v in each["templating"]["list"]} == VARIABLES
     used = {name for expr in expressions() for name in re.findall(r"\$(\w+)", expr)}
     assert used - {"__rate_interval"} <= VARIABLES
+
+
+def test_no_two_dashboards_are_taken_for_one() -> None:
+    assert {path.name for path in DASHBOARD.parent.glob("*.json")} == {
+        DASHBOARD.name,
+        CONNECT_DASHBOARD.name,
+    }
+    for of in ("uid", "title"):
+        assert len({each[of] for each in DASHBOARDS}) == len(DASHBOARDS)
 
 
 def test_every_expression_is_about_metrics_that_exist() -> None:
@@ -51,7 +73,7 @@ def test_every_expression_is_about_metrics_that_exist() -> None:
         named = metrics_named_in(expression)
         assert named <= exposed_metrics().keys(), expression
         assert named, expression
-    for variable in dashboard()["templating"]["list"]:
+    for variable in (one for each in DASHBOARDS for one in each["templating"]["list"]):
         assert metrics_named_in(variable.get("definition", "")) <= exposed_metrics().keys()
 
 
@@ -72,7 +94,7 @@ def test_expressions_group_and_match_by_labels_that_their_metrics_have() -> None
 
 
 def test_legends_use_labels_that_the_result_has() -> None:
-    for panel in panels():
+    for panel in every_panel():
         for target in panel["targets"]:
             used = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
             named = metrics_named_in(target["expr"])
@@ -94,10 +116,11 @@ def test_prometheus_can_parse_every_expression(tmp_path: Path) -> None:
     assert len(filled) > 20
 
 
-def test_every_panel_says_what_it_shows_and_none_lies_on_another() -> None:
-    assert len({panel["id"] for panel in dashboard()["panels"]}) == len(dashboard()["panels"])
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda each: each["uid"])
+def test_every_panel_says_what_it_shows_and_none_lies_on_another(dashboard: dict[str, Any]) -> None:
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
     taken: set[tuple[int, int]] = set()
-    for panel in dashboard()["panels"]:
+    for panel in dashboard["panels"]:
         place = panel["gridPos"]
         assert place["x"] + place["w"] <= 24
         cells = {
@@ -107,11 +130,11 @@ def test_every_panel_says_what_it_shows_and_none_lies_on_another() -> None:
         }
         assert not cells & taken, panel["title"]
         taken |= cells
-    assert all(panel["description"] for panel in panels())
+    assert all(panel["description"] for panel in panels(dashboard))
 
 
 def test_every_panel_asks_the_chosen_data_source() -> None:
-    for panel in panels():
+    for panel in every_panel():
         for asked in (panel, *panel["targets"]):
             assert asked["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
 

@@ -42,5 +42,5 @@ class Looks:
 
 if __name__ == "__main__":
     found = everything() if EVERYTHING in sys.argv else state()
-    lag.ClusterLooks = lambda _: Looks(found)  # type: ignore[assignment, misc]
+    lag.ClusterLooks = lambda *_: Looks(found)  # type: ignore[assignment, misc]
     main(["lag", *(word for word in sys.argv[1:] if word != EVERYTHING)], "caughtup")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from caughtup.agents.web.metrics.group_labels import escaped
+from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessed

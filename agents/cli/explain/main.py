@@ -32,7 +32,7 @@ def explain(group: str, tasks: tuple[str, ...], output: str, **connection: Any) 
     With TASK, such as 0_3, all there is to say of that task. Exits 3 when GROUP isn't a Kafka
     Streams application of this cluster, or has no such task.
     """
-    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress())
+    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [group])
     application = state.applications.get(group)
     if application is None or application.decided is None:
         _refuse(f"{group} {_what_it_is(state, group)}")

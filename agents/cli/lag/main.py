@@ -1,11 +1,11 @@
-"""``caughtup lag``: the lag of groups, straight from a cluster, no service needed."""
+"""``caughtup lag``: the lag of groups, straight from a cluster, or from a service that runs."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from shutil import get_terminal_size
 from typing import Any, NamedTuple
@@ -28,14 +28,13 @@ from caughtup.agents.cli.lag.rows import (
     partition_rows,
     task_cells,
 )
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
+from caughtup.agents.cli.options import connection_options, examples, format_option, settings_of
+from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.errors import UserError
-from caughtup.agents.progress import Progress
-from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.security.kafka import Client
-from caughtup.models.state.cluster import ClusterState
 
 #: Exit status when no group matched.
 NOTHING_MATCHED = 3
@@ -58,7 +57,15 @@ class States(click.ParamType):
         return frozenset(given)
 
 
-@click.command(short_help="Show the lag of groups and tasks.")
+@click.command(
+    short_help="Show the lag of groups and tasks.",
+    epilog=examples(
+        "caughtup lag -b broker:9092",
+        "caughtup lag -b broker:9092 orders --format json",
+        "caughtup lag --service http://127.0.0.1:8080 --state stopped,stalled",
+        "caughtup lag --service https://caughtup:8080 --token-file token --watch 'orders-*'",
+    ),
+)
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option("--partitions", "-p", is_flag=True, help="A line for each partition, not each group.")
 @click.option("--lagging", is_flag=True, help="Only what has records to read.")
@@ -87,6 +94,7 @@ class States(click.ParamType):
     metavar="SECONDS",
     help="How long --watch waits between two looks.",
 )
+@service_options
 @connection_options
 @format_option
 def lag(
@@ -109,27 +117,35 @@ def lag(
     not with --wide. With --format json, --sort and --top are of groups.
 
     Reads the cluster as it is now and exits; 3 when no group matched. How a group fares can seldom
-    be told from one look: --watch knows more after a while.
+    be told from one look: --watch knows more after a while, and --service asks a service, which
+    knows at once.
     """
-    looks = ClusterLooks(settings_of(connection, (Client.LIBRDKAFKA,)))
+    service = service_of(connection)
+    look = (
+        looking(ClusterLooks(settings_of(connection, (Client.LIBRDKAFKA,)), groups))
+        if service is None
+        else asking(service)
+    )
     asked = _Asked(groups, partitions, Choice(lagging, states, sort, top), output == "json", wide)
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
         sys.stdout.reconfigure(errors="backslashreplace")
-    state = looks.look(Progress())
-    for name in _unmatched(state, groups):
+    seen = look()
+    for name in _unmatched(seen, groups):
         click.echo(
-            f"caughtup: no group {printable(name)} on this cluster{_meant(state, name)}", err=True
+            f"caughtup: no group {printable(name)} {seen.where}{_meant(seen, name)}", err=True
         )
+    for why in seen.unready:
+        click.echo(f"caughtup: not all is known {seen.where}: {why}", err=True)
     if watch:
-        _watch(looks, state, asked, every)
+        _watch(look, seen, asked, every)
         return
     printed = False
-    for line in asked.lines(state):
+    for line in asked.lines(seen):
         click.echo(line)
         printed = True
     if not printed:
-        if not groups or named(state.group_names(), groups):
-            click.echo(_nothing(state, asked.choice), err=True)
+        if not groups or named(seen.groups(), groups):
+            click.echo(_nothing(seen, asked.choice), err=True)
         sys.exit(NOTHING_MATCHED)
 
 
@@ -142,22 +158,23 @@ class _Asked(NamedTuple):
     json: bool
     wide: bool
 
-    def lines(self, state: ClusterState) -> Iterator[str]:
+    def lines(self, seen: Lag) -> Iterator[str]:
         """Yield what is to be printed; nothing where there is nothing that is asked for."""
-        known = state.group_names()
+        known = seen.groups()
         groups = named(known, self.groups)
         partitions = self.partitions or not set(known).isdisjoint(self.groups)
         if self.json:
-            yield from self._json(state, groups, partitions)
+            yield from self._json(seen, groups, partitions)
             return
         output = Output.of_stdout(wide=self.wide)
         if not partitions:
-            found = self.choice.of(group_rows(state, groups), "state")
+            found = self.choice.of(group_rows(seen.summaries(groups)), "state")
             yield from self._table(GROUP_COLUMNS, found, output)
             return
-        found = self.choice.of(partition_rows(state, groups), "name")
+        lines_of = list(seen.lines(groups))
+        found = self.choice.of(partition_rows(lines_of), "name")
         yield from self._table(PARTITION_COLUMNS, found, output)
-        if self.choice.is_all and (copies := task_cells(state, groups)):
+        if self.choice.is_all and (copies := task_cells(lines_of)):
             yield ""
             yield from lines(TASK_COLUMNS, copies, output, COLOURS)
 
@@ -172,32 +189,33 @@ class _Asked(NamedTuple):
             cells = [(*row.cells, row.why) for row in rows]
         yield from lines(columns, cells, output, COLOURS)
 
-    def _json(self, state: ClusterState, groups: list[str], partitions: bool) -> Iterator[str]:
+    def _json(self, seen: Lag, groups: list[str], partitions: bool) -> Iterator[str]:
         """Yield the lines of groups; those of partitions only as far as they are asked for."""
-        every = self.choice._replace(order=None, top=None)
+        shown: set[tuple[str, str, int]] | None = None
+        lines_of: Iterable[dict[str, Any]]
         if self.choice.is_all:
-            chosen, shown = groups, None
+            lines_of = seen.lines(groups)
         elif partitions:
-            shown = {row.name for row in every.of(partition_rows(state, groups), "name")}
-            chosen = [group for group in groups if any(name[0] == group for name in shown)]
+            every = self.choice._replace(order=None, top=None)
+            lines_of = list(seen.lines(groups))
+            shown = {row.name for row in every.of(partition_rows(lines_of), "name")}
+            chosen = {name[0] for name in shown}
+            lines_of = (line for line in lines_of if line["group"] in chosen)
         else:
-            chosen = [row.name[0] for row in self.choice.of(group_rows(state, groups), "state")]
-            shown = None
-        for group in chosen:
-            for line in lag_lines(state, group):
-                name = group, line.get("topic"), line.get("partition")
-                if shown is None or line["kind"] != "partition" or name in shown:
-                    yield msgspec.json.encode(line).decode()
+            rows = self.choice.of(group_rows(seen.summaries(groups)), "state")
+            lines_of = seen.lines([row.name[0] for row in rows])
+        for line in lines_of:
+            name = line["group"], line.get("topic", ""), line.get("partition", 0)
+            if shown is None or line["kind"] != "partition" or name in shown:
+                yield msgspec.json.encode(line).decode()
 
 
-def _watch(looks: ClusterLooks, state: ClusterState, asked: _Asked, seconds: float) -> None:
+def _watch(look: Look, seen: Lag, asked: _Asked, seconds: float) -> None:
     """Show the cluster again and again, on a terminal in its place, until Ctrl-C."""
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not asked.json
     try:
         while True:
-            shown = list(asked.lines(state)) or (
-                [] if asked.json else ["nothing that is asked for"]
-            )
+            shown = list(asked.lines(seen)) or ([] if asked.json else ["nothing that is asked for"])
             if terminal:
                 room = max(1, get_terminal_size().lines - 1)
                 click.echo(_CLEAR + "\n".join(shown[:room]))
@@ -206,23 +224,23 @@ def _watch(looks: ClusterLooks, state: ClusterState, asked: _Asked, seconds: flo
             sys.stdout.flush()
             time.sleep(seconds)
             try:
-                state = looks.look(Progress())
+                seen = look()
             except UserError as error:  # it may be over at the next look
                 error.show()
     except KeyboardInterrupt:
         return
 
 
-def _unmatched(state: ClusterState, groups: Sequence[str]) -> list[str]:
-    known = state.group_names()
+def _unmatched(seen: Lag, groups: Sequence[str]) -> list[str]:
+    known = seen.groups()
     return [name for name in groups if not named(known, [name])]
 
 
-def _meant(state: ClusterState, name: str) -> str:
-    close = get_close_matches(name, state.group_names(), 1, 0.7)
+def _meant(seen: Lag, name: str) -> str:
+    close = get_close_matches(name, seen.groups(), 1, 0.7)
     return f"; did you mean {printable(close[0])}?" if close else ""
 
 
-def _nothing(state: ClusterState, choice: Choice) -> str:
-    count = len(state.group_names())
+def _nothing(seen: Lag, choice: Choice) -> str:
+    count = len(seen.groups())
     return "no groups" if choice.is_all or not count else f"none of {count} groups is as asked for"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from math import inf
 from typing import Any, NamedTuple
 
 from caughtup.agents.cli.columns import Column
-from caughtup.agents.views.groups import group_summary
-from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.lag.verdict import SEVERITY
-from caughtup.models.offsets import sum_offsets
-from caughtup.models.records.fields import ABSENT
-from caughtup.models.state.cluster import ClusterState
 
 UNKNOWN = "unknown"
 #: Before a figure that may be greater: not all that it is the sum of is known.
@@ -101,8 +96,13 @@ _KEYS: dict[str, Callable[[Row], Any]] = {
     "name": lambda row: row.name,
     "lag": lambda row: _most_first(row.lag),
     "seconds": lambda row: _most_first(row.seconds),
-    "state": lambda row: (-SEVERITY.index(row.state), _most_first(row.lag)),
+    "state": lambda row: (-_severity(row.state), _most_first(row.lag)),
 }
+
+
+def _severity(state: str) -> int:
+    """Return how bad a state is: the more, the worse. A newer service may have others."""
+    return SEVERITY.index(state) if state in SEVERITY else len(SEVERITY)
 
 
 def _most_first(figure: float | None) -> float:
@@ -117,16 +117,14 @@ def named(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
     return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]
 
 
-def group_rows(state: ClusterState, groups: Iterable[str]) -> Iterator[Row]:
-    """Yield a row for each group."""
-    for group in groups:
-        found = group_summary(state, group)
+def group_rows(summaries: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield a row for each group, of what it sums up to."""
+    for found in summaries:
         verdict = found.get("status", UNKNOWN)
-        lags = [row.lag.lag for row in state.partition_rows(group) if row.lag is not None]
-        lag = sum_offsets(lags) if lags else None
+        lag = found.get("lag", found.get("lag_at_least"))
         seconds, method = found.get("lag_seconds"), found.get("lag_seconds_method")
         cells = (
-            group,
+            found["group"],
             verdict,
             UNKNOWN if lag is None else f"{'' if 'lag' in found else AT_LEAST}{lag}",
             _seconds(seconds, method),
@@ -134,49 +132,45 @@ def group_rows(state: ClusterState, groups: Iterable[str]) -> Iterator[Row]:
             str(found.get("members", "")),
             str(found.get("group_type") or ""),
         )
-        yield Row(cells, found.get("why", ""), (group, "", 0), lag, seconds, verdict)
+        yield Row(cells, found.get("why", ""), (found["group"], "", 0), lag, seconds, verdict)
 
 
-def partition_rows(state: ClusterState, groups: Iterable[str]) -> Iterator[Row]:
-    """Yield a row for each partition that one of the groups committed or was assigned."""
-    for group in groups:
-        for line in partition_lines(state, group):
-            lag, seconds = _known(line.lag), _known(line.lag_seconds)
-            verdict = _known(line.verdict) or UNKNOWN
-            cells = (
-                group,
-                line.topic,
-                str(line.partition),
-                str(line.committed) if line.has_commit else "never",
-                _or_unknown(line.end_offset),
-                _or_unknown(line.lag),
-                _seconds(seconds, _known(line.lag_seconds_method)),
-                verdict,
-                str(_known(line.client_id) or ""),
-            )
-            name = group, line.topic, line.partition
-            yield Row(cells, str(_known(line.why) or ""), name, lag, seconds, verdict)
+def partition_rows(lines: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield a row for each partition that a group committed or was assigned."""
+    for line in lines:
+        if line["kind"] != "partition":
+            continue
+        lag, seconds = line.get("lag"), line.get("lag_seconds")
+        verdict = line.get("verdict") or UNKNOWN
+        cells = (
+            line["group"],
+            line["topic"],
+            str(line["partition"]),
+            str(line.get("committed", UNKNOWN)) if line["has_commit"] else "never",
+            str(line.get("end_offset", UNKNOWN)),
+            str(line.get("lag", UNKNOWN)),
+            _seconds(seconds, line.get("lag_seconds_method")),
+            verdict,
+            line.get("client_id") or "",
+        )
+        name = line["group"], line["topic"], line["partition"]
+        yield Row(cells, line.get("why") or "", name, lag, seconds, verdict)
 
 
-def task_cells(state: ClusterState, groups: Iterable[str]) -> list[tuple[str, ...]]:
+def task_cells(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Return the cells of a row for each copy of each task of Streams applications."""
     return [
-        (group, copy.task, copy.client_id, copy.role, str(_cell(copy.lag)), copy.provenance)
-        for group in groups
-        for copy in task_lines(state, group)
+        (
+            line["group"],
+            line["task"],
+            line["client_id"],
+            line["role"],
+            str(line.get("lag", "")),
+            line["provenance"],
+        )
+        for line in lines
+        if line["kind"] == "task"
     ]
-
-
-def _known(value: Any) -> Any:
-    return None if value is ABSENT else value
-
-
-def _cell(value: object) -> object:
-    return "" if value is ABSENT else value
-
-
-def _or_unknown(value: object) -> str:
-    return UNKNOWN if value is ABSENT or value is None else str(value)
 
 
 def _seconds(seconds: float | None, method: str | None) -> str:

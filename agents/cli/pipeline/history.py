@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.pipeline.generations import kafka_properties
 from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
@@ -77,7 +78,7 @@ def _history(
         from caughtup.pipelines.history.stream import HistoryOptions
         from caughtup.pipelines.history.stream import history as write_history
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
+        raise missing_extra("spark", error) from error
     options = HistoryOptions(
         settings.bootstrap_servers,
         output,

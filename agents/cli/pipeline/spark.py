@@ -6,7 +6,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from caughtup.agents.errors import UserError
+from caughtup.agents.cli.extras import missing_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ def start_spark(application: str, master: str | None) -> SparkSession:
     try:
         from caughtup.pipelines.spark.session import spark_session, submitted
     except ImportError as error:
-        raise UserError(f"{error}; type: pip install 'caughtup[spark]'") from error
+        raise missing_extra("spark", error) from error
     if submitted():
         return spark_session(application, master=master)
     from caughtup.demo.java.find import find_java

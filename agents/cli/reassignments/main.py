@@ -1,23 +1,32 @@
-"""``caughtup reassignments``: partitions in movement, straight from a cluster, no service needed."""
+"""``caughtup reassignments``: partitions in movement, from looks at a cluster or from a service."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
+from math import ceil
 from typing import Any
 
 import click
 import msgspec
 from aiokafka.errors import KafkaError
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.options import (
+    Span,
+    connection_options,
+    examples,
+    format_option,
+    settings_of,
+)
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
+from caughtup.agents.cli.reassignments.table import of_kind, rendered
+from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
@@ -28,65 +37,117 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import REASSIGNMENTS
 from caughtup.agents.topics.read_to_end import read_if_allowed
-from caughtup.agents.views.reassignments import in_words, size
-from caughtup.models.durations import duration
 from caughtup.models.reassignments.tracking.tracked import HISTORY_MS
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
 _NOTHING = "no partition is in movement"
 _NO_THROTTLE = ", and no throttle is left over"
-_CALM = frozenset({"moving", "tail", "completing", "measuring"})
+_MORE = "--for 70s looks for longer, --service URL asks a service, which knows since when"
+Lines = list[dict[str, Any]]
+Show = Callable[[Lines], None]
 
 
-@click.command(short_help="Show partitions in movement: how far, until when, and what is wrong.")
+@click.command(
+    short_help="Show partitions in movement: how far, until when, and what is wrong.",
+    epilog=examples(
+        "caughtup reassignments -b broker:9092",
+        "caughtup reassignments -b broker:9092 --for 70s",
+        "caughtup reassignments --service http://127.0.0.1:8080 --watch",
+    ),
+)
 @click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
+@click.option(
+    "--for",
+    "seconds",
+    type=Span(),
+    metavar="TIME",
+    help="Look for so long, such as 10s or 2m. [default: four looks, some six seconds]",
+)
+@service_options
 @connection_options
 @format_option
-def reassignments(watch: bool, output: str, **connection: Any) -> None:
+def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
     """Show every partition in movement: how far it is, how fast, until when, and what holds it up.
 
     Looks for some seconds and exits; 3 when nothing is in movement and no throttle is left over.
-    That something stands still shows after a minute at the earliest: while the service runs, its
-    looks count as well, and without it --watch goes on looking.
+    That something stands still shows after a minute at the earliest: --for looks for so long,
+    --watch until Ctrl-C, and --service asks a service, which has looked all the time. Where one
+    runs beside this cluster, what it saw last counts in any case.
     """
+    if seconds is not None and (watch or connection["service"]):
+        raise click.UsageError("--for says how long one look takes: not with --watch or --service")
+    service = service_of(connection)
+    if service is not None:
+        _ask(service.reassignments, watch, output)
+        return
     settings = settings_of(connection)
     view = ReassignmentView(connect(settings).cluster)
     view.apply_records(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
-    show = _watching(view, output) if watch else None
+    show = _watching(output, _MORE) if watch else None
     try:
-        asyncio.run(_observe(settings, view, show))
+        asyncio.run(_observe(settings, view, show, seconds or 0.0))
     except KeyboardInterrupt:
         return
     except KafkaError as error:
         raise UserError(f"cannot look at reassignments: {words(error)}") from None
-    for what in view.missing:
-        click.echo(f"caughtup: not known: {what}", err=True)
-    if not view.ongoing() and not view.throttles():
-        click.echo(_NOTHING if view.missing else _NOTHING + _NO_THROTTLE, err=True)
+    _finish(view.lines(), output, _MORE)
+
+
+def _ask(service: Callable[[], Lines], watch: bool, output: str) -> None:
+    """Show what a service says, once or again and again."""
+    if not watch:
+        _finish(service(), output)
+        return
+    show = _watching(output)
+    try:
+        show(service())
+        while True:
+            time.sleep(_PAUSE_SECONDS)
+            try:
+                show(service())
+            except UserError as error:  # it may be over the next time
+                error.show()
+    except KeyboardInterrupt:
+        return
+
+
+def _finish(lines: Lines, output: str, more: str = "") -> None:
+    """Print all of it, and exit with 3 where there is nothing."""
+    missing = of_kind(lines, "missing")
+    for one in missing:
+        click.echo(f"caughtup: not known: {one['what']}", err=True)
+    if len(lines) == len(missing):
+        click.echo(_NOTHING if missing else _NOTHING + _NO_THROTTLE, err=True)
         sys.exit(NOTHING_MATCHED)
     if output == "json":
-        _print_json(view)
+        _print_json(lines)
     else:
-        _print(Console(markup=False, highlight=False), view)
+        _print(Console(markup=False, highlight=False), lines, more)
 
 
 async def _observe(
-    settings: Settings, view: ReassignmentView, show: Callable[[], None] | None
+    settings: Settings, view: ReassignmentView, show: Show | None, seconds: float
 ) -> None:
-    """Observe until there is something to say, or for ever where each round is shown."""
+    """Observe until there is something to say, or for ever where each round is shown.
+
+    ``seconds``: for so long at least.
+    """
+    until = time.monotonic() + seconds
+    least = max(_OBSERVATIONS, 1 + ceil(seconds / _PAUSE_SECONDS))
     async with ReassignmentObserver(aiokafka_config(settings)) as observer:
-        with Progress().task("looking at reassignments", 0 if show else _OBSERVATIONS) as advance:
+        with Progress().task("looking at reassignments", 0 if show else least) as advance:
             number = 0
             async for found in _rounds(observer, patient=show is not None):
                 view.take(found)
                 view.assess(settings.reassignment_budget)
                 number += 1
                 if show is not None:
-                    show()
+                    show(view.lines())
                     continue
                 advance(1)
-                if number == _OBSERVATIONS or not found.ongoing:
+                enough = number >= _OBSERVATIONS and time.monotonic() >= until
+                if enough or not found.ongoing:
                     return
 
 
@@ -106,86 +167,28 @@ async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIter
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-def _watching(view: ReassignmentView, output: str) -> Callable[[], None]:
+def _watching(output: str, more: str = "") -> Show:
     """Return what shows a round: JSON lines, or a table that a terminal keeps in its place."""
     if output == "json":
-        return lambda: _print_json(view)
+        return _print_json
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
-        return lambda: _print(console, view)
+        return lambda lines: _print(console, lines, more)
     live = Live(console=console, auto_refresh=False)
     live.start()
     click.get_current_context().call_on_close(live.stop)
-    return lambda: live.update(Group(*rendered(view, max(1, console.height // 4))), refresh=True)
+    return lambda lines: live.update(
+        Group(*rendered(lines, max(1, console.height // 4), more)), refresh=True
+    )
 
 
-def _print(console: Console, view: ReassignmentView) -> None:
+def _print(console: Console, lines: Lines, more: str) -> None:
     """Print all of it; commands that are to be copied stay on one line."""
-    for part in rendered(view, sys.maxsize):
+    for part in rendered(lines, sys.maxsize, more):
         console.print(part, soft_wrap=isinstance(part, Text))
 
 
-def _print_json(view: ReassignmentView) -> None:
-    for reassignment in view.ongoing():
-        click.echo(msgspec.json.encode(view.line(reassignment)).decode())
-    for throttle in view.throttles():
-        click.echo(msgspec.json.encode(throttle).decode())
-
-
-def rendered(view: ReassignmentView, most: int) -> list[RenderableType]:
-    """Draw ``most`` of the reassignments, the worst, and what is wrong with each."""
-    ongoing = view.ongoing()
-    table = Table(title="partitions in movement", title_justify="left")
-    for column in (
-        "partition",
-        "from → to",
-        "phase",
-        "in sync",
-        "left",
-        "rate",
-        "ends in",
-        "verdict",
-    ):
-        right = column in ("left", "rate", "ends in")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
-    about: list[Text] = []
-    for reassignment in ongoing[:most]:
-        line = view.line(reassignment)
-        assessed = reassignment.assessed
-        eta = None if assessed is None else assessed.figures.eta
-        table.add_row(
-            str(reassignment.partition),
-            f"{_brokers(line['original'])} → {_brokers(line['target'])}",
-            line["phase"],
-            f"{len(set(line['isr']) & set(line['target']))} of {len(line['target'])}",
-            _left(line),
-            f"{size(line['rate_bytes_per_second'])}/s" if "rate_bytes_per_second" in line else "",
-            "" if eta is None else duration(eta.seconds),
-            line["verdict"],
-        )
-        if line["verdict"] not in _CALM or "cause" in line:
-            about.append(_about(str(reassignment.partition), line))
-    parts: list[RenderableType] = [table] if ongoing else [Text("no partition is in movement")]
-    if len(ongoing) > most:
-        parts.append(Text(f"{len(ongoing) - most:,} more that fare no worse"))
-    for throttle in view.throttles():
-        text = f"throttle without a movement on the {throttle['on']} {throttle['name']}: "
-        about.append(Text(f"{text}{throttle['what']}\n  {throttle['advice']}"))
-    return [*parts, *about]
-
-
-def _about(partition: str, line: dict[str, Any]) -> Text:
-    cause = f" ({line['cause']})" if "cause" in line else ""
-    lines = [f"{partition}: {line['verdict']}{cause}", in_words(line.get("evidence", {}))]
-    lines.append(line.get("advice", ""))
-    return Text("\n  ".join(filter(None, lines)))
-
-
-def _left(line: dict[str, Any]) -> str:
-    if "bytes_remaining" in line:
-        return size(line["bytes_remaining"])
-    return f"{line['offsets_remaining']:,} offsets" if "offsets_remaining" in line else "unknown"
-
-
-def _brokers(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))
+def _print_json(lines: Lines) -> None:
+    for line in lines:
+        if line["kind"] != "missing":
+            click.echo(msgspec.json.encode(line).decode())

@@ -9,9 +9,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import Round
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.reassignments.records import apply_record
-from caughtup.agents.views.reassignments import OngoingReassignment, reassignment_line, worst_first
+from caughtup.agents.views.reassignment_lines import reassignment_lines
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.throttles.orphaned import removal, unused_throttles
 from caughtup.models.state.cluster import ClusterState
 
 #: The service's observations are the past of what is observed now for so long (ms) after the last;
@@ -20,16 +19,12 @@ _PAST_MS = 120_000
 
 
 class ReassignmentView:
-    """Applies rounds of observations, and says of each reassignment how it fares.
-
-    ``missing``: what the last round could not have, in words.
-    """
+    """Applies rounds of observations, and says of each reassignment how it fares."""
 
     def __init__(self, cluster: str) -> None:
         self._state = ClusterState(cluster, {})
         FaultLog().attach(self._state)
         self._aged: frozenset[TopicPartition] = frozenset()
-        self.missing: tuple[str, ...] = ()
 
     def apply_records(
         self, records: Iterable[tuple[bytes | None, bytes | None]], at_ms: int | None = None
@@ -56,7 +51,6 @@ class ReassignmentView:
         }:
             del tracker.ongoing[partition]
         self._aged &= tracker.ongoing.keys()
-        self.missing = found.cluster.missing
 
     def assess(self, budget_seconds: float | None = None) -> None:
         """Work out how every reassignment fares, as of now."""
@@ -64,34 +58,17 @@ class ReassignmentView:
         for _ in watch.assess(self._state.reassignments, now_ms(), budget_seconds):
             pass
 
-    def ongoing(self) -> list[OngoingReassignment]:
-        """Return the reassignments, those that need somebody first."""
-        return worst_first(self._state.reassignments, self._state.reassignment_watch)
+    def lines(self) -> list[dict[str, Any]]:
+        """Describe all that is in movement, those that need somebody first, and throttles left over.
 
-    def line(self, reassignment: OngoingReassignment) -> dict[str, Any]:
-        """Describe one for a person or a program.
-
-        A command that never saw it before doesn't know since when it has been ongoing.
+        A command that never saw a reassignment before doesn't know since when it has been ongoing.
         """
-        line = reassignment_line(self._state.reassignments, reassignment, now_ms())
-        if reassignment.partition not in self._aged:
-            del line["age_seconds"], line["idle_seconds"]
-        return {"kind": "partition", "at_ms": reassignment.tracked.latest.as_of_ms, **line}
-
-    def throttles(self) -> list[dict[str, Any]]:
-        """Describe the throttles that no reassignment of now needs."""
-        tracker = self._state.reassignments
-        if tracker.cluster is None:
-            return []
-        moving = {p: tracked.latest.replicas for p, tracked in tracker.ongoing.items()}
-        return [
-            {
-                "kind": "throttle",
-                "at_ms": tracker.cluster.as_of_ms,
-                "on": kind,
-                "name": name,
-                "what": what,
-                "advice": removal(kind, name),
-            }
-            for kind, name, what in unused_throttles(tracker.cluster, moving)
-        ]
+        tracker, watch = self._state.reassignments, self._state.reassignment_watch
+        lines = list(reassignment_lines(tracker, watch, now_ms()))
+        for line in lines:
+            if (
+                line["kind"] == "partition"
+                and TopicPartition(line["topic"], line["partition"]) not in self._aged
+            ):
+                del line["age_seconds"], line["idle_seconds"]
+        return lines

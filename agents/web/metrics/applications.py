@@ -30,7 +30,7 @@ def _figure(
 def _parameter(
     name: str, divisor: int, family: Family, scrape: Scrape, group: str
 ) -> Iterator[bytes]:
-    value = scrape.state.applications.parameters(group).value(name)
+    value = scrape.state.applications.config(group, name)
     yield family.line((scrape.state.cluster, group), value / divisor)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.applications import APPLICATION_FAMILIES
+from caughtup.agents.web.metrics.connect import CONNECT_FAMILIES
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
@@ -31,6 +32,7 @@ FAMILIES = (
     *PIPELINE_FAMILIES,
     *APPLICATION_FAMILIES,
     *COPY_FAMILIES,
+    *CONNECT_FAMILIES,
 )
 #: What closes a whole text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
@@ -49,7 +51,8 @@ def exposition(
     ``labels`` keeps from one scrape to the next what doesn't change. ``compatible`` adds the
     series under kafka_exporter's names.
     """
-    scrape = Scrape(state, health, labels or GroupLabels(), now_ms())
+    kept = GroupLabels() if labels is None else labels  # an empty one is false
+    scrape = Scrape(state, health, kept, now_ms())
     for family in _families(scrape, compatible=compatible):
         yield from family.text(scrape, openmetrics=openmetrics)
     yield _OPENMETRICS_END if openmetrics else b""
@@ -74,7 +77,7 @@ def _families(scrape: Scrape, *, compatible: bool) -> Iterator[Family]:
     if _is_active(health):
         yield from (*REASSIGNMENT_TOTALS, *PIPELINE_FAMILIES)
     if health.is_alive:
-        yield from (*APPLICATION_FAMILIES, *COPY_FAMILIES)
+        yield from (*APPLICATION_FAMILIES, *COPY_FAMILIES, *CONNECT_FAMILIES)
 
 
 def _is_active(health: Health) -> bool:

@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 from prometheus_client.utils import floatToGoString
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.metrics.group_labels import GroupLabels, escaped
+from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.faults.isolation import Isolation
 from caughtup.models.state.cluster import ClusterState
 

@@ -1,51 +1,47 @@
 """The labels of groups' partitions, written once and kept, so that a scrape only fills in figures.
 
 A million lines with four labels each take longer to write than the figures in them. What is kept
-of a group is the text of its lines with two gaps in each, before the labels and behind them.
+of a group is the text of its lines with two gaps in each, before the labels and behind them. One
+that is told of by topic, or as a whole, has a line for each of its topics, or one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from caughtup.agents.web.metrics.granularity import Detail
+from caughtup.agents.web.metrics.group_lines import Written, write_lines
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_columns import Ends
 from caughtup.models.ids import TopicPartition
-from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
 
 #: Partitions of a group whose lines are filled in in one go: less than a millisecond's work.
 SLICE = 500
-#: The gaps. No text has these bytes: UTF-8 doesn't.
-_NAME, _VALUE = b"\xff", b"\xfe"
 #: What finding one more group counts as, in partitions.
 _OF_A_GROUP = 4
 _NO_ROWS = np.zeros(0, np.int64)
-
-#: Integers or floats.
-Figures = NDArray[Any]
 
 
 class GroupLines(NamedTuple):
     """A group's partitions, those with a commit first, and where figures of them are.
 
     ``rows`` are those of its commits, as many as there are, and ``ends`` those of all partitions'
-    end offsets (int64). ``lines`` are of so many partitions (SLICE) each. It is good as long as
-    the rest says: what is known of the group's commits, its members and the end offsets' rows.
+    end offsets (int64). It is good as long as the rest says: what is known of the group's commits,
+    its members and the end offsets' rows.
     """
 
     group: str
     partitions: list[TopicPartition]
     rows: Ints
     ends: Ints
-    lines: list[bytes]
+    written: Written
     committed: list[tuple[str, Ints]]
     changed: int
     membership: Membership | None
@@ -55,7 +51,9 @@ class GroupLines(NamedTuple):
 class Slice(NamedTuple):
     """Partitions of some groups, with what is known of them now, and their lines.
 
-    ``groups`` are the groups with those of their partitions that are in it.
+    ``groups`` are the groups with those of their partitions that are in it. Where lines are of
+    several partitions each, ``keys`` is the line of each partition (int64) out of ``count``; of a
+    large group those come in several slices, the ``first`` and the ``last`` of which say so.
 
     ``offset`` is what a group committed, NO_OFFSET where it has no commit, and ``commit_ms`` when
     (ms since the epoch); both int64.
@@ -66,13 +64,22 @@ class Slice(NamedTuple):
     commit_ms: Ints
     ends: Ends
     lines: bytes
+    keys: Ints | None = None
+    count: int = 0
+    first: bool = True
+    last: bool = True
 
 
 class GroupLabels:
     """Keeps the lines of each group until it commits on, or is given, other partitions."""
 
-    def __init__(self) -> None:
+    def __init__(self, detail: Detail | None = None) -> None:
+        self.detail = detail or Detail()
         self._known: dict[str, GroupLines] = {}
+
+    def limited(self) -> int:
+        """Count the groups that were told of less finely than others at the last scrape."""
+        return sum(known.written.is_limited for known in self._known.values())
 
     def slices(
         self,
@@ -94,7 +101,7 @@ class GroupLabels:
             if known is None:
                 continue
             count = len(known.partitions)
-            if gathered and size + count > SLICE:
+            if gathered and (size + count > SLICE or not _alike(gathered[0], known)):
                 yield _joined(state, gathered)
                 gathered, size, known = [], 0, None
                 with isolated(group):
@@ -121,7 +128,8 @@ class GroupLabels:
             or known.layout != layout
             or known.membership is not membership
         ):
-            known = self._known[group] = _group_lines(state, group, membership, known)
+            known = _group_lines(state, group, membership, known, self.detail)
+            self._known[group] = known
         return known
 
     def __len__(self) -> int:
@@ -133,8 +141,17 @@ class GroupLabels:
             del self._known[group]
 
 
+def _alike(one: GroupLines, other: GroupLines) -> bool:
+    """Return whether two groups may share a slice."""
+    return (one.written.keys is None) == (other.written.keys is None)
+
+
 def _group_lines(
-    state: ClusterState, group: str, membership: Membership | None, before: GroupLines | None
+    state: ClusterState,
+    group: str,
+    membership: Membership | None,
+    before: GroupLines | None,
+    detail: Detail,
 ) -> GroupLines:
     """Find a group's partitions, with the lines that it had before if they are the same ones."""
     changed, layout = state.commits.changed(group), state.ends.layout
@@ -145,16 +162,13 @@ def _group_lines(
         and before.membership is membership
         and _same(before.committed, committed)
     ):
-        partitions, lines = before.partitions, before.lines
+        partitions, written = before.partitions, before.written
     else:
         partitions = [one for of in committed for one in state.commits.named(*of)]
         if membership is not None:
             there = set(partitions)
             partitions += [one for one in membership.owners if one not in there]
-        lines = [
-            _lines(group, partitions[start : start + SLICE])
-            for start in range(0, len(partitions), SLICE)
-        ]
+        written = write_lines(group, partitions, detail, SLICE)
     rows = [of_topic for _, _, of_topic in found]
     count = sum(map(len, rows))
     ends = [state.ends.rows(*of) for of in committed]
@@ -164,7 +178,7 @@ def _group_lines(
         partitions,
         np.concatenate(rows) if rows else _NO_ROWS,
         np.concatenate(ends) if ends else _NO_ROWS,
-        lines,
+        written,
         committed,
         changed,
         membership,
@@ -192,50 +206,43 @@ def _joined(state: ClusterState, groups: list[GroupLines]) -> Slice:
             commits.commit_ms[of.rows],
         )
         start += len(of.partitions)
+    keys, count = _joined_keys(groups)
     return Slice(
         [(of.group, of.partitions) for of in groups],
         offset,
         commit_ms,
         state.ends.columns.of(np.concatenate([of.ends for of in groups])),
-        b"".join([lines for of in groups for lines in of.lines]),
+        b"".join([lines for of in groups for lines in of.written.lines]),
+        keys,
+        count,
     )
+
+
+def _joined_keys(groups: list[GroupLines]) -> tuple[Ints | None, int]:
+    """Return the line of each partition among those of all these groups, and how many there are."""
+    keys, count = [], 0
+    for of in groups:
+        of_group = of.written
+        if of_group.keys is None:
+            return None, 0
+        keys.append(of_group.keys + count)
+        count += of_group.count
+    return np.concatenate(keys), count
 
 
 def _in_parts(whole: Slice, of: GroupLines) -> Iterator[Slice]:
     """Yield a large group's partitions, some at a time, as they all were at first."""
-    for number, lines in enumerate(of.lines):
-        part = slice(number * SLICE, (number + 1) * SLICE)
-        partitions = [(of.group, of.partitions[part])]
-        offset, commit_ms = whole.offset[part], whole.commit_ms[part]
-        yield Slice(partitions, offset, commit_ms, whole.ends.part(part), lines)
-
-
-def _lines(group: str, partitions: Sequence[TopicPartition]) -> bytes:
-    """Write a line for each partition, its gaps open, and its text proof against ``%``."""
-    before = f'group="{escaped(group)}",topic="'
-    after = {topic: f'{before}{escaped(topic)}",partition="' for topic, _ in partitions}
-    labels = "\n".join([f'{after[topic]}{number}"}} ' for topic, number in partitions])
-    closed = labels.encode().replace(b"%", b"%%").replace(b"\n", _VALUE + b"\n" + _NAME)
-    return _NAME + closed + _VALUE + b"\n"
-
-
-def filled(
-    lines: bytes, name: bytes, form: bytes, values: Figures, known: Rows | None = None
-) -> bytes:
-    """Fill the gaps of lines: ``name`` before the labels, and each value in a form such as ``%d``.
-
-    ``name`` ends where the label ``group`` begins. Where a value isn't ``known`` its line is taken
-    away; None: all are.
-    """
-    if known is not None and not known.all():
-        left = compress(lines.split(b"\n"), known.tolist())
-        lines, values = b"".join([line + b"\n" for line in left]), values[known]
-    text = lines.replace(_NAME, name.replace(b"%", b"%%")).replace(_VALUE, form)
-    return text % tuple(values.tolist())
-
-
-def escaped(value: str) -> str:
-    """Write a label's value so that nothing in it is taken for syntax."""
-    if "\\" in value or '"' in value or "\n" in value:
-        return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-    return value
+    lines, keys, count, _ = of.written
+    for number, start in enumerate(range(0, len(of.partitions), SLICE)):
+        part = slice(start, start + SLICE)
+        yield Slice(
+            [(of.group, of.partitions[part])],
+            whole.offset[part],
+            whole.commit_ms[part],
+            whole.ends.part(part),
+            lines[number if keys is None else 0],
+            None if keys is None else keys[part],
+            count,
+            number == 0,
+            start + SLICE >= len(of.partitions),
+        )

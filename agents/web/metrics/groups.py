@@ -8,7 +8,9 @@ from functools import partial
 import numpy as np
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.group_labels import Figures, Slice, escaped, filled
+from caughtup.agents.web.metrics.granularity import EVERY, MOST, SUM, Figures, Fold, Totals
+from caughtup.agents.web.metrics.group_labels import Slice
+from caughtup.agents.web.metrics.group_lines import escaped, filled
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.lag.lag_columns import lag_columns, retention_columns
 from caughtup.models.lag.verdict import SEVERITY
@@ -31,25 +33,44 @@ def figures_by_partition(
     _: None,
     *,
     form: bytes = _COUNT,
+    fold: Fold | None = None,
     before_group: str | None = None,
 ) -> Iterator[bytes]:
     """Write the lines of all groups' partitions, a slice at a time.
 
     ``form`` is how a figure is written, and ``before_group`` stands before the label ``group``:
-    None for the cluster's. A group that fails is left out.
+    None for the cluster's. ``fold`` makes the figure of a group that isn't told of by partition;
+    without it such a one has no lines. A group that fails is left out.
     """
     before = f"{scrape.cluster_label}," if before_group is None else before_group
     start = f"{family.name}{{{before}".encode()
+    totals: Totals | None = None
 
     def written(part: Slice) -> bytes:
-        text = filled(part.lines, start, form, *read(scrape.state, part))
+        nonlocal totals
+        if part.keys is None:
+            figures, known = read(scrape.state, part)
+        else:
+            if part.first:
+                totals = None if fold is None else Totals(part.count, fold)
+            if totals is None:
+                return b""
+            totals.add(part.keys, *read(scrape.state, part))
+            if not part.last:
+                return b""
+            figures, known = totals.figures()
+        text = filled(part.lines, start, form, figures, known)
         return text.replace(b" inf\n", b" +Inf\n") if form is _MEASURE else text
 
     labels, state = scrape.group_labels, scrape.state
     for part in labels.slices(state, scrape.groups, scrape.isolated):
         try:
             yield written(part)
-        except Exception:  # noqa: BLE001 - one group's, which is left out
+        except Exception:
+            totals = None  # the rest of it is left out, too
+            if part.keys is not None and not (part.first and part.last):
+                with scrape.isolated(part.groups[0][0]):
+                    raise
             for group, _ in part.groups:
                 with scrape.isolated(group):
                     for of_group in labels.slices(state, [group], scrape.isolated):
@@ -119,33 +140,43 @@ def _groups(scrape: Scrape) -> list[str]:
     return scrape.groups
 
 
-def _by_partition(name: str, documentation: str, read: Read, form: bytes = _COUNT) -> Family:
+def _by_partition(
+    name: str, documentation: str, read: Read, fold: Fold, form: bytes = _COUNT
+) -> Family:
     """Declare a gauge of group-partitions."""
-    lines = partial(figures_by_partition, read, form=form)
+    lines = partial(figures_by_partition, read, form=form, fold=fold)
     return Family(f"caughtup_group_{name}", documentation, _PARTITION, lines)
 
 
 GROUP_FAMILIES = (
-    _by_partition("lag_records", "Records a read_committed reader has yet to read", _lag),
-    _by_partition("committed_offset", "Committed offset", committed),
-    _by_partition("has_commit", "Whether the group ever committed here", _has_commit),
-    _by_partition("last_commit_timestamp_seconds", "When it last committed", _last_commit, _MOMENT),
+    _by_partition("lag_records", "Records a read_committed reader has yet to read", _lag, SUM),
+    _by_partition("committed_offset", "Committed offset", committed, SUM),
+    _by_partition("has_commit", "Whether the group ever committed here", _has_commit, EVERY),
+    _by_partition(
+        "last_commit_timestamp_seconds", "When it last committed", _last_commit, MOST, _MOMENT
+    ),
     _by_partition(
         "retention_used_ratio",
         "How near the log's start is to the commit; above 1 records were lost",
         _retention_used,
+        MOST,
         _MEASURE,
     ),
     _by_partition(
-        "lag_seconds", "Age of the oldest unread record", _assessed("lag_seconds"), _MEASURE
+        "lag_seconds", "Age of the oldest unread record", _assessed("lag_seconds"), MOST, _MEASURE
     ),
     _by_partition(
-        "lag_velocity", "Records a second by which the lag grows", _assessed("velocity"), _MEASURE
+        "lag_velocity",
+        "Records a second by which the lag grows",
+        _assessed("velocity"),
+        SUM,
+        _MEASURE,
     ),
     _by_partition(
         "catchup_eta_seconds",
         "Until it is caught up; +Inf is never",
         _assessed("eta_seconds"),
+        MOST,
         _MEASURE,
     ),
 )

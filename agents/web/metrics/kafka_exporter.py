@@ -7,7 +7,7 @@ from functools import partial
 from itertools import compress
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.group_labels import escaped
+from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.agents.web.metrics.groups import committed, figures_by_partition, log_end_lag
 
 #: The label of the group ends as those lines do that are kept for our own names.

@@ -3,33 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import add
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.group_labels import escaped
-from caughtup.models.offsets import EndOffsets
+from caughtup.agents.web.metrics.group_labels import SLICE
+from caughtup.agents.web.metrics.group_lines import escaped
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import sum_offsets
+
+#: The start of a log, its last stable offset and its end.
+Offsets = tuple[int, int, int]
 
 _PARTITION = ("cluster", "topic", "partition")
 
 
 def _start_offsets(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    for labels, ends in _labelled(scrape):
-        yield family.line_of(labels, ends.start_offset)
+    for labels, offsets in _labelled(scrape):
+        yield b"" if offsets is None else family.line_of(labels, offsets[0])
 
 
 def _end_offsets(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    for labels, ends in _labelled(scrape):
+    for labels, offsets in _labelled(scrape):
+        if offsets is None:
+            yield b""
+            continue
         isolation = f"{labels},isolation="
-        yield family.line_of(f'{isolation}"read_committed"', ends.last_stable_offset)
-        yield family.line_of(f'{isolation}"read_uncommitted"', ends.end_offset)
+        yield family.line_of(f'{isolation}"read_committed"', offsets[1])
+        yield family.line_of(f'{isolation}"read_uncommitted"', offsets[2])
 
 
-def _labelled(scrape: Scrape) -> Iterator[tuple[str, EndOffsets]]:
-    cluster, ends = scrape.cluster_label, scrape.state.ends
+def _labelled(scrape: Scrape) -> Iterator[tuple[str, Offsets | None]]:
+    """Yield the labels of each partition with its start, last stable and end offset.
+
+    Or of each topic with the sums of them, where groups aren't told of by partition; None of some
+    partitions that are only added yet, so that others get their turn.
+    """
+    if scrape.group_labels.detail.granularity == "partition":
+        for (topic, number), offsets in _known(scrape):
+            labels = f'{scrape.cluster_label},topic="{escaped(topic)}",partition="{number}"'
+            yield labels, offsets
+        return
+    sums: dict[str, Offsets] = {}
+    for count, ((topic, _), offsets) in enumerate(_known(scrape), 1):
+        start, stable, end = map(add, sums.get(topic, (0, 0, 0)), offsets)
+        sums[topic] = start, stable, end
+        if count % SLICE == 0:
+            yield "", None
+    for topic, (start, stable, end) in sums.items():
+        labels = f'{scrape.cluster_label},topic="{escaped(topic)}"'
+        yield labels, (sum_offsets([start]), sum_offsets([stable]), sum_offsets([end]))
+
+
+def _known(scrape: Scrape) -> Iterator[tuple[TopicPartition, Offsets]]:
+    ends, watching = scrape.state.ends, scrape.state.watching
     for partition in ends.partitions():
         latest = ends.latest(partition)
-        if latest is not None:  # it may have gone meanwhile
-            topic, number = partition
-            yield f'{cluster},topic="{escaped(topic)}",partition="{number}"', latest
+        if latest is not None and watching.topic(partition.topic):  # it may have gone meanwhile
+            offsets = latest.start_offset, latest.last_stable_offset, latest.end_offset
+            yield partition, offsets
 
 
 PARTITION_FAMILIES = (

@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.group_labels import escaped
+from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.figures import ReassignmentFigures
 from caughtup.models.reassignments.tracking.ends import OUTCOMES

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.group_labels import escaped
+from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.copies.warmups import VERDICTS, CopyAssessment
 
 _COPY = ("cluster", "group", "process", "client_id", "task", "role")

@@ -34,7 +34,18 @@ export function groups(state, search) {
       : h("p", { class: "quiet" }, all.length ? "No group's name holds that."
         : state.ready ? "No group has committed yet." : "Not read yet."),
     found.length > shown.length && h("p", { class: "quiet" },
-      `${count(found.length - shown.length)} more that fare no worse than these.`));
+      `${count(found.length - shown.length)} more that fare no worse than these.`),
+    notTold(state.groups_not_told));
+}
+
+/** Say how many groups are left out, and why; nothing where all are there. */
+function notTold(counts) {
+  const said = [
+    counts?.ignored && `${plural(counts.ignored, "group")} ignored by the settings`,
+    counts?.folded && `${count(counts.folded)} of caughtup's own and of Spark's drivers folded away`,
+    counts?.limited && `${count(counts.limited)} by topic or as a whole in metrics`,
+  ].filter(Boolean);
+  return said.length > 0 && h("p", { class: "quiet" }, `${said.join(", ")}.`);
 }
 
 /** Describe a group in two rows: its figures; what it is and, where it isn't well, why. */

@@ -1,6 +1,7 @@
 // The page: takes the state, keeps what the person looking at it chose, and draws both.
 
 import { application } from "./application.js";
+import { connect } from "./connect.js";
 import { groups } from "./groups.js";
 import { h, patch } from "./dom.js";
 import { count, plural, short } from "./format.js";
@@ -35,14 +36,17 @@ function draw() {
   patch(at("notices"), notices());
   if (state === null) return;
   const apps = state.applications ?? [];
-  ui.openByDefault = apps.length <= OPENED_AT_MOST;
+  const workers = state.connect ?? [];
+  ui.openByDefault = apps.length + workers.length <= OPENED_AT_MOST;
   // Widths are measured before anything is laid out anew: the matrix is cut to fit.
   ui.width = at("main").querySelector(".app")?.clientWidth ?? Math.min(at("main").clientWidth, 1200);
   patch(at("main"), [
     h("div", { key: "apps", class: "apps" },
       h("h2", { class: "unseen" }, "Streams applications"),
       apps.length ? apps.map((app) => application(app, ui, now())) : h("p", { class: "panel quiet" },
-        state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there.")),
+        state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there."),
+      workers.length > 0 && h("h2", { key: "connect", class: "unseen" }, "Connect"),
+      workers.map((each) => connect(each, ui, now()))),
     h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search),
       streams(state, now()), faults(state, now())),
   ]);

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Generic, TypeVar
 
+from caughtup.models.assignment.releases import Release
 from caughtup.models.assignors.java.tree_bin import JavaTreeBin
 from caughtup.models.ids import TaskId
 
@@ -120,6 +121,16 @@ def task_hash_code(task: TaskId) -> int:
 def subtopology_hash_code(subtopology: int) -> int:
     """Return Subtopology.hashCode of one without a named topology."""
     return 31 * 31 + 31 * subtopology
+
+
+def task_hash_code_of(release: Release) -> Callable[[TaskId], int]:
+    """Return TaskId.hashCode as a release has it: before 3.0 the sum of both numbers."""
+    return task_hash_code if release >= Release.V3_0 else sum
+
+
+def subtopology_hash_code_of(release: Release) -> Callable[[int], int]:
+    """Return the hash code of what subtopologies are kept by: before 3.0 their numbers."""
+    return subtopology_hash_code if release >= Release.V3_0 else int
 
 
 def _in_order(bucket: list[tuple[int, K]] | JavaTreeBin[K]) -> list[tuple[int, K]]:

@@ -35,6 +35,10 @@ class JavaPriorityQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
+    def in_array_order(self) -> list[T]:
+        """Return what is queued as the array has it, which is how Java's iterator walks it."""
+        return self._heap.copy()
+
     def offer(self, element: T) -> None:
         """Add an element."""
         self._heap.append(element)

@@ -58,6 +58,7 @@ def compare_members(
         decision,
         probing=(_leading_process(generation), _PROBING_MS),
         from_hash_map=from_hash_map,
+        release=scenario.release,
     )
     owned = {task for one in generation.members() for task in generation.tasks_of(one.owned)}
     differences: list[Difference] = []

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
 from caughtup.models.assignment.scenario import Client
+from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -44,7 +45,8 @@ class GenerationInputs:
     stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
     topic that nobody has looked at yet may be a changelog. ``projected`` if the scenario is not
     what the generation was decided from, but what the next one would be. ``contradicted`` says
-    which configs the settings give otherwise than the application, whose word counts.
+    which configs the settings give otherwise than the application, whose word counts, or than its
+    leaders decide. ``configs`` is what is known of each config, empty where nobody asked yet.
     """
 
     scenario: CompactScenario
@@ -56,6 +58,7 @@ class GenerationInputs:
     tentative: bool = False
     projected: bool = False
     contradicted: tuple[str, ...] = ()
+    configs: tuple[KnownConfig, ...] = ()
 
 
 def gather_inputs(

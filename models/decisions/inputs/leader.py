@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.decisions.inputs.known_configs import READ, KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
@@ -39,7 +40,18 @@ def leader_inputs(
         changelogs_from=APPLICATION,
         tentative=False,
         contradicted=tuple(_contradicted(state, gathered)),
+        configs=tuple(
+            KnownConfig(
+                name, _text(value), _text(value) if isinstance(value, list) else value, READ
+            )
+            for name, value in sorted(state.scenario.config.items())
+            if value is not None
+        ),
     )
+
+
+def _text(value: int | str | list[str]) -> str:
+    return (",".join(value) or "none") if isinstance(value, list) else str(value)
 
 
 def _contradicted(state: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:

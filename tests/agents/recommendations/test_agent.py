@@ -41,7 +41,8 @@ def test_the_log_says_in_one_line_what_was_decided_and_why_the_leader_differs() 
     differing = a_recommendation(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     assert summary(differing) == (
         "orders generation 7: 1 movements, leader mismatch "
-        "(a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
+        "(no configs of Kafka's assignors explain it: "
+        "a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance)"
     )
 
 
@@ -63,8 +64,11 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
     for group, known in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
         state.applications.apply_published(group, known)
     recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
+    learned = KeptTopic("learned-configs")
     signer = Signer(None, state.cluster)
-    recommend(app, wakeups, state, health, recommendations, movements, asyncio.Event(), signer)
+    recommend(
+        app, wakeups, state, health, recommendations, learned, movements, asyncio.Event(), signer
+    )
     await app.start()
     try:
         health.standby = "host:1 is active"
@@ -105,13 +109,15 @@ async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_ar
             seen_ms=now_ms() - 5_000,
         )
     recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
+    learned = KeptTopic("learned-configs")
     signer = Signer(None, state.cluster)
-    await Recommender(state, recommendations, movements, signer).decide()
+    await Recommender(state, recommendations, learned, movements, signer).decide()
     assert [key for key, _ in recommendations.sent] == [GROUP.encode()]
     assert {group: known.published for group, known in state.applications.items()} == {
         "large": 0,
         GROUP: 1,
     }
     assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
+    assert {key for key, _ in learned.sent} == {b"large", GROUP.encode()}
     told = {key for key, _ in movements.sent}
     assert told == {b"large", GROUP.encode()}

@@ -70,9 +70,11 @@ class Service:
         told = ApplicationParameters(dict(group.config), {0: (CHANGELOG,)})
         self.state = ClusterState("cluster-1", {GROUP: told})
         self.recommendations, self.movements = KeptTopic("recommendations"), KeptTopic("movements")
+        self.learned = KeptTopic("learned-configs")
         self._recommender = Recommender(
             self.state,
             self.recommendations,  # type: ignore[arg-type]
+            self.learned,  # type: ignore[arg-type]
             self.movements,  # type: ignore[arg-type]
             Signer(None, "cluster-1"),
         )
@@ -167,7 +169,7 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
     watch(classic, "classic_membership")
     watch(undecided, "gather_inputs")
     watch(undecided, "decide_generation")
-    watch(deciding, "recompute")
+    watch(deciding, "learn")
     watch(deciding, "recommendation")
     watch(undecided, "read_back")
     watch(deciding, "project")

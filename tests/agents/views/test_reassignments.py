@@ -9,14 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.views.reassignments import (
+from caughtup.agents.views.reassignment_lines import (
     OngoingReassignment,
+    reassignment_line,
+    reassignment_lines,
+    worst_first,
+)
+from caughtup.agents.views.reassignments import (
     ended_reassignment,
     in_words,
     page_reassignment,
-    reassignment_line,
     size,
-    worst_first,
 )
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
@@ -26,6 +29,7 @@ from tests.support.reassignments.reassigning import (
     FINE,
     NEW,
     SEEN_MS,
+    cluster_observation,
     join,
     ongoing_observation,
     reassigning,
@@ -45,6 +49,8 @@ ALWAYS = [
     "age_seconds",
     "original",
     "idle_seconds",
+    "kind",
+    "at_ms",
 ]
 SOMETIMES = [
     "leader",
@@ -57,6 +63,7 @@ SOMETIMES = [
     "rate_bytes_per_second",
     "eta_seconds",
     "rate_offsets_per_second",
+    "never",
 ]
 
 
@@ -90,6 +97,8 @@ def test_a_move_that_fares_well_has_its_figures(state: ClusterState) -> None:
     assert told.pop("eta_seconds") == pytest.approx(305, rel=0.1)
     assert told.pop("evidence")["offsets_behind"] == 61_000
     assert told == {
+        "kind": "partition",
+        "at_ms": SEEN_MS,
         "topic": "fine",
         "partition": 0,
         "phase": "A",
@@ -118,6 +127,25 @@ def test_a_move_that_cannot_end_has_its_cause_and_no_time_to_go(state: ClusterSt
     assert not {"eta_seconds", "offsets_remaining", "rate_bytes_per_second"} & told.keys()
     assert told["why"] == "replica 5, away 3 min, doesn't answer, not registered"
     assert told["advice"].startswith("start broker 5")
+
+
+def test_the_lines_have_the_worst_first_then_throttles_and_what_is_not_known() -> None:
+    state = reassigning()
+    state.reassignments.apply_cluster(cluster_observation(SEEN_MS, missing=("the quorum",)))
+    found = list(reassignment_lines(state.reassignments, state.reassignment_watch, SEEN_MS))
+    assert [(one["kind"], one.get("topic") or one.get("name") or one["what"]) for one in found] == [
+        ("partition", "dead"),
+        ("partition", "new"),
+        ("partition", "fine"),
+        ("throttle", "6"),
+        ("throttle", "left"),
+        ("missing", "the quorum"),
+    ]
+    assert [one.get("never") for one in found[:3]] == [True, None, None]
+    assert (
+        list(reassignment_lines(ClusterState("c", {}).reassignments, state.reassignment_watch, 1))
+        == []
+    )
 
 
 def test_a_move_that_nobody_has_judged_yet_is_being_measured() -> None:

@@ -15,6 +15,7 @@ from caughtup.agents.views.groups import group_summary
 from caughtup.agents.web.page_state import REASSIGNMENTS_SHOWN, page_steps, reassignment_view
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Watching, WatchPatterns
 from tests.support.changes import Change, changes
 from tests.support.groups.records import GROUP, START_MS, commit
 from tests.support.plain_scrape import plain_summary
@@ -40,9 +41,11 @@ from tests.support.states import (
 )
 
 
-def whole_state(state: ClusterState, health: Health, now_ms: int) -> dict[str, Any]:
+def whole_state(
+    state: ClusterState, health: Health, now_ms: int, limited: int = 0
+) -> dict[str, Any]:
     """Go through all the steps at once."""
-    steps = page_steps(state, health, now_ms)
+    steps = page_steps(state, health, now_ms, limited)
     while True:
         try:
             next(steps)
@@ -206,3 +209,13 @@ def test_a_group_is_summed_up_as_its_partitions_are_one_by_one(made: list[Change
             plain = plain_summary(state, group)
             summed = ("partitions", "lag", "lag_seconds", "lag_seconds_method")
             assert {name: found[name] for name in summed if name in found} == plain
+
+
+def test_groups_that_are_left_out_are_counted_and_not_described() -> None:
+    state = ClusterState("c", {}, Watching(WatchPatterns(ignored_groups=("ignored.*",))))
+    read(state, *(commit(0, 1, group=group) for group in ("ignored-1", "ignored-2", "plain")))
+    found = json.loads(
+        msgspec.json.encode(whole_state(state, Health(ready=True), NOW_MS, limited=3))
+    )
+    assert [each["group"] for each in found["groups"]] == ["plain"]
+    assert found["groups_not_told"] == {"ignored": 2, "folded": 0, "limited": 3}

@@ -157,6 +157,13 @@ async def test_ready_says_what_is_wrong_beside_it_and_standing_by_is_not_ready(s
     async with site.get("/ready") as response:
         assert response.status == 503
         assert (await response.text()).startswith("standby: host:1 is active\n")
+    async with site.get("/ready?standby") as response:
+        assert response.status == 200, "an orchestrator may count it as ready"
+        assert (await response.text()).startswith("standby: host:1 is active\n")
+    site.health.ready = False
+    async with site.get("/ready?standby") as response:
+        assert response.status == 503
+        assert (await response.text()).startswith("catching up\n")
     async with site.get("/healthz") as response:
         assert response.status == 200
 

@@ -186,6 +186,7 @@ def test_check_names_everything_that_is_missing(
         "missing: READ, WRITE on the topic caughtup-end-offsets",
         "missing: READ, WRITE on the topic caughtup-reassignments",
         "missing: READ, WRITE on the topic caughtup-recommended-assignments",
+        "missing: READ, WRITE on the topic caughtup-learned-configs",
         "missing: READ, WRITE on the topic caughtup-movements",
         "missing: READ, WRITE on the topic caughtup-lag",
         "missing: READ on the topic caughtup-task-positions",
@@ -193,7 +194,7 @@ def test_check_names_everything_that_is_missing(
         "missing: READ on the topic caughtup-application-states",
         "missing: READ on the topic caughtup-pipeline-progress",
     ]
-    assert checked.message.endswith("(and 11 more)")
+    assert checked.message.endswith("(and 12 more)")
 
 
 def test_a_user_who_may_do_nothing_is_told_what_to_allow(

@@ -82,6 +82,7 @@ class Played:
     inputs: GenerationInputs
     seen_ms: int
     truth: Truth
+    ends: EndOffsetTable
 
 
 class Application:
@@ -165,12 +166,11 @@ class Application:
         given = self._assign(members, leader)
         generation = self._generation(members, given, order[0][1], began_ms)
         seen_ms = self.now_ms + rng.randint(1_100, 4_000)
-        inputs = gather_inputs(
-            generation, self.parameters, self._ends_seen(began_ms, seen_ms), {}, seen_ms
-        )
+        ends = self._ends_seen(began_ms, seen_ms)
+        inputs = gather_inputs(generation, self.parameters, ends, {}, seen_ms)
         self._carry_out(given)
         self.now_ms = seen_ms + 2_000
-        return Played(generation, inputs, seen_ms, self.truth)
+        return Played(generation, inputs, seen_ms, self.truth, ends)
 
     def _assign(
         self, members: tuple[Member, ...], leader: ProcessId

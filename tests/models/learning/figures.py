@@ -7,11 +7,17 @@ import copy
 import time
 import tracemalloc
 
-from caughtup.models.decisions.exact.generation import recompute
 from caughtup.models.learning.learned import Learned, learn
-from tests.models.learning.applications import Application, Played
+from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, Told
+from tests.models.learning.applications import Application, Played, Truth
 from tests.models.learning.playing import Tables, steps
 from tests.models.learning.test_groups import check_truth
+
+
+def all_told(truth: Truth) -> Told:
+    """Return settings that tell everything, so that there is one decision to make."""
+    configs = {STANDBYS: truth.standbys, WARM_UPS: truth.warm_ups, LAG: truth.lag}
+    return Told(configs, truth.tags, truth.assignor)
 
 
 def tell_groups(groups: int, doubts: float, failures: float) -> None:
@@ -38,13 +44,13 @@ def tell_time(applications: int, tasks: int, generations: int) -> None:
         for _ in range(generations):
             played.append(app.rebalance())
             app.live()
-        learned = Learned()
+        learned, known = Learned(), Learned(all_told(app.truth))
         for number, one in enumerate(played):
             began = time.process_time()
             learned, verdict = learn(learned, one.generation, one.inputs, one.seen_ms)
             took = time.process_time() - began
             began = time.process_time()
-            recompute(one.generation, one.inputs)
+            learn(known, one.generation, one.inputs, one.seen_ms)
             deciding += time.process_time() - began
             learning += took
             by_generation[number] += took

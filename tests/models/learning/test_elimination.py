@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.models.learning.elimination import sift
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.learned import _tag_keys
+from caughtup.models.learning.learned import tag_keys
 from caughtup.models.learning.ranges import (
     UNTOLD,
     Algorithm,
@@ -43,7 +43,7 @@ def test_what_is_left_is_what_decides_the_same(seed: int) -> None:
     rng = random.Random(seed)
     for evidence in played(seed, 3):
         by_itself = Evidence(evidence.generation, evidence._inputs)
-        everything = possible(UNTOLD, _tag_keys(evidence.generation))
+        everything = possible(UNTOLD, tag_keys(evidence.generation))
         algorithms = {one.algorithm for one in everything}
         available = sorted(one for one in algorithms if one.assignor == AVAILABLE.assignor)
         left = sift(everything, evidence, most=100_000).left

@@ -200,13 +200,13 @@ def test_neighbouring_ranges_are_one() -> None:
     assert len(joined(parts)) == 2
 
 
-def test_the_choice_is_nearest_to_kafkas_defaults_and_has_the_fewest_warm_ups() -> None:
+def test_the_choice_is_nearest_to_kafkas_defaults_with_the_fewest_warm_ups_that_are_left() -> None:
     left = (
         ConfigRange(Algorithm("sticky")),
         ConfigRange(AVAILABLE, Span(1, 1), Span(3, 9), Span(0, 500)),
         ConfigRange(AVAILABLE, Span(2, 2), Span(1, 9)),
     )
-    assert chosen(left) == ConfigRange(AVAILABLE, Span(1, 1), Span(3, 3), Span(500, 500))
+    assert chosen(left) == ConfigRange(AVAILABLE, Span(1, 1), Span(1, 1), Span(500, 500))
 
 
 def test_settings_are_hypotheses_of_which_there_is_one() -> None:

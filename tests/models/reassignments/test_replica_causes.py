@@ -103,6 +103,22 @@ def test_a_destination_that_is_away_is_told_at_once_and_is_a_dead_target_after_a
     assert math.isinf(figures.eta.seconds)
 
 
+def test_a_destination_that_was_away_whenever_it_was_observed_is_not_called_moving() -> None:
+    gone = replace(CLUSTER, brokers=BROKERS | {5: BrokerObservation(fenced=True)})
+
+    def at(step: int, copies: dict[int, int], isr: tuple[int, ...]) -> PartitionObservation:
+        return an_observation(step, copies, isr=isr, offline=(5,), unanswered=(5,))
+
+    alone = [at(step, {}, (1, 2, 3, 4)) for step in range(7)]
+    verdict, _ = judged(alone[:3], gone)
+    assert (verdict.verdict, verdict.cause) == ("measuring", "destination-broker-down")
+    assert "start broker 5" in (verdict.advice or "")
+    assert judged(alone, gone)[0].verdict == "dead target"
+    # Another copy moves: so does the partition, and the cause is named all the same.
+    verdict, _ = judged([at(step, {4: copying(step)}, (1, 2, 3)) for step in range(3)], gone)
+    assert (verdict.verdict, verdict.cause) == ("moving", "destination-broker-down")
+
+
 def test_a_fenced_destination_is_dead_though_it_copies() -> None:
     fenced = replace(CLUSTER, brokers=BROKERS | {5: BrokerObservation(fenced=True)})
     seen = observations(

@@ -19,11 +19,11 @@ from caughtup.models.security.kafka import (
     Client,
     check_properties,
     exposures,
-    login_of,
     problems,
     verifies,
 )
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, SECRETS, is_secret, is_security
+from caughtup.models.security.logins import login_of
 
 TLS = {"security.protocol": "SSL"}
 LOGIN = {
@@ -90,12 +90,11 @@ def test_each_property_is_honoured_by_every_client_or_refused_by_its_name(name: 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("ssl.keystore.location", "aiokafka, .* use ssl.certificate.location and ssl.key.location"),
+        ("ssl.keystore.typ", "librdkafka has no such property; use ssl.certificate.location"),
         ("ssl.ca.certificate.stores", "aiokafka, .* use ssl.ca.location or ssl.ca.pem"),
         ("ssl.curves.list", "aiokafka, .* openssl.cnf"),
-        ("sasl.kerberos.keytab", "aiokafka, .* use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"),
-        ("sasl.oauthbearer.client.id", "aiokafka, .* use PLAIN"),
-        ("https.ca.pem", "aiokafka, .* use PLAIN"),
+        ("sasl.oauthbearer.assertion.file", "aiokafka, .* use a client's id and secret, or "),
+        ("enable.sasl.oauthbearer.unsecure.jwt", "aiokafka, .* sasl.oauthbearer.token.provider"),
         ("ssl.truststore.location", "librdkafka has no such property; use ssl.ca.location"),
         ("sasl.jaas.config", "librdkafka has no such property; use PLAIN"),
         ("ssl.key.passwort", "librdkafka has no such property"),
@@ -140,7 +139,8 @@ SPARK = (Client.SPARK,)
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism: GSSAPI is not supported; use PLAIN"),
+        ({"sasl.mechanism": "NTLM"}, "sasl.mechanism: NTLM is not supported; use PLAIN"),
+        ({"sasl.mechanism": "OAUTHBEARER"}, "sasl.mechanism: OAUTHBEARER has to get tokens"),
         ({"sasl.mechanism": None}, "sasl.mechanism: it is not set; use PLAIN"),
         ({"sasl.username": None}, "sasl.username: it is not set"),
         ({"sasl.password": ""}, "sasl.password: it is not set"),
@@ -187,12 +187,10 @@ def test_what_is_not_safe_is_said_and_nothing_else() -> None:
 
 def test_everything_that_is_wrong_is_named_at_once_and_what_was_meant() -> None:
     given = {"security.protocol": "TLS", "ssl.ca.locaton": "x", "sasl.pasword": "x"}
-    pasword, locaton, keystore, protocol = problems(
-        {**given, "ssl.keystore.location": "x"}, SERVICE
-    )
+    pasword, locaton, providers, protocol = problems({**given, "ssl.providers": "x"}, SERVICE)
     assert pasword == "sasl.pasword: librdkafka has no such property; did you mean sasl.password?"
     assert locaton.endswith("; did you mean ssl.ca.location?")
-    assert keystore.startswith("ssl.keystore.location: aiokafka, ")
+    assert providers.startswith("ssl.providers: aiokafka, ")
     assert protocol == "security.protocol: TLS is not a Kafka protocol"
 
 

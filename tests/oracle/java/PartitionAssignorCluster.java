@@ -144,7 +144,7 @@ final class PartitionAssignorCluster {
     private static Collection<?> names(final Object asked) {
         return asked instanceof Collection
             ? (Collection<?>) asked
-            : ((org.apache.kafka.common.TopicCollection.TopicNameCollection) asked).topicNames();
+            : PublishedRelease.topicNames(asked);
     }
 
     private DescribeTopicsResult describeTopics(final Collection<?> asked) {
@@ -164,7 +164,7 @@ final class PartitionAssignorCluster {
             answers.put(
                 topic, KafkaFuture.completedFuture(new TopicDescription(topic, false, partitions)));
         }
-        return new Described(answers);
+        return (DescribeTopicsResult) PublishedRelease.described(answers);
     }
 
     private CreateTopicsResult createTopics(final Collection<?> asked) {
@@ -176,27 +176,16 @@ final class PartitionAssignorCluster {
                 throw new IllegalArgumentException("the scenario has no such new topic: " + topic);
             }
             answers.put(topic.name(), KafkaFuture.completedFuture(
-                new CreateTopicsResult.TopicMetadataAndConfig(
+                (CreateTopicsResult.TopicMetadataAndConfig) PublishedRelease.create(
+                    CreateTopicsResult.TopicMetadataAndConfig.class,
                     Uuid.randomUuid(), topic.numPartitions(), 1, null)));
         }
-        return new Created(answers);
+        return (CreateTopicsResult) PublishedRelease.create(CreateTopicsResult.class, answers);
     }
 
     private static <T> KafkaFuture<T> failed(final Exception reason) {
         final KafkaFutureImpl<T> future = new KafkaFutureImpl<>();
         future.completeExceptionally(reason);
         return future;
-    }
-
-    private static final class Described extends DescribeTopicsResult {
-        Described(final Map<String, KafkaFuture<TopicDescription>> byName) {
-            super(null, byName);
-        }
-    }
-
-    private static final class Created extends CreateTopicsResult {
-        Created(final Map<String, KafkaFuture<TopicMetadataAndConfig>> byName) {
-            super(byName);
-        }
     }
 }

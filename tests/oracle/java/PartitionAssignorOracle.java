@@ -14,7 +14,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.UUID;
 import java.util.function.Supplier;
 import oracles.Pipe;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -22,27 +21,26 @@ import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
-import org.apache.kafka.streams.processor.assignment.ProcessId;
-import org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo;
 import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
-import org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.ReferenceContainer;
+import org.apache.kafka.streams.processor.internals.assignment.StreamsAssignmentProtocolVersions;
 import org.apache.kafka.streams.processor.internals.assignment.SubscriptionInfo;
 import org.apache.kafka.streams.state.HostInfo;
 
 /**
  * The published StreamsPartitionAssignor behind a pipe: a whole rebalance a line in, every member's
- * assignment a line out. All that decides is the jar's; the cluster around it is the scenario's.
+ * assignment a line out. All that decides is the jar's, of any release since 2.8; the cluster
+ * around it is the scenario's.
  */
 public final class PartitionAssignorOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final int LATEST_VERSION = 11;
+    private static final int LATEST_VERSION =
+        StreamsAssignmentProtocolVersions.LATEST_SUPPORTED_VERSION;
 
     public static void main(final String[] arguments) throws Exception {
         Pipe.answer(
@@ -53,19 +51,15 @@ public final class PartitionAssignorOracle {
     private static ObjectNode assign(final JsonNode scenario) {
         final PartitionAssignorCluster cluster = new PartitionAssignorCluster(scenario);
         final Map<String, Object> configs = configs(scenario);
-        final TopologyMetadata topology =
+        final Object topology =
             PartitionAssignorTopology.of(scenario, new StreamsConfig(configs));
         final ReferenceContainer container = new ReferenceContainer();
         container.time = new Stopped(scenario.get("now_ms").asLong());
         container.adminClient = cluster.admin();
         container.mainConsumer = cluster.consumer();
-        container.clientTags = Map.of();
-        container.streamsMetadataState =
-            new StreamsMetadataState(topology, new HostInfo("none", -1), new LogContext());
-        // The leader's: assign() asks for its process and its topology, and for nothing that runs.
-        container.taskManager = new TaskManager(
-            container.time, null, process(scenario.get("leader")), "", null, null,
-            new Tasks(new LogContext()), topology, container.adminClient, null, null, null);
+        container.streamsMetadataState = PublishedRelease.metadataState(topology);
+        container.taskManager =
+            PublishedRelease.taskManager(process(scenario.get("leader")), topology);
         configs.put(
             StreamsConfig.InternalConfig.REFERENCE_CONTAINER_PARTITION_ASSIGNOR, container);
         final StreamsPartitionAssignor assignor = new StreamsPartitionAssignor();
@@ -102,17 +96,18 @@ public final class PartitionAssignorOracle {
         }
         for (final String tag : strings(config.path("rack.aware.assignment.tags"))) {
             // A tag that tells clients apart has to be one that the leader's client has, too.
-            configs.put(StreamsConfig.clientTagPrefix(tag), "leader");
+            configs.put("client.tag." + tag, "leader");
         }
         final String internal = StreamsConfig.InternalConfig.INTERNAL_TASK_ASSIGNOR_CLASS;
         switch (scenario.get("assignor").asText()) {
             case "high_availability" ->
                 configs.put(internal, HighAvailabilityTaskAssignor.class.getName());
-            case "sticky" -> configs.put(internal, LegacyStickyTaskAssignor.class.getName());
+            case "sticky" -> configs.put(internal, PublishedRelease.stickyAssignor());
             case "fallback_prior" ->
                 configs.put(internal, FallbackPriorTaskAssignor.class.getName());
             case "public_sticky" -> configs.put(
-                StreamsConfig.TASK_ASSIGNOR_CLASS_CONFIG, StickyTaskAssignor.class.getName());
+                "task.assignor.class",
+                "org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor");
             default -> throw new IllegalArgumentException(
                 "no assignor is called " + scenario.get("assignor").asText());
         }
@@ -129,18 +124,19 @@ public final class PartitionAssignorOracle {
         final List<TopicPartition> owned = new ArrayList<>();
         member.path("owned").forEach(
             one -> owned.add(new TopicPartition(one.get(0).asText(), one.get(1).asInt())));
-        final SubscriptionInfo info = new SubscriptionInfo(
-            member.path("version").asInt(LATEST_VERSION), LATEST_VERSION,
-            process(member.get("process")), member.path("end_point").asText(""), sums, (byte) 0, 0,
-            tags);
+        final int version =
+            Math.min(LATEST_VERSION, member.path("version").asInt(LATEST_VERSION));
+        final SubscriptionInfo info = (SubscriptionInfo) PublishedRelease.create(
+            SubscriptionInfo.class, version, LATEST_VERSION, process(member.get("process")),
+            member.path("end_point").asText(""), sums, (byte) 0, 0, tags);
         final JsonNode rack = member.path("rack");
-        return new Subscription(
-            List.of(), info.encode(), owned, 1,
+        return (Subscription) PublishedRelease.create(
+            Subscription.class, List.of(), info.encode(), owned, 1,
             rack.isTextual() ? Optional.of(rack.asText()) : Optional.empty());
     }
 
-    private static ProcessId process(final JsonNode id) {
-        return new ProcessId(UUID.fromString(id.asText()));
+    private static Object process(final JsonNode id) {
+        return PublishedRelease.processId(id.asText());
     }
 
     private static Set<String> strings(final JsonNode array) {
@@ -186,6 +182,11 @@ public final class PartitionAssignorOracle {
 
     /** A clock that stands still, and on which nobody is to wait. */
     private record Stopped(long milliseconds) implements Time {
+        /** Overrides nothing in newer releases. */
+        public long hiResClockMs() {
+            return milliseconds;
+        }
+
         @Override
         public long nanoseconds() {
             return milliseconds * 1_000_000;

@@ -40,22 +40,22 @@ final class PartitionAssignorTopology {
         sorted.forEach(this::add);
     }
 
-    /** Builds the metadata of the scenario's topology; raises what the jar raises. */
-    static TopologyMetadata of(final JsonNode scenario, final StreamsConfig config) {
+    /** Builds the scenario's topology, as the leader asks for it; raises what the jar raises. */
+    static Object of(final JsonNode scenario, final StreamsConfig config) {
         final InternalTopologyBuilder builder = new PartitionAssignorTopology(scenario).builder;
-        final TopologyMetadata metadata = new TopologyMetadata(builder, config);
-        metadata.buildAndRewriteTopology();
-        metadata.topologyToSubtopologyTopicsInfoMap().values().forEach(
-            found -> scenario.get("subtopologies").properties().forEach(
-                wanted -> check(wanted.getKey(), wanted.getValue(), found)));
-        return metadata;
+        builder.setApplicationId(APPLICATION_ID);
+        final Object topology = PublishedRelease.topology(builder, config);
+        final Map<Integer, InternalTopologyBuilder.TopicsInfo> found =
+            PublishedRelease.subtopologies(topology);
+        scenario.get("subtopologies").properties().forEach(
+            wanted -> check(wanted.getKey(), wanted.getValue(), found));
+        return topology;
     }
 
     private static void check(
         final String number, final JsonNode wanted,
-        final Map<TopologyMetadata.Subtopology, InternalTopologyBuilder.TopicsInfo> found) {
-        final InternalTopologyBuilder.TopicsInfo topics =
-            found.get(new TopologyMetadata.Subtopology(Integer.parseInt(number), null));
+        final Map<Integer, InternalTopologyBuilder.TopicsInfo> found) {
+        final InternalTopologyBuilder.TopicsInfo topics = found.get(Integer.valueOf(number));
         final Set<String> read = names(wanted.path("sources"), wanted.path("repartition_sources"));
         final Set<String> stored =
             names(wanted.path("changelogs"), wanted.path("source_changelogs"));

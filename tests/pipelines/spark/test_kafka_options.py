@@ -131,3 +131,25 @@ def test_a_certificate_that_is_not_text_is_said(tmp_path: Path) -> None:
     binary.write_bytes(b"\xfe\xed\xfe\xed")
     with pytest.raises(CaughtupError, match="not a PEM file"):
         java_properties({"ssl.ca.location": str(binary)})
+
+
+def test_a_token_of_an_endpoints_becomes_javas_own_login() -> None:
+    given = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://tokens.example.com/",
+        "sasl.oauthbearer.client.id": "service",
+        "sasl.oauthbearer.client.secret": 'a"b',
+        "sasl.oauthbearer.scope": "kafka",
+        "sasl.oauthbearer.extensions": "logicalCluster=lkc-1",
+    }
+    package = "org.apache.kafka.common.security.oauthbearer"
+    assert java_properties(given) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://tokens.example.com/",
+        "sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": f'{package}.OAuthBearerLoginModule required clientId="service" '
+        'clientSecret="a\\"b" scope="kafka" extension_logicalCluster="lkc-1";',
+    }

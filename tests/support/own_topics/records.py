@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records import topics
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.catch_up_rates import read_rates
@@ -19,14 +20,15 @@ from caughtup.models.records.cluster_observations import (
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_copy
+from caughtup.models.records.learned_configs import LearnedRecord, read_learned
 from caughtup.models.records.movements import read_movement
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
-from tests.support.decisions import recommended_with_events
+from tests.support.decisions import decided_state, recommended_with_events
 from tests.support.groups.records import GROUP, START_MS
-from tests.support.groups.streams import Member, process
+from tests.support.groups.streams import WARMING, Member, process
 from tests.support.own_topics.application_states import state_record
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
 
@@ -51,6 +53,13 @@ class ServiceRecord(NamedTuple):
     def changed(self, **fields: Any) -> bytes:
         """Return its value with some fields of its own replaced."""
         return json.dumps({**self.value, **fields}).encode()
+
+
+def learned_record() -> LearnedRecord:
+    """Return what is learned of an application of which nothing is told from a warm-up."""
+    state = decided_state(*WARMING, parameters=ApplicationParameters())
+    ((group, known),) = state.applications.learned.each()
+    return LearnedRecord.from_learned(group, known)
 
 
 def service_records() -> list[ServiceRecord]:
@@ -90,6 +99,13 @@ def service_records() -> list[ServiceRecord]:
             GROUP.encode(),
             recommendation,
             lambda key, value: read_recommendation_record(key, value, WRITTEN_MS),
+        ),
+        ServiceRecord(
+            "learned configs",
+            topics.LEARNED_CONFIGS,
+            GROUP.encode(),
+            builtins_of(learned_record()),
+            lambda key, value: read_learned(key, value, WRITTEN_MS),
         ),
         ServiceRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),
         ServiceRecord(

@@ -12,6 +12,7 @@ from caughtup.models.records import (
     cluster_observations,
     end_offsets,
     lag_lines,
+    learned_configs,
     movements,
     pipeline_progress,
     reassignments,
@@ -104,6 +105,14 @@ TOPICS = (
         "applications read it, the history, and the service itself when it becomes active. "
         "Where records are signed, the header `caughtup-signature` has the signature.",
         (_kind(recommendations.FORMAT, _GROUP),),
+    ),
+    Topic(
+        topics.LEARNED_CONFIGS,
+        "What the configs of each Kafka Streams application can be, by its settings here and by "
+        "what its leaders decided. The active instance writes it with each generation that it "
+        "learned from, and a tombstone once the group is gone; the service reads it when it "
+        "becomes active, and the commands that look at a cluster once.",
+        (_kind(learned_configs.FORMAT, _GROUP),),
     ),
     Topic(
         topics.MOVEMENTS,

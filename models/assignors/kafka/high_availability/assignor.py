@@ -21,7 +21,7 @@ _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
 
 
 def decide_high_availability(scenario: Scenario) -> Decision:
-    """Decide as the assignor of Kafka 3.8 to 4.3 does.
+    """Decide as the assignor of the scenario's release does, 2.8 to 4.3.
 
     Where tasks should be is found first, regardless of where they were. Then whatever isn't
     caught up there is left with, or given to, a client that lags less, and up to
@@ -42,11 +42,13 @@ def decide_high_availability(scenario: Scenario) -> Decision:
         balance_over_threads(clients, "standby", standby_assignor.may_move)
         rack_aware.optimise_standbys(standby_assignor.may_exchange)
 
-    catch_up = CatchUp(clients, scenario.stateful, configs.acceptable_recovery_lag)
+    release = scenario.release
+    lag = configs.acceptable_recovery_lag
+    catch_up = CatchUp(clients, scenario.stateful, lag, release=release)
     warm_ups = WarmUps(configs.max_warmup_replicas)
-    actives = move_actives(clients, catch_up, warm_ups)
+    actives = move_actives(clients, catch_up, warm_ups, release)
     warming = {(d.destination, d.task) for d in actives if d.warm_up is not None}
-    standbys = move_standbys(clients, catch_up, warm_ups, warming)
+    standbys = move_standbys(clients, catch_up, warm_ups, warming, release)
     deferrals = [*actives, *standbys]
 
     _assign_stateless(clients, scenario.stateless)

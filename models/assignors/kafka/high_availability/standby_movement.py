@@ -9,11 +9,15 @@ from itertools import chain
 from caughtup.models.assignment.catch_up import CatchUp
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import Deferral, Rule
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.assignors.kafka.high_availability.task_movement import WarmUps
+from caughtup.models.assignors.kafka.high_availability.task_movement import (
+    WarmUps,
+    in_array_order,
+)
 from caughtup.models.ids import TaskId
 
 #: A standby, and the place of its client.
@@ -25,6 +29,7 @@ def move_standbys(
     catch_up: CatchUp,
     warm_ups: WarmUps,
     warming: set[tuple[int, TaskId]],
+    release: Release = NEWEST,
 ) -> list[Deferral]:
     """Add a copy on a client that lags less for each standby that isn't caught up.
 
@@ -58,7 +63,7 @@ def move_standbys(
     queued = None
     if any(caught_up_without(task) for task, _ in waiting):
         queued = ConstrainedPrioritySet(clients)
-    for task, place in _in_turn(waiting, catch_up):
+    for task, place in _in_turn(waiting, catch_up, release):
         rule = Rule.CAUGHT_UP
         source = queued.poll(caught_up_without(task)) if queued else None
         if source is None:
@@ -87,12 +92,16 @@ def _holders(clients: Sequence[ClientState]) -> dict[TaskId, set[int]]:
     return holders
 
 
-def _in_turn(waiting: Sequence[_Copy], catch_up: CatchUp) -> Iterator[_Copy]:
+def _in_turn(waiting: Sequence[_Copy], catch_up: CatchUp, release: Release) -> Iterator[_Copy]:
     """Return copies in the order in which Java's PriorityQueue polls them.
 
     The fewer clients are caught up on a task, the earlier its turn; then by TaskId. To the queue
     all copies of a task are equal, so that their order depends on all that it ever held.
     """
+    if release < Release.V3_3:
+        in_order = sorted(waiting, key=lambda copy: (copy[1], copy[0]))
+        turns = [(len(catch_up.caught_up(task)), task, place) for task, place in in_order]
+        return ((task, place) for _, task, place in in_array_order(turns))
     tasks = sorted({task for task, _ in waiting})
     number = {task: number for number, task in enumerate(tasks)}
     tasks.sort(key=lambda task: len(catch_up.caught_up(task)))
@@ -101,7 +110,6 @@ def _in_turn(waiting: Sequence[_Copy], catch_up: CatchUp) -> Iterator[_Copy]:
         return iter(sorted(waiting, key=lambda copy: turn[copy[0]]))
     offered = sorted(waiting, key=lambda copy: number[copy[0]])
     offered.sort(key=lambda copy: copy[1])
-    turns = [turn[task] for task, _ in offered]
-    queue = JavaPriorityQueue[int](turns)
+    queue = JavaPriorityQueue[int]([turn[task] for task, _ in offered])
     queue.offer_all(range(len(offered)))
     return (offered[queue.poll()] for _ in range(len(offered)))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from caughtup.models.assignment.catch_up import CatchUp
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import Deferral, Rule
+from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
@@ -28,7 +31,10 @@ class WarmUps:
 
 
 def move_actives(
-    clients: Sequence[ClientState], catch_up: CatchUp, warm_ups: WarmUps
+    clients: Sequence[ClientState],
+    catch_up: CatchUp,
+    warm_ups: WarmUps,
+    release: Release = NEWEST,
 ) -> list[Deferral]:
     """Move each active that isn't caught up where it was placed to a client that lags less.
 
@@ -36,15 +42,15 @@ def move_actives(
     probing rebalance. Source: TaskMovement.assignActiveTaskMovements.
     """
     deferrals: list[Deferral] = []
-    turns = sorted(
+    turns = [
         (len(catch_up.caught_up(task)), task, place)
         for place, client in enumerate(clients)
-        for task in catch_up.waiting(place, client.active)
-    )
+        for task in sorted(catch_up.waiting(place, client.active))
+    ]
     if not turns:
         return deferrals
     queued = ConstrainedPrioritySet(clients)
-    for _, task, place in turns:
+    for _, task, place in sorted(turns) if release >= Release.V3_3 else in_array_order(turns):
         destination = clients[place]
         caught_up = catch_up.caught_up(task)
         rule = Rule.CAUGHT_UP_STANDBY
@@ -66,3 +72,14 @@ def move_actives(
         queued.offer_changed(source, place)
         deferrals.append(Deferral(task, True, source, place, rule, swapped, warm_up))
     return deferrals
+
+
+def in_array_order(turns: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Order movements as the array of Java's PriorityQueue has them, of those offered like this.
+
+    Each has its number of caught-up clients, its task and a place, of which the place doesn't
+    count. Before 3.3 (KAFKA-13600's mend) the queue was walked and not polled.
+    """
+    queue = JavaPriorityQueue[int]([turn[:2] for turn in turns])
+    queue.offer_all(range(len(turns)))
+    return [turns[number] for number in queue.in_array_order()]

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 
 
 def reassign_for_min_traffic(
-    owners: Sequence[int], costs: Sequence[Sequence[int]], _subtopologies: Sequence[int]
+    owners: Sequence[int],
+    costs: Sequence[Sequence[int]],
+    _subtopologies: Sequence[int],
+    network_of: Callable[[int], FlowNetwork] = FlowNetwork,
 ) -> list[int]:
     """Return the tasks' new owners; each client keeps the number of tasks that it had.
 
     ``owners`` has the client of each task, in TaskId order, and ``costs`` what each task costs
     on each client, both by their places. Which subtopology a task is of doesn't matter here.
+    ``network_of`` makes a network of so many nodes, as the release has it.
 
     The network: source → tasks → clients → sink, filled with the assignment as it is.
     Source: MinTrafficGraphConstructor.
     """
     tasks, clients = len(owners), len(costs[0])
     source, first_client, sink = 0, 1 + tasks, 1 + tasks + clients
-    network = FlowNetwork(sink + 1)
+    network = network_of(sink + 1)
     edges = []
     for task, owner in enumerate(owners):
         network.add_edge(source, 1 + task, 1, flow=1)

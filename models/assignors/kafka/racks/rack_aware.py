@@ -8,15 +8,20 @@ from typing import NamedTuple
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.racks import PartitionRacks
+from caughtup.models.assignment.releases import Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.balance_subtopology_graph import (
     reassign_for_balanced_subtopologies,
 )
+from caughtup.models.assignors.kafka.racks.earlier_flow import EarlierFlowNetwork
+from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.racks.min_traffic_graph import reassign_for_min_traffic
 from caughtup.models.ids import TaskId
 
 #: What the values of rack.aware.assignment.strategy stand for, but for "none".
-STRATEGIES = {
+STRATEGIES: Mapping[
+    str, Callable[[Sequence[int], Sequence[Sequence[int]], Sequence[int]], list[int]]
+] = {
     "min_traffic": reassign_for_min_traffic,
     "balance_subtopology": reassign_for_balanced_subtopologies,
 }
@@ -50,6 +55,7 @@ STATELESS_COSTS = Costs(1, 0)
 class RackAwareAssignor:
     """Optimises what was assigned to ``clients``; leaves it alone in a scenario without racks.
 
+    Releases before 3.6 know of none, and 3.6 of one strategy, with another search.
     ``defaults`` are the task assignor's own costs, where the configs don't set any.
     Source: KIP-925, RackAwareTaskAssignor.
     """
@@ -64,7 +70,8 @@ class RackAwareAssignor:
         )
         self._scenario = scenario
         self._clients = clients
-        self._racks = scenario.racks
+        self._racks = scenario.racks if scenario.release >= Release.V3_5_2 else None
+        self._network = FlowNetwork if scenario.release >= Release.V3_7 else EarlierFlowNetwork
 
     def optimise_stateful(self) -> None:
         """Exchange the actives with state, all of which have been assigned."""
@@ -106,8 +113,12 @@ class RackAwareAssignor:
         owners = [owner_of[task] for task in tasks]
         partitions = [self._racks.of_sources(task) for task in tasks]
         table = tabulate(costs, partitions, self._racks.clients, owners)
-        reassign = STRATEGIES[self._scenario.configs.rack_aware_assignment_strategy]
-        changed = reassign(owners, table, [task.subtopology for task in tasks])
+        subtopologies = [task.subtopology for task in tasks]
+        if self._scenario.release >= Release.V3_7:
+            strategy = STRATEGIES[self._scenario.configs.rack_aware_assignment_strategy]
+            changed = strategy(owners, table, subtopologies)
+        else:
+            changed = reassign_for_min_traffic(owners, table, subtopologies, self._network)
         for task, source, destination in zip(tasks, owners, changed, strict=True):
             self._clients[source].active.remove(task)
             self._clients[destination].active.add(task)
@@ -135,7 +146,8 @@ class RackAwareAssignor:
         tasks = sorted(owner_of)
         owners = [owner_of[task] for task in tasks]
         table = tabulate(self._costs, [restored_from[task] for task in tasks], racks, owners)
-        changed = reassign_for_min_traffic(owners, table, [task.subtopology for task in tasks])
+        subtopologies = [task.subtopology for task in tasks]
+        changed = reassign_for_min_traffic(owners, table, subtopologies, self._network)
         for task, source, destination in zip(tasks, owners, changed, strict=True):
             clients[source].standby.remove(task)
             clients[destination].standby.add(task)

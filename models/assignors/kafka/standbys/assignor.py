@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.releases import Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
@@ -30,9 +31,12 @@ class StandbyAssignor(Protocol):
 
 
 def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
-    """Choose as HighAvailabilityTaskAssignor does. Source: StandbyTaskAssignorFactory.create."""
+    """Choose as HighAvailabilityTaskAssignor does, which knows of tags since 3.2.
+
+    Source: StandbyTaskAssignorFactory.create.
+    """
     keys = scenario.configs.rack_aware_assignment_tags
-    if keys:
+    if keys and scenario.release >= Release.V3_2:
         return TagAwareStandbyAssignor([client.tags for client in scenario.clients], keys)
     return _LoadAware()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Client
-from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
+from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code_of
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import TaskId
 
@@ -20,8 +21,11 @@ class StickyHistory:
     Source: LegacyStickyTaskAssignor.mapPreviousTaskAssignment.
     """
 
-    def __init__(self, clients: Sequence[Client], order: ClientHashOrder) -> None:
+    def __init__(
+        self, clients: Sequence[Client], order: ClientHashOrder, release: Release = NEWEST
+    ) -> None:
         self._order = order
+        self._hash_code = task_hash_code_of(release)
         self._owners: dict[TaskId, int] = {}
         self._standbys: dict[TaskId, list[int]] = {}
         self._copies: dict[TaskId, list[int]] = {}
@@ -39,7 +43,7 @@ class StickyHistory:
 
     def owners(self) -> Iterator[tuple[TaskId, int]]:
         """Walk the tasks that were run and their clients, as Java's HashMap walks its entries."""
-        keys = JavaHashMap[TaskId](task_hash_code, keys=self._owners)
+        keys = JavaHashMap[TaskId](self._hash_code, keys=self._owners)
         return ((task, self._owners[task]) for task in keys)
 
     def standbys(self, task: TaskId) -> Sequence[int]:

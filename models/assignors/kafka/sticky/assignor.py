@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code
+from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code_of
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.kafka.stickiness.counts import require_countable
@@ -23,7 +23,7 @@ _DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 
 
 def decide_sticky(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
-    """Decide as the internal sticky assignor of Kafka 3.8 to 4.3 does.
+    """Decide as the internal sticky assignor of the scenario's release does.
 
     Tasks stay where they were as far as the threads' shares allow. Lags, warm-ups and client tags
     mean nothing to it, and it never asks for a probing rebalance. ``orders`` are those of a real
@@ -57,7 +57,7 @@ def _decide(
     if orders is None:
         orders = orders_of_ids(scenario)
     order = orders.of_clients(scenario)
-    history = StickyHistory(scenario.clients, order)
+    history = StickyHistory(scenario.clients, order, scenario.release)
 
     _assign_actives(scenario, clients, history, preserve_actives, order, orders.tasks)
     dealt = [frozenset(client.active) for client in clients]
@@ -100,9 +100,10 @@ def _assign_actives(
     def is_full(client: ClientState) -> bool:
         return len(client.active) >= client.capacity * per_thread
 
-    unassigned = JavaHashMap[TaskId](task_hash_code, copied_table(len(tasks)), tasks)
+    hash_code = task_hash_code_of(scenario.release)
+    unassigned = JavaHashMap[TaskId](hash_code, copied_table(len(tasks)), tasks)
     known = frozenset(tasks)
-    kept = JavaHashMap[TaskId](task_hash_code)
+    kept = JavaHashMap[TaskId](hash_code)
     for task, place in history.owners():
         if task in known and (preserve or not is_full(clients[place])):
             clients[place].active.add(task)

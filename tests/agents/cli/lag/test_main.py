@@ -56,7 +56,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     made = state(), everything()
-    monkeypatch.setattr(lag_command, "ClusterLooks", lambda _: Looks(made[EVERYTHING in sys.argv]))
+    monkeypatch.setattr(lag_command, "ClusterLooks", lambda *_: Looks(made[EVERYTHING in sys.argv]))
     monkeypatch.setattr(sys, "argv", [])
 
 

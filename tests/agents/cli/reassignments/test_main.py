@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import msgspec
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from caughtup.agents.cli.reassignments import main as command
 from caughtup.agents.cli.reassignments import snapshot
-from caughtup.agents.cli.reassignments.main import rendered
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
+from caughtup.agents.cli.reassignments.table import of_kind, rendered
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
@@ -57,7 +59,7 @@ def recorded(until: int = OBSERVATIONS - 1, **there: bool) -> list[tuple[bytes, 
 
 
 def lines(view: ReassignmentView) -> list[dict[str, Any]]:
-    written = [msgspec.json.encode(view.line(reassignment)) for reassignment in view.ongoing()]
+    written = [msgspec.json.encode(line) for line in of_kind(view.lines(), "partition")]
     return [json.loads(line) for line in written]
 
 
@@ -68,9 +70,9 @@ def seen(view: ReassignmentView, *rounds: Round) -> ReassignmentView:
     return view
 
 
-def text(view: ReassignmentView, most: int = 99) -> str:
+def text(view: ReassignmentView, most: int = 99, more: str = "") -> str:
     console = Console(file=io.StringIO(), width=160, color_system=None, markup=False)
-    console.print(*rendered(view, most), sep="\n")
+    console.print(*rendered(view.lines(), most, more), sep="\n")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -87,9 +89,90 @@ def test_with_a_services_observations_there_is_a_verdict_at_once_and_since_when(
 
 def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -> None:
     rounds = [round_at(SEEN_MS - n * 2_000) for n in (3, 2, 1, 0)]
-    for line in lines(seen(ReassignmentView("c"), *rounds)):
-        assert line["verdict"] in {"measuring", "moving"}
+    view = seen(ReassignmentView("c"), *rounds)
+    dead, fine = lines(view)
+    assert (fine["verdict"], "cause" in fine) == ("moving", False)
+    # Its broker has been down for minutes; all that was seen is that nothing moved for six seconds.
+    assert (dead["verdict"], dead["cause"]) == ("measuring", "destination-broker-down")
+    for line in (fine, dead):
         assert not {"age_seconds", "idle_seconds"} & line.keys()
+    drawn = " ".join(text(view, more="--for 70s looks for longer").split())
+    for said in (
+        "dead-0: measuring (destination-broker-down), and nothing moves",
+        "replica 5, away 6.0 s, doesn't answer, not registered",
+        "start broker 5",
+        "seen for 6.0 s only: a restart takes up to a minute; --for 70s looks for longer",
+    ):
+        assert said in drawn
+    assert "fine-0:" not in drawn
+
+
+def test_who_looks_for_longer_sees_that_the_destination_stays_away() -> None:
+    rounds = [round_at(SEEN_MS - n * 2_000) for n in range(35, -1, -1)]
+    dead, fine = lines(seen(ReassignmentView("c"), *rounds))
+    assert (dead["verdict"], dead["cause"]) == ("dead target", "destination-broker-down")
+    assert fine["verdict"] == "moving"
+
+
+class Observer:
+    """Stands for a cluster that is observed: rounds one after the other, each when it is asked."""
+
+    def __init__(self, _: object) -> None:
+        self.number = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def observe(self) -> Round:
+        self.number += 1
+        return round_at(START_MS + self.number * APART_MS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "looks"), [([], 4), (["--for", "10s"], 6), (["--for", "1"], 4)]
+)
+def test_it_looks_for_as_long_as_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], looks: int
+) -> None:
+    passed = [0.0]
+
+    async def pass_by(seconds: float) -> None:
+        passed[0] += seconds
+
+    made: list[Observer] = []
+    monkeypatch.setattr(command.asyncio, "sleep", pass_by)
+    monkeypatch.setattr(command.time, "monotonic", lambda: passed[0])
+    monkeypatch.setattr(
+        command, "ReassignmentObserver", lambda c: made.append(Observer(c)) or made[0]
+    )
+    monkeypatch.setattr(command, "connect", lambda _: SimpleNamespace(cluster="c"))
+    monkeypatch.setattr(command, "read_if_allowed", lambda *_: [])
+    ran = CliRunner().invoke(main, ["reassignments", "--format", "json", *arguments])
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert made[0].number == looks
+    kinds = [json.loads(line)["kind"] for line in ran.stdout.splitlines()]
+    assert kinds == ["partition", "partition", "throttle", "throttle"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--for", "soon"], "'soon' is no time: 10s, 2m and 1h are, up to a day"),
+        (["--for", "0s"], "'0s' is no time"),
+        (["--for", "10s", "--watch"], "not with --watch or --service"),
+        (["--for", "10s", "--service", "http://h"], "not with --watch or --service"),
+        (["--service", "http://h", "-b", "h:9092"], "leave --bootstrap-servers out"),
+        (["--service", "http://h", "-X", "a=b"], "leave --kafka out"),
+        (["--token-file", "t"], "--token-file is for a service: name it with --service URL"),
+    ],
+)
+def test_options_that_contradict_are_refused(arguments: list[str], said: str) -> None:
+    ran = CliRunner().invoke(main, ["reassignments", *arguments])
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.split())
 
 
 def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
@@ -116,7 +199,7 @@ def test_malformed_records_of_a_service_are_passed_over() -> None:
 
 def test_throttles_that_nothing_needs_have_what_takes_them_off() -> None:
     view = seen(ReassignmentView("c"), round_at(SEEN_MS))
-    broker, topic = view.throttles()
+    broker, topic = of_kind(view.lines(), "throttle")
     assert (broker["kind"], broker["on"], broker["name"]) == ("throttle", "broker", "6")
     assert (topic["on"], topic["name"]) == ("topic", "left")
     assert "--delete-config" in topic["advice"]

@@ -18,6 +18,8 @@ from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Watching, WatchPatterns
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, Member, generation, process
 from tests.support.observability.scraping import Labels, scrape, text
@@ -139,6 +141,18 @@ def test_the_clusters_name_is_a_label_of_one_series_alone() -> None:
     assert named["caughtup_cluster_info"] == {(HOSTILE,): 1}
 
 
+def test_groups_that_are_left_out_are_counted_by_why(
+    series: dict[str, dict[Labels, float]],
+) -> None:
+    assert series["caughtup_groups_limited"] == {(): 0}
+    assert series["caughtup_groups_not_watched"] == {("ignored",): 0, ("folded",): 0}
+    state = ClusterState("cluster-1", {}, Watching(WatchPatterns(ignored_groups=("p.*",))))
+    read(state, commit(0, 1, group="plain"), commit(0, 1, group="payments"), commit(0, 1))
+    counted = scrape(state)
+    assert counted["caughtup_groups_not_watched"] == {("ignored",): 2, ("folded",): 0}
+    assert {group for group, _, _ in counted["caughtup_group_has_commit"]} == {GROUP}
+
+
 def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> None:
     assert series["caughtup_offsets_reader_ready"] == {(): 1}
     assert series["caughtup_offsets_reader_lag_records"] == {(): 0}
@@ -147,6 +161,7 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
     assert sum(series["caughtup_decode_errors_total"].values()) == 1
     assert series["caughtup_snapshot_age_seconds"] == {("end_offsets",): 2.5}
     assert series["caughtup_probe_errors_total"] == {
+        ("connect",): 0,
         ("end_offsets",): 0,
         ("group",): 0,
         ("lag",): 0,
@@ -173,12 +188,12 @@ def test_groups_are_told_of_only_once_the_log_was_read_to_its_end() -> None:
     assert found["caughtup_offsets_reader_ready"] == {(): 0}
     assert "caughtup_offsets_reader_lag_records" not in found
     assert "caughtup_reassignment_partitions" in found
-    assert not {name for name in found if "group" in name or "task" in name or "_end_" in name}
+    assert not {name for name in found if "group_" in name or "task" in name or "_end_" in name}
 
 
 def test_an_empty_cluster_has_no_series_of_groups() -> None:
     found = scrape(cluster_state())
-    assert not {name for name in found if "group" in name or "task" in name}
+    assert not {name for name in found if "group_" in name or "task" in name}
 
 
 def test_the_series_of_an_application_go_with_it() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels, Slice, filled
+from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels, Slice
+from caughtup.agents.web.metrics.group_lines import filled
 from caughtup.models.ids import NUMBER_MAX, TopicPartition
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState

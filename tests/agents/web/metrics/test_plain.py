@@ -15,7 +15,7 @@ from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
 from tests.support.groups.records import START_MS
 from tests.support.plain_scrape import plain_lag_sums, plain_lines
-from tests.support.states import cluster_state
+from tests.support.states import cluster_state, judged
 
 #: A group's partitions are more than a slice, and so are those of several groups.
 SLICE = 5
@@ -77,3 +77,9 @@ def test_no_series_comes_twice_whatever_changes_between_two_pieces(
     assert len(set(series)) == len(series)
     assert of_partitions(b"".join(pieces(state, labels))) == plain_lines(state)
     assert not state.faults.totals
+
+
+def test_what_a_first_scrape_found_is_kept_for_the_next_one() -> None:
+    labels = GroupLabels()
+    list(pieces(judged(), labels))
+    assert len(labels) == len(judged().group_names())

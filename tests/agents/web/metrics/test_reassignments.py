@@ -8,7 +8,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.reassignments import page_reassignment, reassignment_line, worst_first
+from caughtup.agents.views.reassignment_lines import reassignment_line, worst_first
+from caughtup.agents.views.reassignments import page_reassignment
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition

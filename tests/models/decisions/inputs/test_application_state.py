@@ -191,12 +191,13 @@ def test_a_leader_that_decided_otherwise_may_yet_tell_by_which_rules() -> None:
     assert state.applications[GROUP].exact_counts == {"match": 1}
 
 
-def test_a_leader_that_decided_otherwise_and_does_not_tell_is_a_mismatch() -> None:
+def test_a_leader_that_decided_otherwise_and_does_not_tell_may_have_had_no_end_offsets() -> None:
     state = state_with_ends()
     read(state, generation(1, *JOINING), seen_ms=START_MS)
     (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
     assert record["leader"]["assignor"] == "HighAvailabilityTaskAssignor"
-    assert state.applications[GROUP].exact_counts == {"mismatch": 1}
+    assert "end offsets, and decided without" in record["leader"]["why"]
+    assert state.applications[GROUP].exact_counts == {"undetermined": 1}
 
 
 def test_of_states_that_look_alike_the_first_since_the_members_joined_counts() -> None:

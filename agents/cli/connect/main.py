@@ -1,0 +1,124 @@
+"""``caughtup connect``: Connect groups, straight from a cluster, no service needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from shutil import get_terminal_size
+from typing import Any
+
+import click
+import msgspec
+
+from caughtup.agents.cli.columns import Output, printable
+from caughtup.agents.cli.connect.look import ConnectLooks
+from caughtup.agents.cli.connect.tables import group_lines
+from caughtup.agents.cli.lag.main import NOTHING_MATCHED
+from caughtup.agents.cli.lag.rows import named
+from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
+from caughtup.agents.views.connect_lines import connect_lines
+from caughtup.models.security.kafka import Client
+from caughtup.models.state.cluster import ClusterState
+
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+
+
+@click.command(short_help="Show Connect groups: who runs what, what nobody runs, and until when.")
+@click.argument("groups", nargs=-1, metavar="[GROUP]...")
+@click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
+@click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.5, max=3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long --watch waits between two looks.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@connection_options
+@format_option
+def connect(
+    groups: tuple[str, ...],
+    wide: bool,
+    watch: bool,
+    every: float,
+    as_json: bool,
+    output: str,
+    **connection: Any,
+) -> None:
+    """Show Connect groups: which worker runs which connector and task, what nobody runs, since when
+    and to whom it goes when, and where statuses contradict what the group was told.
+
+    GROUP is a group.id of Connect workers; a pattern such as 'connect-*' chooses several. Reads the
+    cluster as it is now and exits; 3 when no Connect group matched.
+    """
+    looks = ConnectLooks(settings_of(connection, (Client.LIBRDKAFKA,)))
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
+        sys.stdout.reconfigure(errors="backslashreplace")
+    json = as_json or output == "json"
+    state = looks.look()
+    known = sorted(state.connect.groups)
+    for name in groups:
+        if not named(known, [name]):
+            click.echo(f"caughtup: no Connect group {printable(name)} on this cluster", err=True)
+    if watch:
+        _watch(looks, state, groups, every, json=json, wide=wide)
+        return
+    printed = False
+    for line in shown(state, groups, json=json, wide=wide):
+        click.echo(line)
+        printed = True
+    if not printed:
+        if not groups:
+            click.echo("caughtup: no Connect groups", err=True)
+        sys.exit(NOTHING_MATCHED)
+
+
+def shown(
+    state: ClusterState, groups: Sequence[str], *, json: bool, wide: bool = False
+) -> Iterator[str]:
+    """Yield what is printed of the groups that are asked for, all without names."""
+    at_ms, first = now_ms(), True
+    for group in named(sorted(state.connect.groups), groups):
+        if json:
+            for line in connect_lines(state, group, at_ms):
+                yield msgspec.json.encode(line).decode()
+            continue
+        if not first:
+            yield ""
+        first = False
+        yield from group_lines(state, group, Output.of_stdout(wide=wide), at_ms)
+
+
+def _watch(
+    looks: ConnectLooks,
+    state: ClusterState,
+    groups: Sequence[str],
+    seconds: float,
+    *,
+    json: bool,
+    wide: bool,
+) -> None:
+    """Show the groups again and again, on a terminal in their place, until Ctrl-C."""
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
+    try:
+        while True:
+            lines = list(shown(state, groups, json=json, wide=wide))
+            if terminal:
+                room = max(1, get_terminal_size().lines - 1)
+                click.echo(_CLEAR + "\n".join(lines[:room]))
+            elif lines:
+                click.echo("\n".join(lines) + ("" if json else "\n"))
+            sys.stdout.flush()
+            time.sleep(seconds)
+            try:
+                state = looks.look()
+            except UserError as error:  # it may be over at the next look
+                error.show()
+    except KeyboardInterrupt:
+        return

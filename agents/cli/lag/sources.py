@@ -1,0 +1,96 @@
+"""Where ``caughtup lag`` has its figures from: looks at a cluster, or a service that looks already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Protocol
+
+from caughtup.agents.cli.service.client import ServiceClient
+from caughtup.agents.cli.snapshot import ClusterLooks
+from caughtup.agents.progress import Progress
+from caughtup.agents.views.groups import group_summary
+from caughtup.agents.views.lag_lines import lag_lines
+from caughtup.models.state.cluster import ClusterState
+
+
+class Lag(Protocol):
+    """The lag of all groups as it was at one moment.
+
+    ``where`` says of whom. ``unready`` says what keeps a service from knowing all of it.
+    """
+
+    where: str
+    unready: Sequence[str]
+
+    def groups(self) -> list[str]:
+        """Return the groups' names."""
+        ...
+
+    def summaries(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield what each group sums up to (``views.groups``)."""
+        ...
+
+    def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of groups: their partitions, members and tasks (``views.lag_lines``)."""
+        ...
+
+
+#: Looks again each time it is called; raises UserError when that fails.
+Look = Callable[[], Lag]
+
+
+class LookedAt:
+    """The lag as a command saw it itself."""
+
+    where = "on this cluster"
+    unready = ()
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def groups(self) -> list[str]:
+        """Return the groups' names."""
+        return self._state.group_names()
+
+    def summaries(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield what each group sums up to."""
+        return (group_summary(self._state, group) for group in groups)
+
+    def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of groups."""
+        return chain.from_iterable(lag_lines(self._state, group) for group in groups)
+
+
+class Asked:
+    """The lag as a service knows it."""
+
+    def __init__(self, service: ServiceClient) -> None:
+        self._service = service
+        state = service.state()
+        self._groups = {found["group"]: found for found in state["groups"]}
+        self.where = f"at {service.url}"
+        self.unready = state["unready"]
+
+    def groups(self) -> list[str]:
+        """Return the groups' names."""
+        return list(self._groups)
+
+    def summaries(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield what each group sums up to."""
+        return (self._groups[group] for group in groups)
+
+    def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of groups, which the service makes now."""
+        every = list(groups) == list(self._groups)
+        return self._service.lag(None if every else groups)
+
+
+def looking(looks: ClusterLooks) -> Look:
+    """Return what looks at a cluster."""
+    return lambda: LookedAt(looks.look(Progress()))
+
+
+def asking(service: ServiceClient) -> Look:
+    """Return what asks a service."""
+    return lambda: Asked(service)

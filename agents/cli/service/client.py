@@ -1,0 +1,170 @@
+"""A client of a service's web side: one request a connection, and whatever fails in one line."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import click
+import msgspec
+
+from caughtup.agents.cli.service.failures import refusal, unreachable
+from caughtup.agents.errors import UserError
+from caughtup.agents.web.hosts import is_loopback
+
+#: A service answers within seconds, however much it has to say: it says it as it goes.
+TIMEOUT_SECONDS = 20.0
+#: The most that an answer and a line of it may hold: a cluster of a million partitions has less.
+_MOST_BYTES, _MOST_LINE_BYTES = 1 << 30, 1 << 24
+_PIECE_BYTES = 1 << 16
+#: A request's line may have 8 KiB.
+_MOST_QUERY = 6_000
+
+
+class ServiceClient:
+    """Asks the service at an address. Every call raises UserError when it gets no answer.
+
+    Nothing is followed or gone through: neither redirects nor proxies, which would see the token.
+    """
+
+    def __init__(self, url: str, token_file: Path | None = None, ca: Path | None = None) -> None:
+        """``token_file``: what has the token. ``ca``: who signs the service's certificate (PEM)."""
+        parts = _parts(url)
+        self._host, self._port = parts.hostname or "", parts.port
+        self._path = parts.path.rstrip("/")
+        self.url = f"{parts.scheme}://{parts.netloc}{self._path}"
+        self._token_file = token_file
+        self._tls = _tls(ca) if parts.scheme == "https" else None
+        self._token()  # whether there is one is told before anything is asked
+        if token_file is not None and self._tls is None and not is_loopback(self._host):
+            click.echo(
+                "caughtup: warning: without https:// anybody on the way reads the token", err=True
+            )
+
+    def state(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        state = self._decoded(b"".join(self._pieces("/api/state")))
+        return state if "groups" in state else self._decoded(b"")
+
+    def lag(self, groups: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the lines of groups, a group's together; None: of all."""
+        if groups is None:
+            yield from self._lines("/api/lag")
+            return
+        for some in _requests(groups):
+            yield from self._lines(f"/api/lag?{'&'.join(some)}")
+
+    def reassignments(self) -> list[dict[str, Any]]:
+        """Return the lines of what is in movement, and of throttles left over."""
+        return list(self._lines("/api/reassignments"))
+
+    def _lines(self, path: str) -> Iterator[dict[str, Any]]:
+        rest = b""
+        for piece in self._pieces(path):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                yield self._decoded(line)
+            if len(rest) > _MOST_LINE_BYTES:
+                break
+        if rest:
+            raise self._unreachable(IncompleteRead(rest))
+
+    def _decoded(self, text: bytes) -> dict[str, Any]:
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except msgspec.DecodeError:
+            wrong = "answers, but not as a caughtup service does: is its port right?"
+            raise UserError(f"{self.url} {wrong}") from None
+
+    def _pieces(self, path: str) -> Iterator[bytes]:
+        """Yield an answer as it comes; raises UserError where it isn't whole."""
+        answer, left = self._ask(path), _MOST_BYTES
+        try:
+            while left > 0 and (piece := answer.read(_PIECE_BYTES)):
+                left -= len(piece)
+                yield piece
+            if answer.length or left <= 0:
+                raise IncompleteRead(b"")
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error) from None
+        finally:
+            answer.close()
+
+    def _ask(self, path: str) -> HTTPResponse:
+        kind = HTTPConnection if self._tls is None else HTTPSConnection
+        options = {} if self._tls is None else {"context": self._tls}
+        connection = kind(self._host, self._port, timeout=TIMEOUT_SECONDS, **options)
+        token = self._token()
+        headers = {"Connection": "close"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            connection.request("GET", self._path + path, headers=headers)
+            answer = connection.getresponse()
+            if answer.status == 200:
+                return answer
+            said = answer.read(1_000).decode(errors="replace")
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise self._unreachable(error) from None
+        connection.close()
+        raise UserError(refusal(self.url, answer.status, said, self._token_file))
+
+    def _token(self) -> str | None:
+        """Return the token, which may have been rotated since the last request."""
+        if self._token_file is None:
+            return None
+        try:
+            token = self._token_file.read_bytes().strip().decode("latin-1")
+        except OSError as error:
+            raise UserError(f"--token-file: {self._token_file}: {error.strerror}") from None
+        if not token or set(token) & set("\0\r\n"):
+            raise UserError(
+                f"--token-file: {self._token_file}: a token is a line, and none is in it"
+            )
+        return token
+
+    def _unreachable(self, error: Exception) -> UserError:
+        return UserError(unreachable(self.url, error, self._tls is not None))
+
+
+def _parts(url: str) -> Any:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for one that is none
+    except ValueError:
+        raise UserError(f"--service: {url!r} is no address: http://HOST:PORT is expected") from None
+    if parts.username is not None or parts.password is not None:
+        # Everybody on this machine sees a command line; so it isn't repeated here either.
+        raise UserError("--service: no password belongs in an address: --token-file has the token")
+    plain = not (parts.query or parts.fragment) and parts.netloc.isascii() and url.isprintable()
+    if parts.scheme not in ("http", "https") or not parts.hostname or not plain or " " in url:
+        raise UserError(f"--service: {url!r} is no address: http://HOST:PORT is expected")
+    return parts
+
+
+def _tls(ca: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except ssl.SSLError:
+        raise UserError(f"--service-ca: {ca}: no certificates in PEM") from None
+    except OSError as error:
+        raise UserError(f"--service-ca: {ca}: {error.strerror}") from None
+
+
+def _requests(groups: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the groups as parts of a query, as many together as a request has room for."""
+    some: list[str] = []
+    size = 0
+    for part in (f"group={quote(group, safe='')}" for group in groups):
+        if some and size + len(part) > _MOST_QUERY:
+            yield some
+            some, size = [], 0
+        some.append(part)
+        size += len(part) + 1
+    if some:
+        yield some

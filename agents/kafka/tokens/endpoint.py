@@ -1,0 +1,138 @@
+"""A token by a client's id and secret from an endpoint: OAuth's client credentials, over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+from caughtup.agents.kafka.tokens.token import Token, TokenError, checked_token, expiry_claim
+from caughtup.models.security.logins import Endpoint
+
+#: For an endpoint to take a connection, and for each part of its answer.
+_TIMEOUT_SECONDS = 5.0
+_MOST_BYTES = 1 << 20
+#: OAuth's name of what is wrong; anything else that an endpoint says may hold what it was sent.
+_ERROR = re.compile(r"[a-z_]{1,40}")
+
+
+class _Unredirected(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: it would take the client's secret to somebody else."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Return nothing: an answer that redirects is an error."""
+
+
+def fetch_token(endpoint: Endpoint, kafka: Mapping[str, Any]) -> Token:
+    """Ask an endpoint for a token. Raises TokenError, which names the endpoint."""
+    credentials = base64.b64encode(f"{endpoint.client_id}:{endpoint.client_secret}".encode())
+    form = {"grant_type": "client_credentials"}
+    if endpoint.scope:
+        form["scope"] = endpoint.scope
+    request = urllib.request.Request(
+        endpoint.url,
+        urllib.parse.urlencode(form).encode(),
+        {
+            "Accept": "application/json",
+            "Authorization": f"Basic {credentials.decode()}",
+            "Content-Type": "application/x-www-form-urlencoded",
+        },
+    )
+    began = time.time()
+    try:
+        return _read(_answer(request, kafka), began)
+    except TokenError as error:
+        where = f"no token from {_shown(endpoint.url)}"
+        raise TokenError(f"{where}: {error}", passing=error.passing) from None
+
+
+def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
+    try:
+        context = ssl.create_default_context(**_authorities(kafka))
+    except (OSError, ValueError):
+        raise TokenError("https.ca.* holds no certificate in PEM") from None
+    opener = urllib.request.build_opener(
+        _Unredirected, urllib.request.HTTPSHandler(context=context)
+    )
+    try:
+        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
+            return bytes(answer.read(_MOST_BYTES))
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _refused(error) from None
+    except ssl.SSLCertVerificationError:
+        raise _UNVERIFIED from None
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, ssl.SSLCertVerificationError):
+            raise _UNVERIFIED from None
+        raise TokenError(_system_words(error.reason), passing=True) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise TokenError(_system_words(error), passing=True) from None
+    except ValueError:
+        raise TokenError("it is no address") from None
+
+
+_UNVERIFIED = TokenError(
+    "its certificate cannot be verified: name the file of its authority in https.ca.location"
+)
+
+
+def _authorities(kafka: Mapping[str, Any]) -> dict[str, str]:
+    if (text := kafka.get("https.ca.pem")) is not None:
+        return {"cadata": str(text)}
+    location = kafka.get("https.ca.location")
+    return {} if location in (None, "probe") else {"cafile": str(location)}
+
+
+def _refused(error: urllib.error.HTTPError) -> TokenError:
+    try:
+        said = json.loads(error.read(_MOST_BYTES))["error"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        said = None
+    named = f" ({said})" if isinstance(said, str) and _ERROR.fullmatch(said) else ""
+    passing = error.code in (408, 425, 429) or error.code >= 500
+    if error.code in (400, 401, 403) and not passing:
+        return TokenError(
+            f"it answers {error.code}{named}: check sasl.oauthbearer.client.id, .client.secret and "
+            ".scope"
+        )
+    return TokenError(f"it answers {error.code}{named}", passing=passing)
+
+
+def _system_words(reason: object) -> str:
+    if isinstance(reason, TimeoutError):
+        return f"no answer within {_TIMEOUT_SECONDS:g} s"
+    if isinstance(reason, ConnectionRefusedError):
+        return "nothing listens there (connection refused)"
+    if isinstance(reason, ssl.SSLError):
+        return "no TLS connection"
+    return getattr(reason, "strerror", None) or "the connection broke"
+
+
+def _read(answer: bytes, began: float) -> Token:
+    try:
+        found = json.loads(answer)
+        value = found["access_token"]
+        seconds = found.get("expires_in")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise TokenError("its answer is no JSON with an access_token") from None
+    # Of both, what is over first: brokers go by the claim, and clocks differ.
+    ends = [expiry_claim(value)]
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        ends.append(began + seconds)
+    known = [end for end in ends if end is not None]
+    return checked_token(value, min(known, default=None), began)
+
+
+def _shown(url: str) -> str:
+    """Return an address without what may be secret: a user's name and password, a query."""
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

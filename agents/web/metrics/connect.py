@@ -1,0 +1,241 @@
+"""Metrics of Connect groups: generations, what nobody runs, contradictions, storms, connectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Literal
+
+from caughtup.agents.views.connect import connector_rows, owners
+from caughtup.agents.web.metrics.families import Family, Scrape
+from caughtup.models.connect.watching.again import RESULTS
+from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.watching.watch import Watch
+from caughtup.models.connect_clusters.contradictions import Kind, configured_items
+from caughtup.models.ids import ConnectorTaskId
+
+_GROUP = ("cluster", "group")
+_CONNECTOR = (*_GROUP, "connector")
+#: Contradictions of a group that have a series of their own; the others are counted.
+_NAMED = 200
+
+
+def _groups(scrape: Scrape) -> list[str]:
+    groups = scrape.state.connect.groups
+    return sorted(group for group, known in groups.items() if known.watch is not None)
+
+
+def _watch(scrape: Scrape, group: str) -> Watch | None:
+    known = scrape.state.connect.groups.get(group)
+    return None if known is None else known.watch
+
+
+def _figure(
+    figure: Callable[[Watch, Scrape], float | None],
+    family: Family,
+    scrape: Scrape,
+    group: str,
+) -> Iterator[bytes]:
+    watch = _watch(scrape, group)
+    value = None if watch is None else figure(watch, scrape)
+    if value is not None:
+        yield family.line((scrape.state.cluster, group), value)
+
+
+def _generation(watch: Watch, _: Scrape) -> float:
+    return watch.generation.generation
+
+
+def _workers(watch: Watch, scrape: Scrape) -> float:
+    known = scrape.state.connect.groups[watch.generation.group]
+    return 0 if known.empty_since_ms is not None else len(watch.generation.workers)
+
+
+def _unassigned(watch: Watch, scrape: Scrape) -> float:
+    group = watch.generation.group
+    known = scrape.state.connect.groups[group]
+    _, topics = scrape.state.connect.topics_of(group)
+    configured = configured_items(watch, None if topics is None else topics.configuration)
+    owned = owners(watch.generation) if known.empty_since_ms is None else {}
+    return sum(item not in owned for item in configured)
+
+
+def _next_rebalance(watch: Watch, _: Scrape) -> float | None:
+    ends_ms = watch.generation.rejoin_at_ms
+    return None if ends_ms is None else ends_ms / 1000
+
+
+def _uneven(watch: Watch, scrape: Scrape) -> float:
+    since_ms = watch.uneven_since_ms
+    return 0 if since_ms is None else max(0, scrape.now_ms - since_ms) / 1000
+
+
+def _results(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    watch = _watch(scrape, group)
+    for result in RESULTS if watch is not None else ():
+        yield family.line((scrape.state.cluster, group, result), watch.counts.get(result, 0))
+
+
+def _assigned(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    watch = _watch(scrape, group)
+    if watch is None:
+        return
+    workers: Counter[tuple[str, str]] = Counter()
+    for worker in watch.generation.workers.values():
+        owns = worker.owns
+        workers[worker_id(worker), "connector"] += len(owns.connectors)
+        workers[worker_id(worker), "task"] += len(owns.tasks)
+    for (worker, kind), count in sorted(workers.items()):
+        yield family.line((scrape.state.cluster, group, worker, kind), count)
+
+
+def _contradictions(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    counts = Counter(
+        one.kind
+        for one in scrape.state.connect.contradictions(group, scrape.now_ms)
+        if not one.waits
+    )
+    for kind in Kind:
+        yield family.line((scrape.state.cluster, group, kind), counts[kind])
+
+
+def _contradiction(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    found = scrape.state.connect.contradictions(group, scrape.now_ms)
+    for one in islice((one for one in found if not one.waits), _NAMED):
+        connector, task = (
+            (one.item.connector, str(one.item.task))
+            if isinstance(one.item, ConnectorTaskId)
+            else (one.item, "")
+        )
+        labels = scrape.state.cluster, group, one.kind, connector, task, one.worker
+        yield family.line(labels, 1)
+
+
+def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    watch = _watch(scrape, group)
+    storm = None if watch is None else watch.comings.storm(scrape.now_ms)
+    if storm is not None:
+        labels = scrape.state.cluster, group, storm.cause, storm.culprit
+        yield family.line(labels, storm.generations)
+
+
+def _connectors(
+    name: str,
+    per_second: Callable[[float, Scrape], float],
+    family: Family,
+    scrape: Scrape,
+    group: str,
+) -> Iterator[bytes]:
+    watch = _watch(scrape, group)
+    if watch is None:
+        return
+    _, topics = scrape.state.connect.topics_of(group)
+    for row in connector_rows(scrape.state, watch, topics):
+        if name in row:
+            labels = scrape.state.cluster, group, row["name"]
+            yield family.line(labels, per_second(row[name], scrape))
+
+
+def _as_it_is(value: float, _: Scrape) -> float:
+    return value
+
+
+def _age(at_ms: float, scrape: Scrape) -> float:
+    return max(0, scrape.now_ms - at_ms) / 1000
+
+
+def _of_groups(
+    name: str,
+    documentation: str,
+    labels: tuple[str, ...],
+    lines: Callable[[Family, Scrape, str], Iterator[bytes]],
+    *,
+    counter: bool = False,
+) -> Family:
+    kind: Literal["gauge", "counter"] = "counter" if counter else "gauge"
+    return Family(name, documentation, labels, lines, _groups, kind)
+
+
+CONNECT_FAMILIES = (
+    _of_groups(
+        "caughtup_connect_generation",
+        "Generation of a Connect group, the newest that was decided again",
+        _GROUP,
+        partial(_figure, _generation),
+    ),
+    _of_groups(
+        "caughtup_connect_workers",
+        "Workers of a Connect group",
+        _GROUP,
+        partial(_figure, _workers),
+    ),
+    _of_groups(
+        "caughtup_connect_decisions_total",
+        "Generations of a Connect group decided again, by what came of it",
+        (*_GROUP, "result"),
+        _results,
+        counter=True,
+    ),
+    _of_groups(
+        "caughtup_connect_assigned",
+        "Connectors and tasks that a worker has",
+        (*_GROUP, "worker", "kind"),
+        _assigned,
+    ),
+    _of_groups(
+        "caughtup_connect_unassigned",
+        "Connectors and tasks that are configured and no worker has",
+        _GROUP,
+        partial(_figure, _unassigned),
+    ),
+    _of_groups(
+        "caughtup_connect_delay_ends_timestamp_seconds",
+        "When the delay ends that a Connect group waits for",
+        _GROUP,
+        partial(_figure, _next_rebalance),
+    ),
+    _of_groups(
+        "caughtup_connect_contradictions",
+        "Connectors and tasks of which statuses and assignments say different things",
+        (*_GROUP, "kind"),
+        _contradictions,
+    ),
+    _of_groups(
+        "caughtup_connect_contradiction",
+        "1 for each of them, as far as there aren't hundreds",
+        (*_GROUP, "kind", "connector", "task", "worker"),
+        _contradiction,
+    ),
+    _of_groups(
+        "caughtup_connect_storm_generations",
+        "Generations within ten minutes of a Connect group that can't come to rest",
+        (*_GROUP, "cause", "culprit"),
+        _storm,
+    ),
+    _of_groups(
+        "caughtup_connect_uneven_seconds",
+        "Since when a Connect group at rest has work dealt unevenly",
+        _GROUP,
+        partial(_figure, _uneven),
+    ),
+    _of_groups(
+        "caughtup_connect_connector_tasks",
+        "Tasks that a connector is configured with",
+        _CONNECTOR,
+        partial(_connectors, "tasks", _as_it_is),
+    ),
+    _of_groups(
+        "caughtup_connect_connector_lag_records",
+        "Records that a sink connector's consumer group has yet to read",
+        _CONNECTOR,
+        partial(_connectors, "lag", _as_it_is),
+    ),
+    _of_groups(
+        "caughtup_connect_source_offset_age_seconds",
+        "Time since a source connector last stored an offset",
+        _CONNECTOR,
+        partial(_connectors, "offsets_at_ms", _age),
+    ),
+)

@@ -1,0 +1,89 @@
+"""How finely groups are told of: by partition, by topic or as a whole, and how figures are folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caughtup.agents.watching_settings import Granularity
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import LONG_MAX
+from caughtup.models.polls.column_reader import Ints, Rows
+
+#: Integers or floats.
+Figures = NDArray[Any]
+
+#: Sums of offsets are kept in two halves of so many bits, so that none overflows.
+_LOW_BITS = 32
+_LOW = (1 << _LOW_BITS) - 1
+
+
+class Detail(NamedTuple):
+    """How finely each group is told of; ``limit``: the most series that one has in a metric."""
+
+    granularity: Granularity = "partition"
+    limit: int | None = None
+
+    def of(self, partitions: Sequence[TopicPartition]) -> Granularity:
+        """Return how finely a group on these partitions is told of."""
+        found = self.granularity
+        if self.limit is None:
+            return found
+        if found == "partition" and len(partitions) > self.limit:
+            found = "topic"
+        if found == "topic" and len({topic for topic, _ in partitions}) > self.limit:
+            found = "group"
+        return found
+
+
+class Fold(NamedTuple):
+    """How the figures of several partitions make one: the ufunc, and what it begins from.
+
+    What isn't known of a partition doesn't count, as in PromQL's ``sum by`` and ``max by``.
+    """
+
+    ufunc: np.ufunc
+    first: float
+
+
+SUM = Fold(np.add, 0)
+MOST = Fold(np.maximum, -np.inf)
+EVERY = Fold(np.minimum, 1)
+
+
+class Totals:
+    """What figures come to, by key: made of one part of the partitions after the other."""
+
+    def __init__(self, count: int, fold: Fold) -> None:
+        self._fold = fold
+        self._known = np.zeros(count, np.bool_)
+        self._figures: Figures | None = None
+        #: Of offsets that are summed, the upper bits.
+        self._high: Ints | None = None
+
+    def add(self, keys: Ints, values: Figures, known: Rows | None) -> None:
+        """Add figures, each under its key, where they are known; None: all are."""
+        if known is not None:
+            keys, values = keys[known], values[known]
+        self._known[keys] = True
+        ufunc, first = self._fold
+        if self._figures is None:
+            self._figures = np.full(len(self._known), first, values.dtype)
+            self._high = np.zeros(len(self._known), np.int64)
+        if ufunc is np.add and values.dtype == np.int64:
+            np.add.at(self._high, keys, values >> _LOW_BITS)
+            values = values & _LOW
+        ufunc.at(self._figures, keys, values)
+
+    def figures(self) -> tuple[Figures, Rows]:
+        """Return the figure of each key, and where there is any; sums end at Java's greatest long."""
+        if self._figures is None or self._high is None:
+            return np.zeros(len(self._known)), self._known
+        if not self._high.any():
+            return self._figures, self._known
+        high = self._high + (self._figures >> _LOW_BITS)
+        sums = (high << _LOW_BITS) + (self._figures & _LOW)
+        return np.where(high > LONG_MAX >> _LOW_BITS, LONG_MAX, sums), self._known

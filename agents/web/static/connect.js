@@ -1,0 +1,203 @@
+// A Connect group: what contradicts what, what waits until when, and workers × connectors and tasks.
+
+import { h } from "./dom.js";
+import { ago, count, countdown, duration, known, naturally, plural } from "./format.js";
+
+const CONTRADICTIONS_SHOWN = 30;
+const UNASSIGNED_SHOWN = 30;
+const CONNECTORS_SHOWN = 40;
+const VERDICTS = {
+  match: ["ok", "✓", "as Kafka's own assignor decides"],
+  mismatch: ["bad", "✗", "other than Kafka's own assignor decides"],
+  undetermined: ["unsure", "?", "can't be told"],
+};
+/** Every contradiction: its colour, a sign of its own, and what it is called. */
+const CONTRADICTIONS = {
+  failed: ["bad", "✖", "failed"],
+  zombie: ["bad", "☠", "zombie"],
+  unassigned: ["bad", "∅", "nobody's"],
+  not_running: ["unsure", "◌", "does not run"],
+  fewer_tasks: ["unsure", "△", "no tasks"],
+};
+const DELAYED = {
+  departed: "a worker left: its work waits for it",
+  waiting: "work waits for a worker that left",
+  back_off: "work would be taken away again: the leader backs off",
+};
+const OUTCOMES = {
+  away: ["unsure", "is away"], in_time: ["ok", "came back in time"],
+  late: ["unsure", "came back late"], gone: ["bad", "is gone"],
+};
+/** What a status looks like: the class of its cell. */
+const STATES = {
+  RUNNING: "active", PAUSED: "standby", STOPPED: "standby", RESTARTING: "warmup", UNASSIGNED: "warmup", FAILED: "cold",
+};
+
+/** Describe a group. `ui`: what the person looking at it opened. */
+export function connect(group, ui, nowMs) {
+  const key = `connect:${group.group}`;
+  const open = ui.open.get(key) ?? ui.openByDefault;
+  const wrong = group.contradictions.filter((each) => !each.waits).length;
+  const [kind, sign] = VERDICTS[group.result] ?? ["unsure", "?"];
+  return h("details", { key, class: "app panel connect", "data-open": key, open },
+    h("summary", null,
+      h("h3", null, group.group),
+      h("span", { class: "quiet" }, `Connect, ${plural(group.workers.length, "worker")}, ${
+        plural(group.connectors.length, "connector")}, generation ${count(group.generation)}`),
+      h("span", { class: "chips" },
+        wrong > 0 && h("span", { class: "chip bad" }, plural(wrong, "contradiction")),
+        group.storm && h("span", { class: "chip bad" }, "storm"),
+        group.unassigned.length > 0 && h("span", { class: "chip unsure" }, `${count(group.unassigned.length)} unassigned`),
+        known(group.next_rebalance_ms) && h("span", { class: "chip", title: "the next rebalance" },
+          `rebalance ${countdown(group.next_rebalance_ms, nowMs)}`),
+        h("span", { class: `chip ${kind}` }, `${sign} ${group.result}`))),
+    open && body(group, nowMs));
+}
+
+function body(group, nowMs) {
+  return [
+    contradictions(group, nowMs),
+    h("dl", { class: "facts" }, facts(group, nowMs)),
+    unassigned(group, nowMs),
+    matrix(group),
+    connectors(group, nowMs),
+    history(group, nowMs),
+  ];
+}
+
+function contradictions(group, nowMs) {
+  if (!group.contradictions.length) return null;
+  const shown = group.contradictions.slice(0, CONTRADICTIONS_SHOWN);
+  return h("section", { key: "contradictions" },
+    h("h4", null, "Contradictions"),
+    h("ul", { class: "contradictions" }, shown.map((each) => {
+      const [kind, sign, what] = CONTRADICTIONS[each.contradiction] ?? ["unsure", "?", each.contradiction];
+      return h("li", { key: `${each.contradiction} ${each.connector} ${each.task}`, class: "movement" },
+        h("span", { class: `${each.waits ? "unsure" : kind} together` },
+          h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${what} `),
+        h("span", { class: "fixed name" }, each.name),
+        each.worker && h("span", { class: "fixed quiet" }, ` ${each.worker}`),
+        known(each.since_ms) && h("span", { class: "quiet" }, `, since ${ago(each.since_ms, nowMs)}`),
+        h("span", { class: "because" }, each.waits ? `${each.why}; it may be over when its delay is` : each.why));
+    })),
+    group.contradictions.length > shown.length
+      && h("p", { class: "quiet" }, `${count(group.contradictions.length - shown.length)} more`));
+}
+
+function facts(group, nowMs) {
+  const [kind, sign, meaning] = VERDICTS[group.result] ?? ["unsure", "?", group.result];
+  const said = [["The leader decided", h("b", { class: kind }, `${sign} ${meaning}`),
+    group.why && h("span", { class: "why" }, group.why)]];
+  if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none, since ${ago(group.empty_since_ms, nowMs)}`)]);
+  if (known(group.next_rebalance_ms)) {
+    said.push(["Next rebalance", h("b", null, countdown(group.next_rebalance_ms, nowMs)),
+      group.delayed && h("span", { class: "why" }, DELAYED[group.delayed] ?? group.delayed),
+      ...Object.entries(group.next_revokes ?? {}).map(([worker, names]) =>
+        h("span", { key: worker, class: "why" }, `takes from ${worker}: ${names.join(" ")}`))]);
+  }
+  const after = group.imbalance_after;
+  said.push(["Dealt", uneven(group.imbalance),
+    after && JSON.stringify(after) !== JSON.stringify(group.imbalance)
+      && h("span", { class: "why" }, `then ${uneven(after)}`),
+    known(group.uneven_since_ms) && h("span", { class: "why bad" }, `since ${ago(group.uneven_since_ms, nowMs)}, and no rebalance is due`)]);
+  if (group.storm) said.push(["It can't come to rest", h("span", { class: "bad" }, group.storm.why)]);
+  if (group.absences.length) {
+    said.push(["Workers that left", group.absences.map((each) => {
+      const [colour, what] = OUTCOMES[each.outcome] ?? ["unsure", each.outcome];
+      return h("span", { key: `${each.worker}${each.left_ms}`, class: "why" }, `${each.worker} left ${ago(each.left_ms, nowMs)} and `,
+        h("span", { class: colour }, what));
+    })]);
+  }
+  said.push(["Topics", group.topics ? h("span", { class: "fixed" }, Object.values(group.topics).filter(Boolean).join(" "))
+    : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
+  group.shared_with && h("span", { class: "why bad" }, `the same as of ${group.shared_with.join(", ")}: statuses can't be told apart`)]);
+  return said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says)));
+}
+
+const uneven = (each) => (each && (each.connectors > 1 || each.tasks > 1)
+  ? `unevenly, by ${plural(each.connectors, "connector")} and ${plural(each.tasks, "task")}` : "evenly");
+
+function unassigned(group, nowMs) {
+  if (!group.unassigned.length) return null;
+  const shown = group.unassigned.slice(0, UNASSIGNED_SHOWN);
+  return h("section", { key: "unassigned", class: "scroll" },
+    h("h4", null, "Nobody's"),
+    h("table", { class: "rows" },
+      h("thead", null, h("tr", null, ["Connector or task", "For", "Goes to", "When"].map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", null, shown.map((each) => h("tr", { key: each.name },
+        h("td", { class: "fixed name" }, each.name),
+        h("td", { class: "together" }, known(each.since_ms) ? duration((nowMs - each.since_ms) / 1000) : "–"),
+        h("td", { class: "fixed" }, each.goes_to ?? "–"),
+        h("td", { class: "together" }, known(each.at_ms) ? countdown(each.at_ms, nowMs) : "–"))))),
+    group.unassigned.length > shown.length
+      && h("p", { class: "quiet" }, `${count(group.unassigned.length - shown.length)} more`));
+}
+
+/** Workers down, connectors across: in each cell the connector and its tasks that the worker has. */
+function matrix(group) {
+  const names = [...new Set(group.items.map((each) => each.connector))].sort(naturally);
+  const shown = names.slice(0, CONNECTORS_SHOWN);
+  const cells = Map.groupBy(group.items.flatMap((item) =>
+    (item.workers.length ? item.workers : [""]).map((worker) => ({ worker, item }))),
+  ({ worker, item }) => JSON.stringify([worker, item.connector]));
+  const workers = group.workers.map((each) => [each.worker, each.leader]);
+  if (group.unassigned.length) workers.push(["", false]);
+  return h("section", { key: "matrix", class: "scroll" },
+    h("h4", null, "Workers and what they have"),
+    h("table", { class: "rows workers" },
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Worker"),
+        shown.map((name) => h("th", { key: name, scope: "col", title: name }, name)))),
+      h("tbody", null, workers.map(([worker, leader]) => h("tr", { key: worker },
+        h("th", { scope: "row", class: worker ? "fixed" : "unsure" }, worker || "nobody",
+          leader && h("span", { class: "leader", title: "leads the group: it decides" }, "leader")),
+        shown.map((name) => h("td", { key: name }, (cells.get(JSON.stringify([worker, name])) ?? []).map(({ item }) =>
+          piece(item, worker)))))))),
+    names.length > shown.length && h("p", { class: "quiet" }, `${plural(names.length - shown.length, "connector")} more`));
+}
+
+/** A connector or a task as its worker said that it is; what another one said of it isn't its state. */
+function piece(item, worker) {
+  const own = item.said_by === worker;
+  const state = own ? item.state : undefined;
+  const said = known(item.state)
+    ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
+    : "nobody has said how it is";
+  return h("span", { key: item.name, class: `kind ${worker ? STATES[state] ?? "none" : "none"}`,
+    title: `${item.name}: ${said}`, "aria-label": `${item.name}: ${said}` }, known(item.task) ? item.task : "C");
+}
+
+function connectors(group, nowMs) {
+  const all = group.connectors.slice(0, CONNECTORS_SHOWN);
+  return all.length > 0 && h("section", { key: "connectors", class: "scroll" },
+    h("h4", null, "Connectors"),
+    h("table", { class: "rows" },
+      h("thead", null, h("tr", null, ["Connector", "State", "Reads or writes"].map((t) => h("th", { scope: "col" }, t)),
+        h("th", { scope: "col", class: "number" }, "Tasks"))),
+      h("tbody", null, all.map((each) => h("tr", { key: each.name },
+        h("td", { class: "name", title: each.connector_class }, each.name),
+        h("td", { class: each.state === "FAILED" ? "bad" : "" }, each.state ?? "–",
+          each.target_state && each.target_state !== "STARTED" && h("span", { class: "quiet" }, ` (${each.target_state})`)),
+        h("td", null, progress(each, nowMs)),
+        h("td", { class: "number" }, count(each.tasks),
+          known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)))))));
+}
+
+/** How far a sink is behind, or how old the offsets of a source are. */
+function progress(each, nowMs) {
+  if (each.type === "sink") return `${plural(each.lag, "record")} behind`;
+  return known(each.offsets_at_ms) ? `offsets stored ${ago(each.offsets_at_ms, nowMs)}` : "no offsets stored";
+}
+
+function history(group, nowMs) {
+  return group.history.length > 0 && h("section", { key: "history" },
+    h("h4", null, "Generations"),
+    h("ol", { class: "history" }, group.history.map((each) => {
+      const [kind, sign] = VERDICTS[each.result] ?? ["unsure", "?"];
+      return h("li", { key: `${each.generation} ${each.at_ms}` },
+        h("b", null, each.generation), h("span", { class: kind, title: each.why || each.result }, ` ${sign} `),
+        h("span", { class: "unseen" }, each.result),
+        `+${count(each.assigned)} −${count(each.revoked)} `,
+        each.delay_ms > 0 && `waits ${duration(each.delay_ms / 1000)} `,
+        h("span", { class: "quiet" }, ago(each.at_ms, nowMs)));
+    })));
+}

@@ -1,0 +1,87 @@
+"""A generation's inputs under what is known of its application's configs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
+from caughtup.models.decisions.inputs.known_configs import ASSUMED, KnownConfig
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.learning.contradiction import in_doubt, text_of
+from caughtup.models.learning.learned import Learned, tag_keys, told_names
+from caughtup.models.learning.probing import PROBING
+from caughtup.models.learning.provenance import known_configs
+from caughtup.models.learning.ranges import LAG, STANDBYS, agreeing, possible
+from caughtup.models.learning.unknown_ends import limits_by_task
+from caughtup.models.parameters import DEFAULTS, TAGS
+from caughtup.models.partition_assignor.clients import clients_of
+
+
+def with_known_configs(
+    inputs: GenerationInputs, generation: StreamsGeneration, learned: Learned
+) -> GenerationInputs:
+    """Return inputs whose scenario has the configs to go on with, and what is known of each.
+
+    What was assumed at Kafka's defaults when they were gathered isn't any more, but for what
+    nothing tells. A number of standbys that may be another one is assumed, too.
+    """
+    configs = known_configs(learned, tag_keys(generation))
+    values = {one.name: one.value for one in configs}
+    config = {name: values[name] for name in sorted(DEFAULTS)}
+    tags = [tag for tag in str(values[TAGS] or "").split(",") if tag]
+    lag = values[LAG]
+    return replace(
+        inputs,
+        scenario=replace(
+            inputs.scenario, config={**config, **({TAGS: list(tags)} if tags else {})}
+        ),
+        unknown=(*_besides_lag(inputs), *_of_lag(inputs, generation, lag)),
+        assumed=tuple(sorted(_assumed(inputs, configs))),
+        configs=configs,
+        contradicted=tuple(contradicted_settings(learned)),
+    )
+
+
+def contradicted_settings(learned: Learned) -> Iterator[str]:
+    """Say of each config that seems to be another one than the settings tell what both say."""
+    keys = {key for one in learned.suspected for key in one.algorithm.tags}
+    everything = possible(learned.told, keys)
+    if learned.suspected and not agreeing(learned.suspected, everything):
+        since = learned.suspected_since
+        for name in in_doubt(everything, learned.suspected, told_names(learned.told)):
+            yield (
+                f"{name}: {text_of(name, everything)} in the settings, "
+                f"{text_of(name, learned.suspected)} by what its leader decided since "
+                f"generation {since}"
+            )
+    interval, span = learned.told.configs.get(PROBING), learned.probing
+    if interval is not None and span is not None and not span.low <= interval <= span.high:
+        yield (
+            f"{PROBING}: {interval} in the settings, {span.low} to {span.high} by when its leader "
+            "asked for the next rebalance, unless its clock is off"
+        )
+
+
+def _besides_lag(inputs: GenerationInputs) -> Iterator[str]:
+    about_lag = {unsettled(task, end) for task, end in inputs.ends.items() if end}
+    return (line for line in inputs.unknown if line not in about_lag)
+
+
+def _of_lag(
+    inputs: GenerationInputs, generation: StreamsGeneration, lag: int | str | None
+) -> Iterator[str]:
+    """Say of which tasks it isn't known who is caught up by this acceptable.recovery.lag."""
+    clients = clients_of(members_of(generation)).values()
+    for task, limits in limits_by_task(clients, inputs.ends).items():
+        end = inputs.ends[task]
+        if end is not None and any(low <= int(lag or 0) <= high for low, high in limits):
+            yield unsettled(task, end)
+
+
+def _assumed(inputs: GenerationInputs, configs: tuple[KnownConfig, ...]) -> Iterator[str]:
+    """Name the configs that are assumed; those of tags and racks only where they could matter."""
+    known = {one.name for one in configs if one.provenance != ASSUMED}
+    yield from (name for name in inputs.assumed if name not in known)
+    if any(one.name == STANDBYS and one.name in known and one.would_tell for one in configs):
+        yield STANDBYS

@@ -1,0 +1,219 @@
+"""caughtup-learned-configs: what applications' configs can be, by what their leaders decided."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec  # noqa: TID251 - allowed here
+
+from caughtup.models.decisions.learned_configs import LearnedUntil
+from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.ranges import (
+    ANY,
+    INT_MAX,
+    LAG,
+    MOST_RANGES,
+    STANDBYS,
+    WARM_UPS,
+    Algorithm,
+    ConfigRange,
+    Hypotheses,
+    Span,
+    Told,
+)
+from caughtup.models.parameters import MOST_TAGS
+from caughtup.models.records.decoding import (
+    BAD_TYPE,
+    RecordFormat,
+    RefusedError,
+    require_agreement,
+    require_past,
+)
+from caughtup.models.records.fields import (
+    ABSENT,
+    Absent,
+    Count,
+    DurationMs,
+    Generation,
+    Group,
+    Long,
+    Name,
+    Offsets,
+    Part,
+    Record,
+    StateTimeMs,
+    or_absent,
+    or_none,
+)
+from caughtup.models.records.keys import decode_group
+
+Assignor = Literal["high_availability", "sticky", "public_sticky"]
+Tags = Annotated[list[Name], msgspec.Meta(max_length=MOST_TAGS)]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+_TwoNumbers = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
+_TwoOffsets = Annotated[list[Offsets], msgspec.Meta(min_length=2, max_length=2)]
+_TwoTimes = Annotated[list[DurationMs], msgspec.Meta(min_length=2, max_length=2)]
+
+
+class ToldRecord(Part, omit_defaults=True):
+    """What the settings told when that was learned; other settings begin anew, or narrow it.
+
+    configs: the numbers, by Kafka's names.
+    tags: ``rack.aware.assignment.tags``; absent where they weren't told.
+    assignor: what decides, as ``caughtup assign`` calls it; absent where it wasn't told.
+    """
+
+    configs: dict[Name, Long]
+    tags: Tags | Absent = ABSENT
+    assignor: Assignor | Absent = ABSENT
+
+    @classmethod
+    def from_told(cls, told: Told) -> ToldRecord:
+        """Write down what was told."""
+        tags = None if told.tags is None else list(told.tags)
+        assignor: Assignor | None = told.assignor  # type: ignore[assignment]
+        return cls(dict(told.configs), or_absent(tags), or_absent(assignor))
+
+    def to_told(self) -> Told:
+        """Return what was told."""
+        tags = or_none(self.tags)
+        return Told(self.configs, None if tags is None else tuple(tags), or_none(self.assignor))
+
+
+class RangeRecord(Part):
+    """Configs of which each combination may be the truth: the least and the greatest value of each.
+
+    assignor: what decides, as ``caughtup assign`` calls it.
+    tags: its ``rack.aware.assignment.tags``.
+    num_standby_replicas: copies.
+    max_warmup_replicas: copies.
+    acceptable_recovery_lag: offsets.
+    """
+
+    assignor: Assignor
+    tags: Tags
+    num_standby_replicas: _TwoNumbers
+    max_warmup_replicas: _TwoNumbers
+    acceptable_recovery_lag: _TwoOffsets
+
+    @classmethod
+    def from_range(cls, one: ConfigRange) -> RangeRecord:
+        """Write a range down."""
+        assignor: Assignor = one.algorithm.assignor  # type: ignore[assignment]
+        spans = (list(one.span(name)) for name in (STANDBYS, WARM_UPS, LAG))
+        return cls(assignor, list(one.algorithm.tags), *spans)
+
+    def to_range(self) -> ConfigRange:
+        """Return the range. Raises RefusedError."""
+        return ConfigRange(
+            Algorithm(self.assignor, tuple(self.tags)),
+            _span(STANDBYS, self.num_standby_replicas),
+            _span(WARM_UPS, self.max_warmup_replicas),
+            _span(LAG, self.acceptable_recovery_lag),
+        )
+
+
+_Ranges = Annotated[list[RangeRecord], msgspec.Meta(max_length=MOST_RANGES)]
+
+
+class LearnedRecord(Record, omit_defaults=True):
+    """What is known of an application's configs; a tombstone: the group is gone.
+
+    group: the application's group, as in the key.
+    generation: the last generation that it was learned from.
+    as_of_ms: when that one's state changed, by its coordinator's clock; -1: not known.
+    told: what the settings told.
+    hypotheses: ranges of which one has the truth, as far as is known; absent where no generation
+        could be judged yet.
+    since: the generation from which on they explain every decision that anybody can judge.
+    explained: so many generations of which a decision was matched.
+    suspected: ranges that explain a decision which contradicts all of the above, and later ones.
+    suspected_since: the generation of that decision.
+    probing_rebalance_interval_ms: the least and the greatest interval, by when leaders asked for
+        the next rebalance; absent where none did.
+    """
+
+    group: Group
+    generation: Generation
+    as_of_ms: StateTimeMs
+    told: ToldRecord
+    hypotheses: _Ranges | Absent = ABSENT
+    since: Generation | Absent = ABSENT
+    explained: Count = 0
+    suspected: _Ranges | Absent = ABSENT
+    suspected_since: Generation | Absent = ABSENT
+    probing_rebalance_interval_ms: _TwoTimes | Absent = ABSENT
+
+    @classmethod
+    def from_learned(cls, group: str, known: LearnedUntil) -> LearnedRecord:
+        """Write down what is known of a group's configs."""
+        learned = known.learned
+        probing = None if learned.probing is None else list(learned.probing)
+        return cls(
+            schema=FORMAT.schema,
+            group=group,
+            generation=known.generation,
+            as_of_ms=known.as_of_ms,
+            told=ToldRecord.from_told(learned.told),
+            hypotheses=or_absent(_written(learned.hypotheses)),
+            since=or_absent(learned.since),
+            explained=learned.explained,
+            suspected=or_absent(_written(learned.suspected or None)),
+            suspected_since=or_absent(learned.suspected_since),
+            probing_rebalance_interval_ms=or_absent(probing),
+        )
+
+    def to_learned(self) -> LearnedUntil:
+        """Return what was known. Raises RefusedError."""
+        probing = or_none(self.probing_rebalance_interval_ms)
+        hypotheses = or_none(self.hypotheses)
+        if hypotheses == []:
+            raise RefusedError(BAD_TYPE, "no hypothesis is left")
+        learned = Learned(
+            told=self.told.to_told(),
+            hypotheses=None if hypotheses is None else _read(hypotheses),
+            since=or_none(self.since),
+            explained=self.explained,
+            suspected=_read(or_none(self.suspected) or []),
+            suspected_since=or_none(self.suspected_since),
+            probing=None if probing is None else _span("probing", probing),
+        )
+        return LearnedUntil(learned, self.generation, self.as_of_ms)
+
+
+#: Twice as many ranges as there may be, with five tags of the longest name that is usual.
+FORMAT = RecordFormat(LearnedRecord, schemas=(1,), most_bytes=256 << 10)
+
+
+def read_learned(
+    key: bytes | None, value: bytes | None, clock_ms: int
+) -> tuple[str, LearnedUntil | None]:
+    """Decode a record: the group, and what is known of its configs; None: it is gone.
+
+    ``clock_ms`` is now, by our clock. Raises RefusedError.
+    """
+    group = decode_group(key)
+    if value is None:
+        return group, None
+    record = FORMAT.decode(value)
+    require_agreement(group, record.group)
+    require_past(record.as_of_ms, clock_ms)
+    return group, record.to_learned()
+
+
+def _written(hypotheses: Hypotheses | None) -> list[RangeRecord] | None:
+    return None if hypotheses is None else [RangeRecord.from_range(one) for one in hypotheses]
+
+
+def _read(ranges: list[RangeRecord]) -> Hypotheses:
+    return tuple(one.to_range() for one in ranges)
+
+
+def _span(name: str, bounds: list[int]) -> Span:
+    low, high = bounds
+    if low > high:
+        raise RefusedError(BAD_TYPE, f"{name}: {low} is more than {high}")
+    span = Span(low, high)
+    if name in ANY and not span.within(ANY[name]):
+        raise RefusedError(BAD_TYPE, f"{name}: Kafka takes no {low}")
+    return span

@@ -1,0 +1,254 @@
+"""The classic group coordinator in virtual time: joins, syncs, and members that fall silent.
+
+Members are told of a rebalance by their next heartbeat, and the last of them to join again, or the
+rebalance timeout, ends the waiting. Source: Kafka's group coordinator (``prepareRebalance``,
+``completeJoin``) and ``AbstractCoordinator`` in its clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from caughtup.models.simulation.membership import Decide, Member, Timings
+from caughtup.models.simulation.virtual_time import Event, VirtualTime
+
+
+class GroupState(StrEnum):
+    """Where the group is, in Kafka's words."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+@dataclass(slots=True)
+class _Known:
+    member: Member
+    #: When it was last sure to be heard; heartbeats follow from there, each interval.
+    heard_ms: int
+    joined: Any = None
+    has_joined: bool = False
+    expiry: Event | None = None
+    rejoin: Event | None = None
+
+
+class ClassicCoordinator:
+    """A group's coordinator, and its members' side of joining.
+
+    ``decide`` is called with the leader's member id and what each member said. ``completed`` is
+    called with the generation and the members' ids once the leader has all subscriptions.
+    """
+
+    def __init__(
+        self,
+        time: VirtualTime,
+        decide: Decide,
+        timings: Timings,
+        completed: Callable[[int, list[str]], None] = lambda _generation, _members: None,
+    ) -> None:
+        self._time = time
+        self._decide = decide
+        self._timings = timings
+        self._completed = completed
+        self._members: dict[str, _Known] = {}
+        self._waiting: Event | None = None
+        self._initial_until_ms: int | None = None
+        self.state = GroupState.EMPTY
+        self.generation = 0
+        self.leader: str | None = None
+
+    @property
+    def members(self) -> list[str]:
+        """Member ids, in the order in which they joined the group."""
+        return list(self._members)
+
+    def resume(self, members: Iterable[Member], generation: int, leader: str) -> None:
+        """Begin with a group that is stable: these are its members, who were just heard."""
+        for member in members:
+            self._members[member.member_id] = _Known(member, self._time.now_ms)
+        self.generation, self.leader = generation, leader
+        self.state = GroupState.STABLE
+
+    def join(self, member: Member) -> None:
+        """Send JoinGroup: as a new member, or again."""
+        self._time.after(self._timings.request_ms, lambda: self._join(member))
+
+    def leave(self, member_id: str) -> None:
+        """Send LeaveGroup."""
+        self._time.after(self._timings.request_ms, lambda: self._remove(member_id))
+
+    def falls_silent(self, member_id: str) -> None:
+        """Expire a member whose process no longer answers, its session timeout after its last word.
+
+        One that waits for the answer to its JoinGroup counts as alive until that is sent.
+        """
+        known = self._members.get(member_id)
+        if known is not None and not known.has_joined:
+            interval = self._timings.heartbeat_interval_ms
+            beats = (self._time.now_ms - known.heard_ms) // interval
+            last_ms = known.heard_ms + beats * interval
+            self._expire_at(known, last_ms + self._timings.session_timeout_ms)
+
+    def speaks_again(self, member_id: str) -> bool:
+        """Let a member that was silent go on, and return whether the group still knows it."""
+        known = self._members.get(member_id)
+        if known is None:
+            return False
+        if known.expiry is not None:
+            known.expiry.cancel()
+            known.expiry = None
+        known.heard_ms = self._time.now_ms
+        if self.state is GroupState.PREPARING and not known.has_joined:
+            self._rejoin_after(known, self._timings.poll_ms)
+        return True
+
+    def rejoin_now(self, member_id: str) -> None:
+        """Let a member ask for a rebalance of its own accord."""
+        known = self._members.get(member_id)
+        if known is not None and not known.has_joined:
+            self._rejoin_after(known, 0)
+
+    def _join(self, member: Member) -> None:
+        if not member.answers:
+            return
+        known = self._members.get(member.member_id)
+        new = known is None
+        if known is None:
+            known = self._members[member.member_id] = _Known(member, self._time.now_ms)
+        if known.rejoin is not None:  # it learned of the rebalance while this was on its way
+            known.rejoin.cancel()
+            known.rejoin = None
+        known.heard_ms = self._time.now_ms
+        known.joined, known.has_joined = member.subscription(), True
+        if self.state is GroupState.EMPTY:
+            self._initial_until_ms = self._time.now_ms + self._timings.rebalance_timeout_ms
+            self.state = GroupState.PREPARING
+            self._wait_for_more()
+        elif self.state is GroupState.PREPARING:
+            if self._initial_until_ms is not None and new:
+                self._wait_for_more()
+            elif self._initial_until_ms is None:
+                self._complete_if_all_joined()
+        else:
+            self._prepare()
+
+    def _wait_for_more(self) -> None:
+        """Wait the initial delay once more, as each new member makes an empty group do."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        until_ms = self._time.now_ms + self._timings.initial_rebalance_delay_ms
+        self._waiting = self._time.at(
+            min(until_ms, self._initial_until_ms or until_ms), self._complete
+        )
+
+    def _prepare(self) -> None:
+        """Begin a rebalance: who has not joined again learns of it by its next heartbeat.
+
+        Who waits for the leader's decision learns of it at once: its SyncGroup is answered so.
+        """
+        in_sync = self.state is GroupState.COMPLETING
+        self.state = GroupState.PREPARING
+        self._initial_until_ms = None
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = self._time.after(self._timings.rebalance_timeout_ms, self._complete)
+        interval = self._timings.heartbeat_interval_ms
+        for known in self._members.values():
+            if not known.has_joined:
+                beat_in_ms = 0 if in_sync else -(self._time.now_ms - known.heard_ms) % interval
+                self._rejoin_after(known, beat_in_ms + self._timings.poll_ms)
+        self._complete_if_all_joined()
+
+    def _rejoin_after(self, known: _Known, delay_ms: int) -> None:
+        due_ms = self._time.now_ms + delay_ms
+        if known.rejoin is not None and known.rejoin.at_ms <= due_ms:
+            return
+        if known.rejoin is not None:
+            known.rejoin.cancel()
+        known.rejoin = self._time.at(due_ms, lambda: self._rejoin(known))
+
+    def _rejoin(self, known: _Known) -> None:
+        known.rejoin = None
+        if known.member.answers:
+            known.member.prepare()
+            self.join(known.member)
+
+    def _complete_if_all_joined(self) -> None:
+        if all(known.has_joined for known in self._members.values()):
+            self._complete()
+
+    def _complete(self) -> None:
+        """End the waiting: who has not joined is out, and the leader decides."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        self._initial_until_ms = None
+        for member_id in [name for name, known in self._members.items() if not known.has_joined]:
+            self._forget(member_id)
+        if not self._members:
+            self.state, self.leader = GroupState.EMPTY, None
+            return
+        self.state = GroupState.COMPLETING
+        self.generation += 1
+        if self.leader not in self._members:
+            self.leader = next(iter(self._members))
+        generation, leader = self.generation, self.leader
+        said = {name: known.joined for name, known in self._members.items()}
+        for known in self._members.values():
+            known.has_joined, known.heard_ms = False, self._time.now_ms
+            if not known.member.answers:
+                self._expire_at(known, self._time.now_ms + self._timings.session_timeout_ms)
+        self._completed(generation, list(said))
+        timings = self._timings
+        self._time.after(
+            2 * timings.request_ms + timings.decide_ms, lambda: self._sync(generation, leader, said)
+        )
+
+    def _sync(self, generation: int, leader: str, said: Mapping[str, Any]) -> None:
+        """Take the leader's decision, unless another rebalance has begun or the leader is gone."""
+        known = self._members.get(leader)
+        if (
+            self.state is not GroupState.COMPLETING
+            or generation != self.generation
+            or known is None
+            or not known.member.answers
+        ):
+            return
+        self.state = GroupState.STABLE
+        assignments = self._decide(leader, said)
+        for name, known in list(self._members.items()):
+            if name in assignments and known.member.answers:
+                known.heard_ms = self._time.now_ms
+                known.member.assigned(generation, assignments[name])
+
+    def _expire_at(self, known: _Known, at_ms: int) -> None:
+        if known.expiry is not None:
+            known.expiry.cancel()
+        member_id = known.member.member_id
+        known.expiry = self._time.at(at_ms, lambda: self._remove(member_id))
+
+    def _remove(self, member_id: str) -> None:
+        if member_id not in self._members:
+            return
+        self._forget(member_id)
+        if not self._members:
+            if self._waiting is not None:
+                self._waiting.cancel()
+                self._waiting = None
+            self.state, self.leader = GroupState.EMPTY, None
+        elif self.state in {GroupState.STABLE, GroupState.COMPLETING}:
+            self._prepare()
+        elif self._initial_until_ms is None:
+            self._complete_if_all_joined()
+
+    def _forget(self, member_id: str) -> None:
+        known = self._members.pop(member_id)
+        for event in (known.expiry, known.rejoin):
+            if event is not None:
+                event.cancel()
+        if self.leader == member_id:
+            self.leader = next(iter(self._members), None)

@@ -1,0 +1,82 @@
+"""A Kafka Streams instance in virtual time: its threads, and the states in its directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.simulation.streams.stage import Stage
+from caughtup.models.simulation.virtual_time import Event
+
+
+class Instance:
+    """One process. ``states`` are those on disk that no thread has: offset sums by task.
+
+    ``answers`` is whether it runs: False once stopped, killed, or while paused. ``members`` are the
+    member ids of its threads, the first of which reports what is on disk.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        name: str,
+        process: ProcessId,
+        threads: int,
+        *,
+        tags: Mapping[str, str],
+        rack: str | None,
+    ) -> None:
+        self._stage = stage
+        self.name = name
+        self.process = process
+        self.tags = tags
+        self.rack = rack
+        self.answers = False
+        self.states: dict[TaskId, float] = {}
+        self.members: list[str] = []
+        self.thread_count = threads
+        self._starts = 0
+        self._cleaning: dict[TaskId, Event] = {}
+
+    def start(self) -> list[str]:
+        """Run, and return the member ids of its threads, which are new each time."""
+        self._starts += 1
+        self.answers = True
+        self.members = [
+            f"{self.name}-{number}-{self._starts}" for number in range(1, self.thread_count + 1)
+        ]
+        return self.members
+
+    def end(self) -> None:
+        """Run no longer."""
+        self.answers = False
+        self.members = []
+
+    def lose_states(self) -> None:
+        """Lose what is on disk."""
+        self.states.clear()
+
+    def take_state(self, task: TaskId) -> float:
+        """Open a state that is on disk or that another thread has as a standby; 0 without one."""
+        cleaning = self._cleaning.pop(task, None)
+        if cleaning is not None:
+            cleaning.cancel()
+        return self.states.pop(task, 0.0)
+
+    def leave_state(self, task: TaskId, at: float, *, checkpoint: bool) -> None:
+        """Leave a state on disk, which is cleaned up if nobody opens it for a while."""
+        if not checkpoint or at <= 0:
+            return
+        self.states[task] = at
+        self._cleaning[task] = self._stage.time.after(
+            self._stage.application.cleanup_delay_ms, lambda: self._clean(task)
+        )
+
+    def unowned_states(self, member_id: str) -> dict[TaskId, float]:
+        """Return the states on disk that a thread reports: the first of them locks them all."""
+        return self.states if self.members[:1] == [member_id] else {}
+
+    def _clean(self, task: TaskId) -> None:
+        self._cleaning.pop(task, None)
+        if self.answers:
+            self.states.pop(task, None)

@@ -1,0 +1,188 @@
+"""An application in a group, in virtual time: instances come and go, the leader decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.partition_assignor.assignment import assign_partitions
+from caughtup.models.partition_assignor.rebalance import Member, Rebalance
+from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
+from caughtup.models.simulation.streams.instance import Instance
+from caughtup.models.simulation.streams.stage import Stage
+from caughtup.models.simulation.streams.thread import StreamThread
+from caughtup.models.simulation.streams.topology import Application, changelog_ends
+
+
+@dataclass(frozen=True, slots=True)
+class RunningThread:
+    """What a stream thread has at a story's start, and when it asks for a rebalance (epoch ms)."""
+
+    active: tuple[TaskId, ...]
+    standby: tuple[TaskId, ...] = ()
+    next_rebalance_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningInstance:
+    """An instance at a story's start.
+
+    ``offset_sums``: how far each of its copies is, and each state on disk; not of actives that run.
+    """
+
+    name: str
+    process: ProcessId
+    threads: tuple[RunningThread, ...]
+    offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
+
+
+class StreamsRun:
+    """An application as it runs. ``epoch_ms`` is the leader's clock at the story's start."""
+
+    def __init__(self, application: Application, *, epoch_ms: int = 0) -> None:
+        self.application = application
+        self.stage = Stage(application, epoch_ms, self._growth_changed)
+        self.time, self.line = self.stage.time, self.stage.line
+        self.tasks = self.stage.tasks
+        self.instances: dict[str, Instance] = {}
+        self._threads: dict[str, list[StreamThread]] = {}
+        self.coordinator = ClassicCoordinator(
+            self.time, self._decide, application.timings, self._completed
+        )
+
+    def add(
+        self,
+        name: str,
+        process: ProcessId,
+        threads: int = 1,
+        *,
+        tags: Mapping[str, str] | None = None,
+        rack: str | None = None,
+    ) -> Instance:
+        """Add an instance, which is started by ``start``."""
+        instance = Instance(self.stage, name, process, threads, tags=tags or {}, rack=rack)
+        self.instances[name] = instance
+        return instance
+
+    def start(self, name: str) -> None:
+        """Start an instance: each of its threads joins the group."""
+        instance = self.instances[name]
+        self.stage.mark("start", f"{name} starts")
+        self._threads[name] = [
+            StreamThread(self.stage, instance, member_id, self._ask)
+            for member_id in instance.start()
+        ]
+        for thread in self._threads[name]:
+            self.coordinator.join(thread)
+
+    def resume(self, running: Sequence[RunningInstance], generation: int) -> None:
+        """Begin with instances that are in a stable group; the first thread of all leads it."""
+        for one in running:
+            instance = self.add(
+                one.name, one.process, len(one.threads), tags=one.tags, rack=one.rack
+            )
+            threads = self._threads[one.name] = []
+            assigned = {
+                task for thread in one.threads for task in (*thread.active, *thread.standby)
+            }
+            for member_id, has in zip(instance.start(), one.threads, strict=True):
+                thread = StreamThread(self.stage, instance, member_id, self._ask)
+                thread.resume(has.active, has.standby, one.offset_sums, has.next_rebalance_ms)
+                threads.append(thread)
+            for task, at in one.offset_sums.items():
+                if task not in assigned:
+                    instance.leave_state(task, at, checkpoint=True)
+        members = self.running_threads()
+        self.coordinator.resume(members, generation, members[0].member_id)
+
+    def stop(self, name: str, *, leave_group: bool = False) -> None:
+        """Stop an instance in order: states are checkpointed.
+
+        Kafka Streams does not leave the group unless it is told to: without ``leave_group`` the
+        coordinator learns of it by the session timeout.
+        """
+        self.stage.mark("stop", f"{name} stops")
+        self._end(name, checkpoint=True, leave_group=leave_group)
+
+    def kill(self, name: str, *, keep_state: bool = True) -> None:
+        """Kill an instance: its states are as they were checkpointed, or lost with its disk."""
+        self.stage.mark("kill", f"{name} is killed")
+        self._end(name, checkpoint=keep_state, leave_group=False)
+        if not keep_state:
+            self.instances[name].lose_states()
+
+    def running_threads(self) -> list[StreamThread]:
+        """Return the threads of all instances that run, in their order."""
+        return [thread for threads in self._threads.values() for thread in threads]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no rebalance goes on or is planned, and nothing is restored."""
+        return self.calm and not any(thread.probes for thread in self.running_threads())
+
+    @property
+    def calm(self) -> bool:
+        """Whether the group is stable and no active restores."""
+        return self.coordinator.state is GroupState.STABLE and not any(
+            thread.restoration.restoring for thread in self.running_threads()
+        )
+
+    @property
+    def warming(self) -> bool:
+        """Whether a standby or a warm-up of a running instance isn't caught up."""
+        return any(thread.restoration.behind for thread in self.running_threads())
+
+    @property
+    def processed(self) -> set[TaskId]:
+        """The tasks that somebody processes."""
+        return {
+            task
+            for thread in self.running_threads()
+            for task, runs in thread.active.items()
+            if runs
+        }
+
+    def _end(self, name: str, *, checkpoint: bool, leave_group: bool) -> None:
+        self.instances[name].end()
+        for thread in self._threads.pop(name, ()):
+            thread.stop(checkpoint=checkpoint)
+            if leave_group:
+                self.coordinator.leave(thread.member_id)
+            else:
+                self.coordinator.falls_silent(thread.member_id)
+
+    def _ask(self, member_id: str) -> None:
+        self.coordinator.rejoin_now(member_id)
+
+    def _completed(self, generation: int, members: list[str]) -> None:
+        self.stage.mark("rebalance", f"generation {generation}: {len(members)} members")
+
+    def _growth_changed(self, task: TaskId) -> None:
+        for threads in self._threads.values():
+            for thread in threads:
+                if task in thread.restoration:
+                    thread.restoration.replan()
+
+    def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
+        members: tuple[Member, ...] = tuple(said.values())
+        application = self.application
+        return assign_partitions(
+            Rebalance(
+                name=None,
+                assignor=application.assignor,
+                configs=application.configs,
+                now_ms=self.stage.epoch_ms + self.time.now_ms,
+                leader=said[leader].process,
+                subtopologies=application.subtopologies,
+                partitions=application.partitions,
+                new_topics=frozenset(),
+                replicas={},
+                end_offsets=changelog_ends(self.tasks, self.stage.ends.sums()),
+                committed={},
+                members=members,
+            )
+        )

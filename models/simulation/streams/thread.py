@@ -1,0 +1,234 @@
+"""A stream thread in virtual time: a member of the group that runs tasks and restores their states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.offsets import LATEST_OFFSET
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.simulation.streams.instance import Instance
+from caughtup.models.simulation.streams.restoration import Restoration
+from caughtup.models.simulation.streams.stage import Stage
+from caughtup.models.simulation.time_line import Activity
+from caughtup.models.simulation.virtual_time import Event
+
+
+class StreamThread:
+    """One stream thread. Its ``member_id`` is new each time that its instance starts.
+
+    ``ask`` is called with the member id where the thread wants a rebalance of its own accord.
+    """
+
+    def __init__(
+        self, stage: Stage, instance: Instance, member_id: str, ask: Callable[[str], None]
+    ) -> None:
+        self.member_id = member_id
+        self._instance = instance
+        self._ask = ask
+        self._stage = stage
+        self._application = stage.application
+        self.owned: tuple[TopicPartition, ...] = ()
+        #: Active tasks: True once they are processed.
+        self.active: dict[TaskId, bool] = {}
+        self.standby: set[TaskId] = set()
+        self.generation = 0
+        self._suspended: set[TaskId] = set()
+        self._starting: dict[TaskId, Event] = {}
+        self._probing: Event | None = None
+        self.restoration = Restoration(
+            self._stage.time,
+            self._stage.ends,
+            self._application.restore_per_second,
+            self._restored,
+            self._caught_up,
+        )
+
+    @property
+    def answers(self) -> bool:
+        """Whether heartbeats are sent: the instance runs, and was not started anew since."""
+        return self._instance.answers and self.member_id in self._instance.members
+
+    @property
+    def probes(self) -> bool:
+        """Whether the thread is to ask for a probing rebalance."""
+        return self._probing is not None
+
+    def prepare(self) -> None:
+        """Give up all partitions before joining again, where the protocol is eager.
+
+        Tasks that run are suspended: their states stay open, and whoever is given one again goes on.
+        """
+        if self._application.eager:
+            self.owned = ()
+            for task in sorted(self.active):
+                if self.active[task]:
+                    self.active[task] = False
+                    self._suspended.add(task)
+                    self._stage.ends.grow(task, grows=False)
+                    self._stage.does(task, self._instance.name, None)
+
+    def subscription(self) -> Member:
+        """Say what the thread has: its partitions, and the offset sums of its states."""
+        return Member(
+            self.member_id,
+            self._instance.process,
+            owned=self.owned,
+            offset_sums=self._offset_sums(),
+            end_point=None,
+            tags=self._instance.tags,
+            rack=self._instance.rack,
+        )
+
+    def assigned(self, generation: int, assignment: MemberAssignment) -> None:
+        """Close what is taken away, begin what is new, and join again if something was revoked."""
+        self.generation = generation
+        if self._probing is not None:
+            self._probing.cancel()
+            self._probing = None
+        active, standby = set(assignment.active), set(assignment.standby)
+        revoked = not self._application.eager and bool(self.active.keys() - active)
+        for task in sorted(self.active.keys() - active):
+            self._close_active(task)
+        for task in sorted(self.standby - standby):
+            self._close_standby(task, recycled=task in active)
+        self.owned = assignment.partitions
+        for task in sorted(self._suspended):
+            self.active[task] = True
+        self._suspended.clear()
+        for task in sorted(active - self.active.keys()):
+            self._begin_active(task)
+        for task in sorted(standby - self.standby):
+            self._begin_standby(task)
+        self._see_whether_all_run()
+        if revoked or assignment.next_rebalance_ms == 0:
+            self._ask(self.member_id)
+        elif assignment.next_rebalance_ms is not None:
+            self._probing = self._stage.time.at(
+                assignment.next_rebalance_ms - self._stage.epoch_ms, self._probe
+            )
+
+    def resume(
+        self,
+        active: Collection[TaskId],
+        standby: Collection[TaskId],
+        offset_sums: Mapping[TaskId, int],
+        next_rebalance_ms: int | None,
+    ) -> None:
+        """Begin in the middle of a story, with tasks that it has: an active without a sum runs."""
+        sources = self._stage.tasks.sources
+        self.owned = tuple(sorted(one for task in active for one in sources[task]))
+        for task in sorted(active):
+            self.active[task] = task not in offset_sums
+            if task in offset_sums:
+                self._stage.does(task, self._instance.name, Activity.RESTORING)
+                self.restoration.add(task, offset_sums[task], active=True)
+        for task in sorted(standby):
+            self.standby.add(task)
+            self._stage.does(task, self._instance.name, Activity.WARMING)
+            self.restoration.add(task, offset_sums.get(task, 0), active=False)
+        self._see_whether_all_run()
+        if next_rebalance_ms is not None:
+            self._probing = self._stage.time.at(
+                next_rebalance_ms - self._stage.epoch_ms, self._probe
+            )
+
+    def stop(self, *, checkpoint: bool) -> None:
+        """End: close all tasks, and leave their states as far as they are, or were checkpointed."""
+        if self._probing is not None:
+            self._probing.cancel()
+        for task in sorted(self.active):
+            self._close_active(task, checkpoint=checkpoint)
+        for task in sorted(self.standby):
+            self._close_standby(task, checkpoint=checkpoint)
+        self.owned = ()
+
+    def _probe(self) -> None:
+        self._probing = None
+        if self.answers:
+            self._stage.mark("probing", f"{self._instance.name} asks for a rebalance")
+            self._ask(self.member_id)
+
+    def _offset_sums(self) -> dict[TaskId, int]:
+        sums: dict[TaskId, int] = {}
+        for task, runs in self.active.items():
+            if task in self._stage.ends:
+                if task in self.restoration:
+                    sums[task] = int(self.restoration.position(task))
+                else:
+                    sums[task] = LATEST_OFFSET if runs else int(self._stage.ends.end(task))
+        for task in self.standby:
+            sums[task] = int(self.restoration.position(task))
+        for task, at in self._instance.unowned_states(self.member_id).items():
+            sums[task] = int(at)
+        return sums
+
+    def _begin_active(self, task: TaskId) -> None:
+        self.active[task] = False
+        if task not in self._stage.ends:
+            self._start_after(task, self._application.task_start_ms)
+            return
+        at = self._instance.take_state(task)
+        if at >= self._stage.ends.end(task):
+            self._start_after(task, self._application.task_start_ms)
+        else:
+            self._stage.does(task, self._instance.name, Activity.RESTORING)
+            self._stage.restores(task, self._instance.name, at)
+            self.restoration.add(task, at, active=True, start_ms=self._application.restore_start_ms)
+
+    def _begin_standby(self, task: TaskId) -> None:
+        self.standby.add(task)
+        at = self._instance.take_state(task)
+        self._stage.does(task, self._instance.name, Activity.WARMING)
+        self._stage.restores(task, self._instance.name, at)
+        start_ms = self._application.restore_start_ms
+        self.restoration.add(task, at, active=False, start_ms=start_ms)
+
+    def _start_after(self, task: TaskId, delay_ms: int) -> None:
+        self._starting[task] = self._stage.time.after(delay_ms, lambda: self._ready(task))
+
+    def _ready(self, task: TaskId) -> None:
+        self._starting.pop(task, None)
+        self.active[task] = True
+        self._see_whether_all_run()
+
+    def _restored(self, task: TaskId) -> None:
+        self._ready(task)
+
+    def _see_whether_all_run(self) -> None:
+        """Let tasks run, or wait: until 3.7 all of a thread wait while one of them restores."""
+        waits = self._application.waits_for_thread and not all(self.active.values())
+        for task in sorted(self.active):
+            if self.active[task]:
+                doing = Activity.WAITING if waits else Activity.PROCESSING
+                self._stage.does(task, self._instance.name, doing)
+                self._stage.ends.grow(task, grows=not waits)
+
+    def _caught_up(self, task: TaskId, at_end: bool) -> None:
+        self._stage.does(
+            task, self._instance.name, Activity.FOLLOWING if at_end else Activity.WARMING
+        )
+
+    def _close_active(self, task: TaskId, *, checkpoint: bool = True) -> None:
+        self.active.pop(task)
+        self._suspended.discard(task)
+        if task in self._starting:
+            self._starting.pop(task).cancel()
+        self._stage.ends.grow(task, grows=False)
+        if task in self._stage.ends:
+            if task in self.restoration:
+                at = self.restoration.remove(task)
+            else:
+                at = self._stage.ends.end(task)
+            self._instance.leave_state(task, at, checkpoint=checkpoint)
+        self._stage.does(task, self._instance.name, None)
+
+    def _close_standby(
+        self, task: TaskId, *, recycled: bool = False, checkpoint: bool = True
+    ) -> None:
+        self.standby.discard(task)
+        at = self.restoration.remove(task)
+        self._instance.leave_state(task, at, checkpoint=checkpoint)
+        if not recycled:
+            self._stage.does(task, self._instance.name, None)

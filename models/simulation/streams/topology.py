@@ -1,0 +1,86 @@
+"""What an application in a story is: its tasks with what they write and how big their states are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
+from caughtup.models.simulation.membership import Timings
+
+
+@dataclass(frozen=True, slots=True)
+class Changelog:
+    """A task's changelogs together: the sum of their end offsets, and how fast it grows.
+
+    ``end``: offsets, at the story's start. ``per_second``: offsets a second that the task writes
+    while it is processed.
+    """
+
+    end: int
+    per_second: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An application: topology, configs, and how fast its threads restore.
+
+    ``changelogs`` has each task with state. ``restore_per_second`` is what one stream thread
+    restores, in offsets a second, of all its tasks together; ``restore_start_ms`` is how long it
+    takes before a state begins to be restored or to be followed, and ``task_start_ms`` how long a
+    task that need not restore takes to run. ``waits_for_thread``: no task of a thread runs while
+    one of its actives restores, as until Kafka 3.7. ``eager``: members give up all that they have
+    before they join again, as before Kafka 2.4. ``cleanup_delay_ms`` is ``state.cleanup.delay.ms``.
+    """
+
+    subtopologies: Mapping[int, Subtopology]
+    partitions: Mapping[str, int]
+    changelogs: Mapping[TaskId, Changelog]
+    restore_per_second: float
+    assignor: str = "high_availability"
+    configs: Configs = field(default_factory=Configs)
+    timings: Timings = field(default_factory=Timings)
+    restore_start_ms: int = 0
+    task_start_ms: int = 0
+    waits_for_thread: bool = False
+    eager: bool = False
+    cleanup_delay_ms: int = 600_000
+
+    def tasks(self) -> TaskPartitions:
+        """Return the tasks and their partitions."""
+        return group_partitions(self.subtopologies, self.partitions)
+
+
+def uniform(
+    stateful: int, stateless: int, changelog: Changelog
+) -> tuple[Mapping[int, Subtopology], Mapping[str, int], Mapping[TaskId, Changelog]]:
+    """Make a topology of one subtopology with state and one without, each as wide as asked.
+
+    Returns subtopologies, partitions of topics and changelogs, as an Application takes them.
+    """
+    subtopologies: dict[int, Subtopology] = {}
+    partitions: dict[str, int] = {}
+    changelogs: dict[TaskId, Changelog] = {}
+    if stateful:
+        subtopologies[0] = Subtopology(("counted",), ("counts-changelog",))
+        partitions["counted"] = stateful
+        changelogs = {TaskId(0, number): changelog for number in range(stateful)}
+    if stateless:
+        number = len(subtopologies)
+        subtopologies[number] = Subtopology(("mapped",))
+        partitions["mapped"] = stateless
+    return subtopologies, partitions, changelogs
+
+
+def changelog_ends(
+    tasks: TaskPartitions, sums: Mapping[TaskId, int]
+) -> Mapping[TopicPartition, int]:
+    """Return end offsets whose sums are a task's: all of it in its first changelog."""
+    return {
+        partition: sums[task] if number == 0 else 0
+        for task, partitions in tasks.changelogs.items()
+        for number, partition in enumerate(partitions)
+    }

@@ -1,0 +1,72 @@
+"""Virtual time: what is due happens in its order, at once, and nothing waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+#: So many events are run at most, unless told otherwise: a story that goes round ends here.
+MOST_EVENTS = 5_000_000
+
+
+class Event:
+    """Something due at ``at_ms``; nothing happens then once it is cancelled."""
+
+    __slots__ = ("_call", "at_ms")
+
+    def __init__(self, at_ms: int, call: Callable[[], None]) -> None:
+        self.at_ms = at_ms
+        self._call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        """Keep it from happening; one that happened or was cancelled stays as it is."""
+        self._call = None
+
+    def happen(self) -> bool:
+        """Do what is due, and return whether it was not cancelled."""
+        call, self._call = self._call, None
+        if call is None:
+            return False
+        call()
+        return True
+
+
+class EndlessError(Exception):
+    """So many events happened that the story goes round: its message says at which moment."""
+
+
+class VirtualTime:
+    """A clock that jumps to what is due next. Two events of one moment happen as they were planned.
+
+    ``now_ms``: milliseconds since the story's start.
+    """
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.events = 0
+        self._due: list[tuple[int, int, Event]] = []
+        self._planned = 0
+
+    def at(self, at_ms: int, call: Callable[[], None]) -> Event:
+        """Plan a call for a moment, or for now if that is past."""
+        event = Event(max(at_ms, self.now_ms), call)
+        self._planned += 1
+        heappush(self._due, (event.at_ms, self._planned, event))
+        return event
+
+    def after(self, delay_ms: int, call: Callable[[], None]) -> Event:
+        """Plan a call for some milliseconds from now."""
+        return self.at(self.now_ms + delay_ms, call)
+
+    def run(self, until_ms: int, most_events: int = MOST_EVENTS) -> None:
+        """Let happen what is due until a moment, and set the clock to it. Raises EndlessError."""
+        while self._due and self._due[0][0] <= until_ms:
+            at_ms, _, event = heappop(self._due)
+            self.now_ms = at_ms
+            if event.happen():
+                self.events += 1
+                if self.events > most_events:
+                    raise EndlessError(
+                        f"{most_events:,} events until {at_ms:,} ms: the story goes round"
+                    )
+        self.now_ms = max(self.now_ms, until_ms)

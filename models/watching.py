@@ -1,0 +1,152 @@
+"""Which groups and topics are watched: by patterns, against which each name is held once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Literal, NamedTuple, Protocol
+
+from caughtup.models.groups.classic import ReadGroup
+from caughtup.models.groups.membership import Membership
+from caughtup.models.polls.commit_columns import CommitColumns
+from caughtup.models.wire.consumer_offsets import head_names
+from caughtup.models.wire.record_keys import RecordType
+
+#: Why a group isn't watched: a setting says so, or its name is of a kind that is folded away.
+Reason = Literal["ignored", "folded"]
+REASONS: tuple[Reason, ...] = ("ignored", "folded")
+#: What is remembered of names, each the last so many.
+_NAMES = 1 << 16
+#: Groups that aren't watched and are counted one by one.
+_COUNTED = 100_000
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+#: The groups by which drivers of Spark look for new records, another one for each run: what
+#: ``groupIdPrefix`` says, a UUID, of a stream the hash of where its metadata are, a number.
+SPARK_DRIVERS = rf"(?s:.*)-{_UUID}(--?\d+)?-driver-\d+"
+
+
+class _OfGroup(Protocol):
+    """The key of a record on a group."""
+
+    @property
+    def record_type(self) -> RecordType:
+        """What the record is on."""
+
+
+#: The records whose tombstone says that the group is gone.
+_OF_GROUPS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.STREAMS_GROUP_METADATA)
+
+
+class WatchPatterns(NamedTuple):
+    """Regular expressions for whole names. Without one for a kind of names, all are watched.
+
+    What is ignored isn't watched whatever else says so, and ``folded`` are groups that nobody asked
+    for by a pattern of ``groups``.
+    """
+
+    groups: tuple[str, ...] = ()
+    ignored_groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    ignored_topics: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+
+
+class Watching:
+    """Tells which groups and topics are watched, and which groups were seen that aren't.
+
+    ``always`` names groups that are watched whatever the patterns say.
+    """
+
+    def __init__(self, patterns: WatchPatterns | None = None, always: Collection[str] = ()) -> None:
+        given = patterns or WatchPatterns()
+        self._always = frozenset(always)
+        self._groups, self._ignored_groups, self._topics, self._ignored_topics, self._folded = (
+            [re.compile(pattern) for pattern in of_kind] for of_kind in given
+        )
+        self._everything = not any(given)
+        self._reason = lru_cache(_NAMES)(self._find_reason)
+        self._topic = lru_cache(_NAMES)(self._find_topic)
+        self._head = lru_cache(_NAMES)(self._find_head)
+        self._seen: dict[str, Reason] = {}
+
+    def counts(self) -> Mapping[Reason, int]:
+        """Count the groups that were seen and aren't watched, by why; at most 100,000."""
+        found = Counter(self._seen.values())
+        return {reason: found[reason] for reason in REASONS}
+
+    def takes(self, group: str, *, gone: bool = False) -> bool:
+        """Return whether a group is watched that a record was read of; ``gone``: its tombstone."""
+        reason = self._reason(group)
+        if reason is None:
+            return True
+        if gone:
+            self._seen.pop(group, None)
+        elif len(self._seen) < _COUNTED:
+            self._seen[group] = reason
+        return False
+
+    def topic(self, topic: str) -> bool:
+        """Return whether a topic is watched."""
+        return self._everything or self._topic(topic)
+
+    def classic(self, read: Mapping[str, ReadGroup]) -> Mapping[str, ReadGroup]:
+        """Return what was read of those classic groups that are watched."""
+        if self._everything:
+            return read
+        return {one: found for one, found in read.items() if self.takes(one, gone=found is None)}
+
+    def commits(self, commits: CommitColumns) -> CommitColumns:
+        """Return those of the commits whose group and topic are watched."""
+        if self._everything:
+            return commits
+        left_out = {
+            number: group
+            for number, head in enumerate(commits.heads)
+            if (group := self._head(head)) is not None
+        }
+        if not left_out:
+            return commits
+        for number in commits.committed_heads() & left_out.keys():
+            self.takes(left_out[number])
+        return commits.without(left_out)
+
+    def membership(self, of: Membership) -> Membership:
+        """Return who is in a group, without the topics that aren't watched."""
+        if self._everything or all(map(self._topic, of.topics)):
+            return of
+        owners = {one: member for one, member in of.owners.items() if self._topic(one.topic)}
+        return replace(of, owners=owners, topics=frozenset(filter(self._topic, of.topics)))
+
+    def _find_head(self, head: bytes) -> str | None:
+        """Return a head's group if commits under it aren't watched, None if they are."""
+        names = head_names(head)
+        if names is None:
+            return None
+        group, topic = names
+        return None if self._reason(group) is None and self._topic(topic) else group
+
+    def _find_reason(self, group: str) -> Reason | None:
+        if group in self._always:
+            return None
+        if _matches(self._ignored_groups, group):
+            return "ignored"
+        if self._groups:
+            return None if _matches(self._groups, group) else "ignored"
+        return "folded" if _matches(self._folded, group) else None
+
+    def _find_topic(self, topic: str) -> bool:
+        if _matches(self._ignored_topics, topic):
+            return False
+        return not self._topics or _matches(self._topics, topic)
+
+
+def _matches(patterns: Iterable[re.Pattern[str]], name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def is_end(key: _OfGroup, record: object) -> bool:
+    """Return whether a record on a group of the new protocols says that the group is gone."""
+    return record is None and key.record_type in _OF_GROUPS

@@ -1,0 +1,1 @@
+"""What the service is run by on others' machines: the Helm chart, the systemd unit."""

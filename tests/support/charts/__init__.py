@@ -1,0 +1,1 @@
+"""The chart's schema of values, and what reads what the chart makes."""

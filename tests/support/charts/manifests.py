@@ -1,0 +1,54 @@
+"""What a chart makes of values, by Helm's own library, and what Kubernetes would say of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import helm_python
+import kubernetes_validate
+from ruamel.yaml import YAML
+
+from tests.support.charts.values_schema import CHART
+
+#: The first that the chart is for, and the newest whose schemas there are.
+KUBERNETES = ("1.25", kubernetes_validate.latest_version())
+_OPERATORS = "monitoring.coreos.com/v1"
+
+
+def rendered(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """Return the manifests of a release, by kind and name. Raises helm_python.HelmError."""
+    files = helm_python.Chart.load(str(CHART)).render(values, name="lag", namespace="kafka")
+    found = {}
+    for name, text in files.items():
+        if name.endswith(".yaml") and text.strip():
+            (manifest,) = YAML(typ="safe", pure=True).load_all(text)
+            found[f"{manifest['kind']}/{manifest['metadata']['name']}"] = manifest
+    return found
+
+
+def refused(manifest: dict[str, Any]) -> list[str]:
+    """List what is wrong with a manifest by the published schemas, unknown fields among it."""
+    if manifest["apiVersion"] == _OPERATORS:
+        return _refused_by_operator(manifest)
+    found = []
+    for version in KUBERNETES:
+        try:
+            kubernetes_validate.validate(manifest, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            found.append(f"{version}: {error.message}")
+    return found
+
+
+def _refused_by_operator(manifest: dict[str, Any]) -> list[str]:
+    import cloudcoil.pydantic
+    from pydantic import ValidationError
+
+    # Before the models are made of it: a field that the operator doesn't know is an error.
+    cloudcoil.pydantic.BaseModel.model_config["extra"] = "forbid"
+    from cloudcoil.models.prometheus_operator import v1
+
+    try:
+        getattr(v1, manifest["kind"]).model_validate(manifest)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    return []

@@ -1,0 +1,119 @@
+"""``make chart``: the chart's values.schema.json, whose settings are the service's own.
+
+Run as ``python -m tests.support.charts.values_schema``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from caughtup.agents.settings import Settings
+from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_secret
+
+CHART = Path(__file__).resolve().parents[3] / "charts" / "caughtup"
+SCHEMA = CHART / "values.schema.json"
+#: What the chart sets itself.
+_OF_THE_CHART = ("web_host", "web_port")
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+_ANY = {"type": "object"}
+_PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+_SECONDS = {"type": "string", "pattern": "^[1-9][0-9]*(ms|s|m)$"}
+
+
+def values_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the chart's values."""
+    settings = _without_titles(Settings.model_json_schema())
+    definitions = settings.pop("$defs", {})
+    for name in _OF_THE_CHART:
+        del settings["properties"][name]
+    del settings["description"]
+    # A ConfigMap is no place for a secret.
+    secrets = sorted(name for name in LIBRDKAFKA | JAVA if is_secret(name))
+    settings["properties"]["kafka"]["propertyNames"] = {"not": {"enum": secrets}}
+    settings["properties"]["kafka"]["additionalProperties"] = {
+        "type": ["string", "integer", "boolean"]
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Values of the chart caughtup; made by `make chart`",
+        "$defs": definitions,
+        **_closed(
+            image=_closed(
+                repository={"type": "string", "minLength": 1},
+                tag=_TEXT,
+                digest={"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+                pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]},
+            ),
+            imagePullSecrets=_list(_closed(name=_TEXT)),
+            nameOverride=_TEXT,
+            fullnameOverride=_TEXT,
+            replicas={"type": "integer", "minimum": 0},
+            settings=settings,
+            secrets={**_list({"type": "string", "minLength": 1}), "uniqueItems": True},
+            env=_list({"type": "object", "required": ["name"]}),
+            resources=_closed(requests=_ANY, limits=_ANY),
+            serviceAccount=_closed(create={"type": "boolean"}, name=_TEXT, annotations=_TEXTS),
+            service=_closed(
+                type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
+                port=_PORT,
+                annotations=_TEXTS,
+            ),
+            monitor=_closed(
+                kind={"enum": ["none", "PodMonitor", "ServiceMonitor"]},
+                labels=_TEXTS,
+                interval=_SECONDS,
+                scrapeTimeout=_SECONDS,
+                token=_closed(name=_TEXT, key=_TEXT),
+                tlsConfig=_ANY,
+            ),
+            rules=_closed(enabled={"type": "boolean"}, labels=_TEXTS),
+            dashboard=_closed(enabled={"type": "boolean"}, labels=_TEXTS),
+            networkPolicy=_closed(
+                enabled={"type": "boolean"},
+                **{"from": _list(_ANY)},
+                kafka=_closed(to=_list(_ANY), ports=_list(_PORT)),
+                egress=_list(_ANY),
+            ),
+            podDisruptionBudget=_closed(
+                enabled={"type": "boolean"}, maxUnavailable={"type": ["integer", "string"]}
+            ),
+            podAnnotations=_TEXTS,
+            podLabels=_TEXTS,
+            nodeSelector=_TEXTS,
+            tolerations=_list(_ANY),
+            affinity=_ANY,
+            priorityClassName=_TEXT,
+            **{"global": _ANY},
+        ),
+    }
+
+
+def encoded(schema: dict[str, Any]) -> str:
+    """Return a schema as the file has it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _without_titles(schema: Any) -> Any:
+    """Leave out what pydantic calls fields: their own names again."""
+    if isinstance(schema, dict):
+        return {
+            key: _without_titles(value)
+            for key, value in schema.items()
+            if key != "title" or not isinstance(value, str)
+        }
+    return [_without_titles(one) for one in schema] if isinstance(schema, list) else schema
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(encoded(values_schema()))

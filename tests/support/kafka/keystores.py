@@ -1,0 +1,52 @@
+"""A client's certificate in every form in which operators have it: PEM files, PEM, PKCS #12."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    load_pem_private_key,
+    pkcs12,
+)
+from cryptography.x509 import load_pem_x509_certificate
+
+PASSWORD = "of the store: hunter2"
+
+
+def client_files(issued: trustme.LeafCert, directory: Path) -> tuple[Path, Path]:
+    """Write the certificate's chain and its key, and return where."""
+    chain, key = directory / "client.crt", directory / "client.key"
+    chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(key)
+    return chain, key
+
+
+def keystore(issued: trustme.LeafCert, directory: Path, password: str = PASSWORD) -> Path:
+    """Write key and certificates as PKCS #12, and return where."""
+    path = directory / "client.p12"
+    chain = [load_pem_x509_certificate(blob.bytes()) for blob in issued.cert_chain_pems]
+    path.write_bytes(
+        pkcs12.serialize_key_and_certificates(
+            b"caughtup",
+            load_pem_private_key(issued.private_key_pem.bytes(), None),  # type: ignore[arg-type]
+            chain[0],
+            chain[1:],
+            BestAvailableEncryption(password.encode()),
+        )
+    )
+    return path
+
+
+def client_forms(issued: trustme.LeafCert, directory: Path) -> dict[str, dict[str, str]]:
+    """Return the properties of each form, by what it is called."""
+    chain, key = client_files(issued, directory)
+    return {
+        "PEM files": {"ssl.certificate.location": str(chain), "ssl.key.location": str(key)},
+        "inline PEM": {"ssl.certificate.pem": chain.read_text(), "ssl.key.pem": key.read_text()},
+        "PKCS #12": {
+            "ssl.keystore.location": str(keystore(issued, directory)),
+            "ssl.keystore.password": PASSWORD,
+        },
+    }

@@ -1,0 +1,43 @@
+"""Published releases of Kafka Streams, from the oldest that is modelled on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from caughtup.demo.java.jars import ensure_jars, fetch_jars
+from caughtup.models.assignment.releases import Release
+
+#: Release → the family that it decides as.
+RELEASES: Mapping[str, Release] = {
+    "2.8.2": Release.V2_8,
+    "3.1.2": Release.V3_0,
+    "3.2.3": Release.V3_2,
+    "3.3.2": Release.V3_3,
+    "3.6.2": Release.V3_5_2,
+    "3.9.1": Release.V3_7,
+    "4.0.0": Release.V3_7,
+    "4.1.1": Release.V3_7,
+}
+#: What none of our topics is compressed with, and what runs stores on disk.
+_COMPRESSION = ("com.github.luben", "org.lz4", "org.xerial.snappy")
+_STORES = "org.rocksdb"
+
+
+def release_jars(version: str, *, runs: bool = False) -> list[Path]:
+    """Return a release's jars, fetching them first; those that ``runs`` needs are 60 MB more.
+
+    Raises JarsUnavailable or JavaMissing.
+    """
+    without = _COMPRESSION if runs else (*_COMPRESSION, _STORES)
+    wanted = [f"org.apache.kafka:kafka-streams:{version}", "org.slf4j:slf4j-nop:1.7.36"]
+    name = f"streams-{version}" if runs else f"streams-{version}-decides"
+    return sorted(fetch_jars(name, wanted, without).glob("*.jar"))
+
+
+def release_classpath(version: str) -> str:
+    """Return the class path of a release's assignors, with a Jackson that the oracles know."""
+    jackson = ensure_jars().glob("jackson-*.jar")
+    own = (jar for jar in release_jars(version) if not jar.name.startswith("jackson-"))
+    return os.pathsep.join(map(str, (*sorted(jackson), *own)))
