@@ -122,22 +122,32 @@ class ConnectWorkers(ClosedOnExit):
     def start_together(self, *names: str) -> None:
         """Start workers and have them join in one round, if any others are there already.
 
-        A round ends as soon as all who were in the last one have joined; so these stand still
-        until all who are new are waiting. That is far less than their session. Raises
-        CaughtupError.
+        A round ends as soon as all who were in the last one have joined it. So whoever is new
+        stands still until all have started, and the others do until all who are new wait for the
+        round: far less than their session. Raises CaughtupError.
         """
-        held = [self[name] for name in self.names]
+        there = [self[name] for name in self.names]
         self.start(*names)
         new = [self[name] for name in names]
-        for worker in new:
-            self.wait(f"worker {worker.name} has started", worker.has_started, worker)
-        for worker in held:
+        started: set[ConnectWorker] = set()
+
+        def all_started() -> bool:
+            for worker in set(new) - started:
+                if worker.has_started():
+                    worker.suspend()
+                    started.add(worker)
+            return len(started) == len(new)
+
+        self.wait(f"{' and '.join(names)} have started", all_started, *new)
+        for worker in there:
             worker.suspend()
         try:
             for worker in new:
+                worker.resume()
+            for worker in new:
                 self.wait(f"worker {worker.name} waits for the round", worker.has_joined, worker)
         finally:
-            for worker in held:
+            for worker in there:
                 worker.resume()
         self.wait_healthy(*names)
 
@@ -156,13 +166,14 @@ class ConnectWorkers(ClosedOnExit):
         """Ask a worker for something until it isn't busy with a rebalance. Raises CaughtupError."""
         self.wait(what, lambda: self._takes(request))
 
-    def wait(self, what: str, ask: Callable[[], bool], worker: ConnectWorker | None = None) -> None:
-        """Wait until something is so. Raises CaughtupError, at once when the worker has ended."""
+    def wait(self, what: str, ask: Callable[[], bool], *workers: ConnectWorker) -> None:
+        """Wait until something is so. Raises CaughtupError, at once when one of the workers ends."""
         deadline = time.monotonic() + READY_SECONDS
         while not ask():
-            if worker is not None and not worker.runs:
-                error = worker.process.first_error()
-                raise CaughtupError("connect_failed", f"worker {worker.name} ended: {error}")
+            for worker in workers:
+                if not worker.runs:
+                    error = worker.process.first_error()
+                    raise CaughtupError("connect_failed", f"worker {worker.name} ended: {error}")
             if time.monotonic() > deadline:
                 raise CaughtupError(
                     "connect_failed", f"after {READY_SECONDS:.0f} s still not: {what}"

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.demo.connect.files import file_sink, file_source
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.cases import CASES, EVERYONE, SETTLED, Step
 from caughtup.demo.story.connect.rows import Row, shares
 from caughtup.models.errors import CaughtupError
 
-TOPIC = "lines"
 #: Works through the connectors' creation before the story, which begins with them.
 FIRST = "W0"
-_FILE = "org.apache.kafka.connect.file.FileStream"
 _SETTLED_SHARES = Counter(
     (sum("-" not in item for item in items), sum("-" in item for item in items))
     for items in map(str.split, SETTLED.values())
@@ -54,15 +53,14 @@ class SixCases:
         A worker of its own does that, and leaves: the document begins with connectors and without
         workers.
         """
-        create_topics(self._cluster, {TOPIC: 2})
-        files = self._workers.directory
-        (files / "lines-in.txt").write_text("".join(f"line {n}\n" for n in range(100)))
+        topic = f"{self._workers.group}-lines"
+        create_topics(self._cluster, {topic: 2})
+        lines, written = (self._workers.directory / f"{topic}-{end}" for end in ("in", "out"))
+        lines.write_text("".join(f"line {number}\n" for number in range(100)))
         self._workers.start(FIRST)
         self._workers.wait_healthy(FIRST)
-        sink = {"topics": TOPIC, "file": str(files / "lines-out.txt"), "tasks.max": "2"}
-        self._workers.configure("A", {"connector.class": f"{_FILE}SinkConnector", **sink})
-        source = {"topic": TOPIC, "file": str(files / "lines-in.txt"), "tasks.max": "1"}
-        self._workers.configure("B", {"connector.class": f"{_FILE}SourceConnector", **source})
+        self._workers.configure("A", file_sink(written, topic, tasks=2))
+        self._workers.configure("B", file_source(lines, topic))
         self._next("it runs both connectors", lambda one: shares(one) == Counter([(2, 3)]))
         self._workers.leave(FIRST)
 

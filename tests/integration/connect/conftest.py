@@ -1,0 +1,34 @@
+"""Connect clusters of real workers on the session's cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.connect.group_log import GroupLog
+from caughtup.demo.connect.workers import ConnectWorkers
+
+MakeWorkers = Callable[..., ConnectWorkers]
+
+
+@pytest.fixture(scope="module")
+def make_workers(cluster: EmbeddedCluster) -> Iterator[MakeWorkers]:
+    """Makes Connect clusters, of ConnectWorkers' arguments, that end with the file's tests."""
+    with ExitStack() as made:
+
+        def make(prefix: str = "connect", **arguments: object) -> ConnectWorkers:
+            group = f"{prefix}-{uuid.uuid4().hex[:8]}"
+            return made.enter_context(ConnectWorkers(cluster, group, **arguments))
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def follow(cluster: EmbeddedCluster) -> Iterator[Callable[[ConnectWorkers], GroupLog]]:
+    """Follows the generations of Connect clusters."""
+    with ExitStack() as followed:
+        yield lambda workers: followed.enter_context(GroupLog(cluster, workers.group))
