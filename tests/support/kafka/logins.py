@@ -106,7 +106,7 @@ class Guarded(EmbeddedCluster):
 
     def admin(self) -> AdminClient:
         """Return a client that may do everything; hold it while it is asked."""
-        return AdminClient({"bootstrap.servers": self.internal_bootstrap_servers})
+        return AdminClient({"bootstrap.servers": self.internal_bootstrap_servers, "log_level": 0})
 
     def unencrypted(self) -> list[bytes]:
         """Return what connections began with that aren't encrypted."""
