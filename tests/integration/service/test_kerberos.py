@@ -11,9 +11,8 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import pytest
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
+from caughtup.agents.kafka.property_problems import has_gssapi
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.children import Processes
@@ -129,7 +128,7 @@ def test_our_own_connections_log_in_with_a_ticket(place: Place, packages: Path) 
 
 
 def test_without_what_it_takes_it_is_refused_by_name(place: Place, tmp_path: Path) -> None:
-    if _librdkafka_has_gssapi():
+    if has_gssapi():
         pytest.skip("this librdkafka has GSSAPI")
     for command in (["lag"], ["check"], ["run"]):
         path = settings_file(tmp_path, place.servers, GSSAPI)
@@ -139,7 +138,7 @@ def test_without_what_it_takes_it_is_refused_by_name(place: Place, tmp_path: Pat
 
 
 def test_commands_log_in_with_a_ticket(place: Place, packages: Path, tmp_path: Path) -> None:
-    if not _librdkafka_has_gssapi():
+    if not has_gssapi():
         pytest.skip("confluent-kafka's wheel has a librdkafka without GSSAPI; build one with it")
     kafka = {
         **GSSAPI,
@@ -158,11 +157,3 @@ def test_commands_log_in_with_a_ticket(place: Place, packages: Path, tmp_path: P
         )
         assert ran.code == 0, ran.err
     assert [line["lag"] for line in ran.lines] == [6]
-
-
-def _librdkafka_has_gssapi() -> bool:
-    try:
-        AdminClient({"bootstrap.servers": "", "log_level": 0, **GSSAPI})
-    except KafkaException:
-        return False
-    return True
