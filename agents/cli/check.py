@@ -30,6 +30,7 @@ from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
+from caughtup.agents.topics.definitions import creation_problem
 from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missing, requirements
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -159,7 +160,9 @@ def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent
         raise UserError(f"missing: {refused}")
     operations = " and ".join(operation.name for operation in wanted.operations)
     if absent:
-        return "not there yet: `caughtup run` creates it (CREATE on the topic or the cluster)"
+        if (problem := creation_problem(admin, settings, wanted.name)) is not None:
+            raise UserError(problem)
+        return "not there yet: `caughtup run` creates it"
     return f"{operations} allowed"
 
 

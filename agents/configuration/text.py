@@ -39,6 +39,17 @@ _KAFKA_EXAMPLES: Mapping[str, str] = {
     "ssl.certificate.location": "/etc/caughtup/client.crt",
     "ssl.key.location": "/etc/caughtup/client.key",
     "ssl.key.password_file": "/etc/caughtup/client.key.password",
+    "ssl.keystore.location": "/etc/caughtup/client.p12",
+    "ssl.keystore.password_file": "/etc/caughtup/client.p12.password",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.token.endpoint.url": "https://login.example.com/oauth2/token",
+    "sasl.oauthbearer.client.id": "caughtup",
+    "sasl.oauthbearer.client.secret_file": "/etc/caughtup/client.secret",
+    "sasl.oauthbearer.scope": "kafka",
+    "sasl.oauthbearer.token.provider": "caughtup.agents.kafka.tokens.msk:token",
+    "sasl.oauthbearer.config": "region=eu-central-1",
+    "sasl.kerberos.principal": "caughtup@EXAMPLE.COM",
+    "sasl.kerberos.keytab": "/etc/caughtup/caughtup.keytab",
 }
 
 
