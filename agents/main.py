@@ -43,6 +43,7 @@ for origin, short_help in (
         "Decide assignments: scenarios in, decisions out.",
     ),
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
+    ("caughtup.agents.cli.rules.main:rules", "Print the alert rules."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
     ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
     (

@@ -141,10 +141,6 @@ class Settings(WatchingSettings):
         description="Seconds between two writings of what changed in the lag table to "
         "caughtup-lag; 0: never.",
     )
-    compat_metrics: bool = Field(
-        default=False,
-        description="Also serve lag under kafka_exporter's names, for dashboards that have them.",
-    )
     signing_key_file: Path | None = Field(
         default=None,
         description="A file of keys, of which the first signs recommendations; without it they "
