@@ -32,6 +32,7 @@ prometheus:
 	@sh scripts/ensure_tool.sh prometheus-alertmanager prometheus-alertmanager
 	@sh scripts/ensure_tool.sh chromium chromium
 	@sh scripts/ensure_tool.sh systemd-analyze systemd
+	@sh scripts/ensure_tool.sh npm npm
 
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
 	@$(BIN)/caughtup demo
