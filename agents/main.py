@@ -37,6 +37,10 @@ for origin, short_help in (
         "caughtup.agents.cli.reassignments.main:reassignments",
         "Show partitions in movement: how far, until when, and what is wrong.",
     ),
+    (
+        "caughtup.agents.cli.top.main:top",
+        "Watch groups, tasks and reassignments on the whole terminal.",
+    ),
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
         "caughtup.agents.cli.assign:assign",

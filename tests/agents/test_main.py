@@ -27,6 +27,7 @@ HEAVY = (
     "pyspark",
     "rich",
     "scipy",
+    "textual",
 )
 GROUPS = ((), ("pipeline",), ("bench",))
 
