@@ -16,11 +16,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import (
     Span,
     connection_options,
-    examples,
     format_option,
     settings_of,
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from caughtup.agents.cli.options import connection_options, examples, settings_of
+from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.errors import UserError
 
