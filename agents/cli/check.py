@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, format_option, loaded_from
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
@@ -46,7 +47,12 @@ class Finding(NamedTuple):
     detail: str
 
 
-@click.command(short_help="Check connection and permissions.")
+@click.command(
+    short_help="Check connection and permissions.",
+    epilog=examples(
+        "caughtup check -b broker:9092", "caughtup check --config caughtup.toml --print-config"
+    ),
+)
 @click.option(
     "--print-config",
     is_flag=True,

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
@@ -35,7 +36,12 @@ from caughtup.models.watching import Watching
 log = logging.getLogger(__name__)
 
 
-@click.command(short_help="Run the service.")
+@click.command(
+    short_help="Run the service.",
+    epilog=examples(
+        "caughtup run -b broker:9092", "caughtup run --config /etc/caughtup/caughtup.toml"
+    ),
+)
 @connection_options
 @click.option("--web-host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
 @click.option("--web-port", metavar="PORT", help="Which port. [default: 8080]")

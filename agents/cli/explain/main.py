@@ -9,6 +9,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.explain.tables import print_explanation
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
@@ -24,7 +25,12 @@ from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
 
-@click.command(short_help="Explain an application's last assignment.")
+@click.command(
+    short_help="Explain an application's last assignment.",
+    epilog=examples(
+        "caughtup explain -b broker:9092 orders", "caughtup explain -b broker:9092 orders 0_3"
+    ),
+)
 @click.argument("group")
 @click.argument("tasks", nargs=-1, metavar="[TASK]...")
 @connection_options

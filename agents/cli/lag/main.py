@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Column, Output, lines, printable
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.rows import (
     COLOURS,
     CONFIG_COLUMNS,
@@ -31,7 +32,7 @@ from caughtup.agents.cli.lag.rows import (
     task_cells,
 )
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
-from caughtup.agents.cli.options import connection_options, examples, format_option, settings_of
+from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.errors import UserError

@@ -72,6 +72,10 @@ class Row(NamedTuple):
     seconds: float | None
     state: str
 
+    def rank(self, order: str) -> Any:
+        """Return what it is sorted by in one of ORDERS."""
+        return _KEYS[order](self)
+
 
 class Choice(NamedTuple):
     """What of the rows is asked for."""
@@ -95,7 +99,7 @@ class Choice(NamedTuple):
             and (not self.states or row.state in self.states)
         ]
         found.sort(key=lambda row: row.name)
-        found.sort(key=_KEYS[self.order or order])
+        found.sort(key=lambda row: row.rank(self.order or order))
         return found[: self.top]
 
 
