@@ -53,7 +53,7 @@ class Health:
     late_seconds: float = 0.0
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
-    leaderless_partitions: int | None = None
+    leaderless_partitions: int = 0
     #: By which a supervisor tells which parts stand still.
     pulses: Pulses = field(default_factory=Pulses)
     _failing: set[str] = field(default_factory=set)

@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Column, Output, lines
-from caughtup.agents.cli.options import Span, connection_options, examples, format_option
+from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.options import Span, connection_options, format_option
 from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
 from caughtup.agents.cli.simulate.drawings import html_page, terminal_drawing
 from caughtup.agents.cli.simulate.options import changed_configs, rate_option, read_group, refuse

@@ -8,7 +8,8 @@ from typing import Any
 import click
 import msgspec
 
-from caughtup.agents.cli.options import Span, connection_options, examples, format_option
+from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.options import Span, connection_options, format_option
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.simulate.options import rate_option, read_group, refuse
 from caughtup.agents.views.safety import asked_of, safety_fields

@@ -139,6 +139,10 @@ def _statuses(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         )
 
 
+def _leaderless(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.leaderless_partitions)
+
+
 def _not_watched(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     for reason, count in scrape.state.watching.counts().items():
         yield family.line((scrape.state.cluster, reason), count)
@@ -219,6 +223,12 @@ GROUP_TOTALS = (
         _objectives,
         _groups,
         known=lambda scrape: bool(scrape.telling.objectives),
+    ),
+    Family(
+        "caughtup_leaderless_partitions",
+        "Partitions without a leader, whose end offsets stand still",
+        ("cluster",),
+        _leaderless,
     ),
     Family(
         "caughtup_groups_not_watched",

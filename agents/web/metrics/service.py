@@ -107,10 +107,6 @@ def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, probe), scrape.health.probe_errors[probe])
 
 
-def _leaderless(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    yield family.line((scrape.state.cluster,), scrape.health.leaderless_partitions or 0)
-
-
 SERVICE_FAMILIES = (
     Family(
         "caughtup_cluster_info",
@@ -123,13 +119,6 @@ SERVICE_FAMILIES = (
         "caughtup_offsets_reader_ready", "Whether the log was read to its end", _CLUSTER, _ready
     ),
     Family("caughtup_active", "Whether this instance is the active one", _CLUSTER, _active),
-    Family(
-        "caughtup_leaderless_partitions",
-        "Partitions without a leader, whose end offsets stand still",
-        _CLUSTER,
-        _leaderless,
-        known=lambda scrape: scrape.health.leaderless_partitions is not None,
-    ),
     Family(
         "caughtup_topic_problems",
         "What is wrong with own topics",
