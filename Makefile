@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example rules lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -74,6 +74,9 @@ chart: install  ## charts/caughtup/values.schema.json, from the settings
 
 example: install  ## caughtup.example.toml, from the settings' own descriptions
 	@$(BIN)/python -m caughtup.agents.configuration.text
+
+rules: install  ## prometheus/caughtup.rules.yml, as `caughtup rules` makes it
+	@$(BIN)/caughtup rules > prometheus/caughtup.rules.yml
 
 lint: install
 	@$(BIN)/ruff check .

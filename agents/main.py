@@ -51,6 +51,7 @@ for origin, short_help in (
         "Decide assignments: scenarios in, decisions out.",
     ),
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
+    ("caughtup.agents.cli.rules.main:rules", "Print the alert rules."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
     ("caughtup.agents.cli.simulate.main:simulate", "What a change to a group would cost."),
     ("caughtup.agents.cli.simulate.safe:safe", "Whether an instance can be stopped now."),

@@ -149,10 +149,6 @@ class Settings(WatchingSettings):
         description="Seconds between two writings of what changed in the lag table to "
         "caughtup-lag; 0: never.",
     )
-    compat_metrics: bool = Field(
-        default=False,
-        description="Also serve lag under kafka_exporter's names, for dashboards that have them.",
-    )
     connect_topics: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
         default=(),
         description="Topics of Connect worker clusters whose names don't show it: "

@@ -44,15 +44,17 @@ log = logging.getLogger(__name__)
 )
 @click.option(
     "--compat-metrics",
-    is_flag=True,
-    default=None,
-    help="Serve lag under kafka_exporter's names, too.",
+    is_flag=False,
+    flag_value="kafka_exporter",
+    metavar="EXPORTER,…",
+    help="Serve lag under the names of these, too: kafka_exporter (which is meant without a name), "
+    "kminion, burrow_exporter, kafka_lag_exporter.",
 )
 def run(
     web_host: str | None,
     web_port: str | None,
     log_level: str | None,
-    compat_metrics: bool | None,
+    compat_metrics: str | None,
     **connection: Any,
 ) -> None:
     """Run the service beside a cluster: lag, recommendations, /metrics and the page."""

@@ -6,7 +6,7 @@ group or partition come by themselves, and others get their turn in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf
@@ -18,23 +18,36 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.faults.isolation import Isolation
+from caughtup.models.lag.objectives import Objectives
 from caughtup.models.state.cluster import ClusterState
 
 #: What fails here is counted under this part of the service.
 PART = "metrics"
 
 
+class Telling(NamedTuple):
+    """What the settings say of how things are told.
+
+    ``compatible`` are other exporters under whose names lag is told, too.
+    """
+
+    compatible: Collection[str] = ()
+    legacy_status_values: bool = False
+    objectives: Objectives = Objectives()
+
+
 @dataclass(frozen=True)
 class Scrape:
     """What one scrape is made from, and its moment (ms). The state may change between two pieces.
 
-    ``group_labels`` is what was kept from the last scrape.
+    ``group_labels`` is what was kept from the last scrape, ``telling`` what the settings say.
     """
 
     state: ClusterState
     health: Health
     group_labels: GroupLabels
     now_ms: int
+    telling: Telling = Telling()  # noqa: RUF009 - nothing changes it
 
     @cached_property
     def groups(self) -> list[str]:

@@ -136,6 +136,21 @@ def _statuses(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         )
 
 
+def _not_watched(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for reason, count in scrape.state.watching.counts().items():
+        yield family.line((scrape.state.cluster, reason), count)
+
+
+def _limited(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.group_labels.limited())
+
+
+def _objectives(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    seconds = scrape.telling.objectives.of(group)
+    if seconds is not None:
+        yield family.line((scrape.state.cluster, group), seconds)
+
+
 def _groups(scrape: Scrape) -> list[str]:
     return scrape.groups
 
@@ -195,5 +210,25 @@ GROUP_TOTALS = (
         ("cluster", "group", "status"),
         _statuses,
         _groups,
+    ),
+    Family(
+        "caughtup_group_lag_objective_seconds",
+        "How old its oldest unread record may be",
+        ("cluster", "group"),
+        _objectives,
+        _groups,
+        known=lambda scrape: bool(scrape.telling.objectives),
+    ),
+    Family(
+        "caughtup_groups_not_watched",
+        "Groups that were seen and are left out",
+        ("cluster", "reason"),
+        _not_watched,
+    ),
+    Family(
+        "caughtup_groups_limited",
+        "Groups that metrics tell of less finely than of others",
+        ("cluster",),
+        _limited,
     ),
 )

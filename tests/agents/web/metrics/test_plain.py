@@ -14,6 +14,7 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
 from tests.support.groups.records import START_MS
+from tests.support.observability.scraping import COMPATIBLE
 from tests.support.plain_scrape import plain_lag_sums, plain_lines
 from tests.support.states import cluster_state, judged
 
@@ -28,7 +29,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pieces(state: ClusterState, labels: GroupLabels) -> Iterator[bytes]:
-    return metrics.exposition(state, Health(ready=True), labels, compatible=True)
+    return metrics.exposition(state, Health(ready=True), labels, telling=COMPATIBLE)
 
 
 def of_partitions(text: bytes) -> list[str]:
