@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from importlib.resources import files
+from itertools import chain
 from pathlib import PurePath
 
 import msgspec
@@ -25,6 +26,7 @@ from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.lines import Lines
+from caughtup.agents.web.metrics.compatible.registry import compatible_families
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.granularity import Detail
@@ -76,9 +78,8 @@ class WebServer(Service):
         self._clock = clock
         detail = Detail(settings.metrics_granularity, settings.metrics_group_limit)
         self._labels = GroupLabels(detail)
-        self._telling = Telling(
-            settings.compat_metrics, settings.legacy_status_values, settings.objectives()
-        )
+        self._telling = Telling(settings.legacy_status_values, settings.objectives())
+        self._compatible = compatible_families(settings.compat_metrics)
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
@@ -208,7 +209,7 @@ class WebServer(Service):
             self._labels,
             openmetrics=openmetrics,
             telling=self._telling,
-            others=process_families(),
+            others=chain(self._compatible, process_families()),
         )
         async for chunk in in_turns(pieces):
             yield chunk

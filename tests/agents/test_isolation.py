@@ -59,10 +59,10 @@ def lines(state: ClusterState, **options: Any) -> list[str]:
 def test_a_scrape_has_the_lines_of_every_other_group(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
-    whole = lines(state, telling=COMPATIBLE)
+    whole = lines(state, others=COMPATIBLE)
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, owner, name)
-        left = lines(state, telling=COMPATIBLE)
+        left = lines(state, others=COMPATIBLE)
     missing = set(whole) - set(left)
     assert missing
     assert [line for line in missing if f'"{BAD}"' not in line] == []
@@ -70,7 +70,7 @@ def test_a_scrape_has_the_lines_of_every_other_group(
     assert faults(state) == {("metrics", BAD, "BreaksError")}
     recent = scrape(state)["caughtup_recent_faults"]
     assert list(recent) == [("BreaksError", "metrics", BAD)]
-    assert lines(state, telling=COMPATIBLE) == whole
+    assert lines(state, others=COMPATIBLE) == whole
 
 
 def test_a_group_whose_figures_cannot_be_read_costs_itself_alone(

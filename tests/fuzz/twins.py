@@ -106,7 +106,7 @@ class Cluster:
             self.published.setdefault(group, []).append(value)
 
     def _scraped(self) -> dict[str, list[bytes]]:
-        pieces = exposition(self.state, self._health, self._labels, telling=COMPATIBLE)
+        pieces = exposition(self.state, self._health, self._labels, others=COMPATIBLE)
         lines = b"".join(pieces).split(b"\n")
         return {
             f"series of {group}": [

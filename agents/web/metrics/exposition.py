@@ -7,14 +7,12 @@ from itertools import chain
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
-from caughtup.agents.watching_settings import KAFKA_EXPORTER
 from caughtup.agents.web.metrics.applications import APPLICATION_FAMILIES
 from caughtup.agents.web.metrics.connect import CONNECT_FAMILIES
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES
 from caughtup.agents.web.metrics.families import Family, Scrape, Telling
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.groups import GROUP_FAMILIES, GROUP_TOTALS
-from caughtup.agents.web.metrics.kafka_exporter import KAFKA_EXPORTER_FAMILIES
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.agents.web.metrics.process import BUILD_FAMILIES
@@ -54,7 +52,8 @@ def exposition(
     """Write the whole of ``/metrics`` in small pieces. Unknown figures are absent, never 0 or -1.
 
     ``labels`` keeps from one scrape to the next what doesn't change; ``telling`` is what the
-    settings say. ``others`` are metrics that aren't of the state.
+    settings say. ``others`` are metrics beside ours: those that every process has, and those
+    under other exporters' names.
     """
     kept = GroupLabels() if labels is None else labels  # an empty one is false
     scrape = Scrape(state, health, kept, now_ms(), telling or Telling())
@@ -73,8 +72,6 @@ def _families(scrape: Scrape) -> Iterator[Family]:
     if health.is_alive:
         scrape.group_labels.keep_only(scrape.groups)
         yield from (*GROUP_FAMILIES, *PARTITION_FAMILIES, *GROUP_TOTALS)
-        if KAFKA_EXPORTER in scrape.telling.compatible:
-            yield from KAFKA_EXPORTER_FAMILIES
         yield from TASK_FAMILIES
     if _is_active(health):
         yield from REASSIGNMENT_FAMILIES

@@ -6,7 +6,7 @@ group or partition come by themselves, and others get their turn in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf
@@ -26,12 +26,8 @@ PART = "metrics"
 
 
 class Telling(NamedTuple):
-    """What the settings say of how things are told.
+    """What the settings say of how things are told."""
 
-    ``compatible`` are other exporters under whose names lag is told, too.
-    """
-
-    compatible: Collection[str] = ()
     legacy_status_values: bool = False
     objectives: Objectives = Objectives()
 

@@ -9,16 +9,18 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics.compatible.registry import EXPORTERS, compatible_families
 from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.metrics.families import Family, Scrape, Telling
+from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.demo.processes.children import Process
 from caughtup.models.state.cluster import ClusterState
 from tests.support.service import wait_for
 
 Labels = tuple[str, ...]
+#: Under the names of every exporter that there is.
+COMPATIBLE = compatible_families(EXPORTERS)
 #: Labels in the order in which these tests name their values; any others follow.
-COMPATIBLE = Telling(("kafka_exporter", "kminion", "burrow_exporter", "kafka_lag_exporter"))
 ORDER = ("group", "topic", "partition", "process", "client_id", "task")
 
 

@@ -17,7 +17,6 @@ from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import groups
 from caughtup.agents.web.metrics.families import Scrape, Telling
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.kafka_exporter import KAFKA_EXPORTER_FAMILIES
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.process import process_families
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
@@ -30,7 +29,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching, WatchPatterns
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, Member, generation, process
-from tests.support.observability.scraping import Labels, scrape, text
+from tests.support.observability.scraping import COMPATIBLE, Labels, scrape, text
 from tests.support.reassignments.reassigning import reassigning
 from tests.support.states import (
     GAINING,
@@ -349,5 +348,5 @@ class Metrics:
 
 
 def test_help_needs_no_escaping() -> None:
-    for family in (*metrics.FAMILIES, *KAFKA_EXPORTER_FAMILIES):
+    for family in (*metrics.FAMILIES, *COMPATIBLE):
         assert not set(family.documentation) & set('\\"\n')

@@ -73,7 +73,7 @@ def test_lag_is_there_under_kafka_exporters_names_when_asked_for() -> None:
     assert "kafka_" not in text(state)
     found = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(text(state, telling=COMPATIBLE))
+        for family in text_string_to_metric_families(text(state, others=COMPATIBLE))
         for sample in family.samples
         if sample.name.startswith("kafka_")
     }
