@@ -201,6 +201,7 @@ def test_what_every_process_has_is_under_the_names_that_others_have() -> None:
         "process_open_fds",
     } <= told.keys()
     assert told["process_cpu_seconds"].type == "counter"
+    assert "{" not in written
     assert told["process_resident_memory_bytes"].samples[0].value > 1 << 20
 
 
