@@ -55,6 +55,11 @@ class Pulses:
         seen = self._seen
         return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(seen.items())}
 
+    def last_turns(self) -> list[str]:
+        """Say of each part how long ago it last got on."""
+        still = self.still_seconds().items()
+        return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
+
     def unhealthy(self) -> list[str]:
         """Say which parts have stood still for too long, in sentences; none if all get on."""
         return [

@@ -133,6 +133,7 @@ def test_a_family_that_breaks_leaves_the_others_be(
         "caughtup_cluster_info",
         "caughtup_group_lag_objective_seconds",
         "caughtup_last_turn_age_seconds",
+        "caughtup_leaderless_partitions",
     }
     assert faults(state) == (set() if name in unknown else {("metrics", name, "BreaksError")})
 

@@ -321,6 +321,7 @@ def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetri
     many += (*TASK_FAMILIES, *REASSIGNMENT_FAMILIES)
     health = Health("the name", ready=True, reader_lag=12_345_678, polled_ms=NOW_MS)
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
+    health.leaderless_partitions = 3
     health.pulses.beat(EVENT_LOOP)
     health.pulses.tick()
     options = {"openmetrics": openmetrics, "telling": Telling(objectives=Objectives([(".*", 60)]))}
