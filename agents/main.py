@@ -61,7 +61,10 @@ for origin, short_help in (
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
     ("caughtup.agents.cli.rules.main:rules", "Print the alert rules."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
-    ("caughtup.agents.cli.simulate.main:simulate", "What a change to a group would cost."),
+    (
+        "caughtup.agents.cli.simulate.main:simulate",
+        "What a change to a group would cost, in virtual time.",
+    ),
     ("caughtup.agents.cli.simulate.safe:safe", "Whether an instance can be stopped now."),
     ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
     (

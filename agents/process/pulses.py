@@ -15,8 +15,8 @@ HEALTHY_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 5.0,
     OFFSETS: 60.0,
     TOPICS_READER: 60.0,
-    CONNECT_READER: 60.0,
     PUBLISHER: 15.0,
+    CONNECT_READER: 60.0,
 }
 
 
@@ -54,6 +54,11 @@ class Pulses:
         """Return for how long each part had stood still at the last tick, in seconds."""
         seen = self._seen
         return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(seen.items())}
+
+    def last_turns(self) -> list[str]:
+        """Say of each part how long ago it last got on."""
+        still = self.still_seconds().items()
+        return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
 
     def unhealthy(self) -> list[str]:
         """Say which parts have stood still for too long, in sentences; none if all get on."""

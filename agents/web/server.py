@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -116,8 +115,7 @@ class WebServer(Service):
             ssl=self._tls,
             ssl_handshake_timeout=self._tls and HEADER_SECONDS,
         )
-        sockets = [socket.fromfd(s.fileno(), s.family, s.type) for s in self._listener.sockets]
-        self._stand_in = StandIn(sockets, self._tls, self._health.pulses)
+        self._stand_in = StandIn(self._listener.sockets, self._tls, self._health.pulses)
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "http" if self._tls is None else "https"
         place = authority(settings.web_host, self.port)
@@ -228,9 +226,8 @@ class WebServer(Service):
     async def _healthz(self, request: web.Request) -> web.Response:
         """Answer whether the process is worth keeping: one that only catches up is."""
         reasons = self._health.unhealthy()
-        still = self._health.pulses.still_seconds().items()
-        ages = [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
-        said = "".join(f"{line}\n" for line in (*(reasons or ["ok"]), *ages))
+        lines = *(reasons or ["ok"]), *self._health.pulses.last_turns()
+        said = "".join(f"{line}\n" for line in lines)
         return web.Response(status=503 if reasons else 200, text=said)
 
 

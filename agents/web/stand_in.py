@@ -7,6 +7,7 @@ import select
 import socket
 import ssl
 import threading
+from asyncio.trsock import TransportSocket
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -28,13 +29,13 @@ class StandIn:
     """Takes the connections that the event loop doesn't take, and answers 503 with the reason.
 
     Whatever is asked: nothing is told but that the loop stands still. While the loop gets on it
-    takes none. ``listeners`` are its own, and closed when it stops.
+    takes none. ``listeners`` are the loop's.
     """
 
     def __init__(
-        self, listeners: Sequence[socket.socket], tls: ssl.SSLContext | None, pulses: Pulses
+        self, listeners: Sequence[TransportSocket], tls: ssl.SSLContext | None, pulses: Pulses
     ) -> None:
-        self._listeners = listeners
+        self._listeners = [socket.fromfd(one.fileno(), one.family, one.type) for one in listeners]
         self._tls = tls
         self._pulses = pulses
         self._stopped = threading.Event()

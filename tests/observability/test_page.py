@@ -331,3 +331,17 @@ async def test_the_service_serves_everything_that_the_page_loads(page: Page) -> 
     finally:
         await page.send("Page.navigate", url="about:blank")
         await web.stop()
+
+
+async def test_it_says_how_many_groups_are_left_out_and_nothing_where_none_is(page: Page) -> None:
+    counts = {"ignored": 2, "folded": 1, "limited": 0}
+    async with serving({**state(groups=[group("plain")]), "groups_not_told": counts}) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('2 groups ignored by the settings')")
+        text = await page.evaluate(TEXT)
+        assert "1 of caughtup's own and of Spark's drivers folded away." in text
+        assert "as a whole in metrics" not in text
+        server.state = state(groups=[group("plain")])
+        server.push()
+        await page.until(f"!{TEXT}.includes('ignored by the settings')")
+        assert page.errors == []

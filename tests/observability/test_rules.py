@@ -70,6 +70,7 @@ def test_promtool_accepts_the_metrics() -> None:
         health.pulses.beat(part)
     health.pulses.tick()
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
+    health.leaderless_partitions = 3
     telling = Telling(objectives=Objectives([(".*", 60)]))
     seen = set()
     for state in (everything(), judged(), reassigning()):

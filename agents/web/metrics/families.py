@@ -98,7 +98,8 @@ class Family(NamedTuple):
         """Write a line as Prometheus' own library does: labels sorted, a figure as Go writes it."""
         named = sorted(zip(self.labels, values, strict=True))
         labels = ",".join(f'{label}="{escaped(value)}"' for label, value in named)
-        return f"{self.name}{{{labels}}} {floatToGoString(figure)}\n".encode()
+        braces = f"{{{labels}}}" if labels else ""
+        return f"{self.name}{braces} {floatToGoString(figure)}\n".encode()
 
     def line_of(self, labels: str, figure: float) -> bytes:
         """Write a line whose labels are text already: for metrics of thousands of lines."""

@@ -9,12 +9,19 @@ from functools import partial
 from prometheus_client import ProcessCollector
 
 import caughtup
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
+from caughtup.agents.process.pulses import (
+    CONNECT_READER,
+    EVENT_LOOP,
+    OFFSETS,
+    PUBLISHER,
+    TOPICS_READER,
+)
 from caughtup.agents.web.metrics.families import Family, Scrape
 
 _CLUSTER = ("cluster",)
 #: What the parts are called in labels.
 _PARTS = {
+    CONNECT_READER: "connect_reader",
     EVENT_LOOP: "event_loop",
     OFFSETS: "offsets_reader",
     PUBLISHER: "publisher",

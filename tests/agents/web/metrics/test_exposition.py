@@ -201,6 +201,7 @@ def test_what_every_process_has_is_under_the_names_that_others_have() -> None:
         "process_open_fds",
     } <= told.keys()
     assert told["process_cpu_seconds"].type == "counter"
+    assert "{" not in written
     assert told["process_resident_memory_bytes"].samples[0].value > 1 << 20
 
 
@@ -320,6 +321,7 @@ def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetri
     many += (*TASK_FAMILIES, *REASSIGNMENT_FAMILIES)
     health = Health("the name", ready=True, reader_lag=12_345_678, polled_ms=NOW_MS)
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
+    health.leaderless_partitions = 3
     health.pulses.beat(EVENT_LOOP)
     health.pulses.tick()
     options = {"openmetrics": openmetrics, "telling": Telling(objectives=Objectives([(".*", 60)]))}
