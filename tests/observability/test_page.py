@@ -100,6 +100,13 @@ async def test_what_both_plans_cost_stands_side_by_side_and_when_probing_is_wort
         assert page.errors == []
 
 
+async def test_each_config_stands_there_with_how_it_is_known(page: Page) -> None:
+    async with serving(state(applications=[application()])) as server:
+        await page.open(server.url)
+        text = await page.until(f"{TEXT}.includes('Configs') && {TEXT}")
+        assert "max.warmup.replicas 2 or more learned from 4 generations" in " ".join(text.split())
+
+
 async def test_a_generation_that_is_not_decided_yet_is_told(page: Page) -> None:
     waiting = {**application(), "generation": 6}
     waiting["history"] = [{"generation": 5, "at_ms": 0, "result": "match", "movements": 2}]

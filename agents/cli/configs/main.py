@@ -11,6 +11,7 @@ import msgspec
 
 from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.configs.settings_file import settings_table
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import CONFIG_COLUMNS, config_cells, named
 from caughtup.agents.cli.lag.sources import LookedAt
@@ -22,7 +23,13 @@ from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
 
-@click.command(short_help="Show what is known of applications' configs.")
+@click.command(
+    short_help="Show what is known of applications' configs.",
+    epilog=examples(
+        "caughtup configs -b broker:9092",
+        "caughtup configs -b broker:9092 orders --toml >> caughtup.toml",
+    ),
+)
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option("--toml", is_flag=True, help="As a settings file that can be pasted.")
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")

@@ -10,6 +10,7 @@ from rich.table import Table
 from caughtup.models.assignment.explanation import says
 from caughtup.models.decisions.exact.generation import ASSIGNOR
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.inputs.known_configs import ASSUMED
 from caughtup.models.decisions.plan_cost import PlanCost
 from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
 from caughtup.models.decisions.task_table import TaskCopy
@@ -70,6 +71,9 @@ def _print_configs(console: Console, decided: DecidedGeneration) -> None:
     for one in decided.inputs.configs:
         table.add_row(one.name, one.text, one.source)
     console.print(table)
+    known = {one.provenance for one in decided.inputs.configs}
+    if ASSUMED in known and all(one.generations <= 1 for one in decided.inputs.configs):
+        console.print("From this generation alone: a service that runs learns from each.")
 
 
 def _print_assignment(console: Console, decided: DecidedGeneration) -> None:

@@ -69,6 +69,7 @@ def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> N
 
 
 def test_each_config_is_there_with_how_it_is_known() -> None:
+    alone = "From this generation alone: a service that runs learns from each."
     assert "num.standby.replicas │ 0 │ told" in printed()
     state = decided_state(*WARMING, parameters=ApplicationParameters())
     known = decided_generation(state)
@@ -77,5 +78,6 @@ def test_each_config_is_there_with_how_it_is_known() -> None:
     text = re.sub(r"\s+", " ", console.export_text())
     assert "acceptable.recovery.lag │ 0 to 49999 │ learned from 1 generation" in text
     assert "max.warmup.replicas │ 1 or more │ assumed" in text
+    assert alone in text
     (lag,) = [one for one in explanation(known)["configs"] if one["values"] == "0 to 49999"]
     assert lag["provenance"] == "learned"
