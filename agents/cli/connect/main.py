@@ -15,6 +15,7 @@ import msgspec
 from caughtup.agents.cli.columns import Output, printable
 from caughtup.agents.cli.connect.look import ConnectLooks
 from caughtup.agents.cli.connect.tables import group_lines
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
@@ -27,7 +28,14 @@ from caughtup.models.state.cluster import ClusterState
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
-@click.command(short_help="Show Connect groups: who runs what, what nobody runs, and until when.")
+@click.command(
+    short_help="Show Connect groups: who runs what, what nobody runs, and until when.",
+    epilog=examples(
+        "caughtup connect -b broker:9092",
+        "caughtup connect -b broker:9092 connect-cluster --watch",
+        "caughtup connect -b broker:9092 'connect-*' --json",
+    ),
+)
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
 @click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
