@@ -405,7 +405,7 @@ def test_what_is_written_is_what_is_read_back() -> None:
 def test_racks_are_learned_by_and_what_is_recommended_keeps_to_them(strategy: str) -> None:
     """Through the state, whose replicas' racks somebody has looked up."""
     results, known = [], set()
-    for seed in range(6):
+    for seed in range(3):
         app = Application(f"racked {seed}", doubts=0, failures=0, racked=True)
         app.truth = replace(app.truth, assignor="high_availability", strategy=strategy, costs=None)
         state = a_state(app)
