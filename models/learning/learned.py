@@ -39,7 +39,6 @@ from caughtup.models.learning.ranges import (
     allowing,
     possible,
 )
-from caughtup.models.learning.scenario_racks import is_racked
 from caughtup.models.learning.sifter import Finding
 from caughtup.models.parameters import TAGS
 
@@ -120,7 +119,7 @@ def learn(
         return learned, Verdict("undetermined", error.message)
     releases = leaders_releases(generation)
     if learned.hypotheses is None:
-        every = possible(learned.told, tag_keys(generation), racked=is_racked(generation))
+        every = possible(learned.told, tag_keys(generation), racked=generation.is_racked)
         learned = replace(learned, hypotheses=every, since=generation.generation)
     learned = replace(
         learned,
@@ -181,7 +180,8 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
     if not doubts:
         between = "between threads, where lags aren't known exactly"
         doubts = [": ".join((between, *sifted.differences[:1]))]
-    names = tuple(name for name in ALL_NAMES if is_open(name, sifted.left))
+    among = ALL_NAMES if sifted.releases_differ else NAMES
+    names = tuple(name for name in among if is_open(name, sifted.left))
     doubts += [
         f"open: {name}, {text_of(name, sifted.left)}, until {WOULD_TELL[name]}" for name in names
     ]
@@ -206,7 +206,7 @@ def _contradicted(
         return learned, Verdict("undetermined", why, sifted.decision)
     keys = tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
-    racked = is_racked(evidence.generation)
+    racked = evidence.generation.is_racked
     every = under_releases(
         possible(UNTOLD, keys, racked=racked, costs=OTHER_COSTS),
         leaders_releases(evidence.generation),

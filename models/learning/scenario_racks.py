@@ -10,16 +10,9 @@ from caughtup.models.assignment.racks import find_racks
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
-from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId
 from caughtup.models.learning.ranges import Algorithm
 from caughtup.models.partition_assignor.clients import Client
-
-
-def is_racked(generation: StreamsGeneration) -> bool:
-    """Return whether every member has a rack, without which Kafka assigns nothing by racks."""
-    racks = [member.rack for member in generation.members()]
-    return bool(racks) and None not in racks
 
 
 def with_racks(

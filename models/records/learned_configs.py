@@ -6,13 +6,17 @@ from typing import Annotated, Literal
 
 import msgspec  # noqa: TID251 - allowed here
 
+from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.decisions.learned_configs import LearnedUntil
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.ranges import (
     ANY,
+    ANY_RELEASE,
     INT_MAX,
     LAG,
     MOST_RANGES,
+    RELEASE,
     STANDBYS,
     WARM_UPS,
     Algorithm,
@@ -52,6 +56,9 @@ from caughtup.models.records.keys import decode_group
 Assignor = Literal["high_availability", "sticky", "public_sticky"]
 Tags = Annotated[list[Name], msgspec.Meta(max_length=MOST_TAGS)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+Strategy = Literal["none", "min_traffic", "balance_subtopology"]
+_Release = Annotated[int, msgspec.Meta(ge=int(min(Release)), le=int(NEWEST))]
+_TwoReleases = Annotated[list[_Release], msgspec.Meta(min_length=2, max_length=2)]
 _TwoNumbers = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
 _TwoOffsets = Annotated[list[Offsets], msgspec.Meta(min_length=2, max_length=2)]
 _TwoTimes = Annotated[list[DurationMs], msgspec.Meta(min_length=2, max_length=2)]
@@ -82,7 +89,7 @@ class ToldRecord(Part, omit_defaults=True):
         return Told(self.configs, None if tags is None else tuple(tags), or_none(self.assignor))
 
 
-class RangeRecord(Part):
+class RangeRecord(Part, omit_defaults=True):
     """Configs of which each combination may be the truth: the least and the greatest value of each.
 
     assignor: what decides, as ``caughtup assign`` calls it.
@@ -90,6 +97,10 @@ class RangeRecord(Part):
     num_standby_replicas: copies.
     max_warmup_replicas: copies.
     acceptable_recovery_lag: offsets.
+    strategy: its ``rack.aware.assignment.strategy``.
+    costs: of traffic, and of what isn't where it was; absent for the assignor's own.
+    releases: families of releases of Kafka Streams, from the one that begins with 2.8 (0) to the
+        one that begins with 3.7 (5).
     """
 
     assignor: Assignor
@@ -97,21 +108,36 @@ class RangeRecord(Part):
     num_standby_replicas: _TwoNumbers
     max_warmup_replicas: _TwoNumbers
     acceptable_recovery_lag: _TwoOffsets
+    strategy: Strategy = "none"
+    costs: _TwoNumbers | Absent = ABSENT
+    releases: _TwoReleases = msgspec.field(default_factory=lambda: list(ANY_RELEASE))
 
     @classmethod
     def from_range(cls, one: ConfigRange) -> RangeRecord:
         """Write a range down."""
         assignor: Assignor = one.algorithm.assignor  # type: ignore[assignment]
         spans = (list(one.span(name)) for name in (STANDBYS, WARM_UPS, LAG))
-        return cls(assignor, list(one.algorithm.tags), *spans)
+        strategy: Strategy = one.algorithm.strategy  # type: ignore[assignment]
+        costs = None if one.algorithm.costs is None else list(one.algorithm.costs)
+        return cls(
+            assignor,
+            list(one.algorithm.tags),
+            *spans,
+            strategy=strategy,
+            costs=or_absent(costs),
+            releases=[int(number) for number in one.releases],
+        )
 
     def to_range(self) -> ConfigRange:
         """Return the range. Raises RefusedError."""
+        costs = or_none(self.costs)
+        own = None if costs is None else Costs(*costs)
         return ConfigRange(
-            Algorithm(self.assignor, tuple(self.tags)),
+            Algorithm(self.assignor, tuple(self.tags), self.strategy, own),
             _span(STANDBYS, self.num_standby_replicas),
             _span(WARM_UPS, self.max_warmup_replicas),
             _span(LAG, self.acceptable_recovery_lag),
+            _span(RELEASE, self.releases),
         )
 
 

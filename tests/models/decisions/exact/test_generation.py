@@ -77,12 +77,11 @@ def test_a_member_with_a_task_held_back_asks_for_a_rebalance_at_once() -> None:
     ]
 
 
-def test_a_temporary_standby_goes_only_where_there_was_a_standby() -> None:
+def test_a_temporary_standby_goes_only_where_there_was_a_standby_since_3_5_2() -> None:
     """The new client without state of its own is given nothing until the owner lets go."""
     ran = Member("a", 1, ("0_0", "0_1"), {"0_0": 100, "0_1": 100}, ("0_0",))
     exact = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, standby=("0_1",), probe_at_ms=0))
-    assert exact.result == "mismatch"
-    assert differences(exact) == ["b-StreamThread-1-consumer should not have 0_1 as standby"]
+    assert exact.result == "match", "as releases before that decide"
 
 
 def test_a_task_that_arrived_is_a_match_without_a_probe() -> None:
