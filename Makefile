@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example rules lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -32,6 +32,7 @@ prometheus:
 	@sh scripts/ensure_tool.sh prometheus-alertmanager prometheus-alertmanager
 	@sh scripts/ensure_tool.sh chromium chromium
 	@sh scripts/ensure_tool.sh systemd-analyze systemd
+	@sh scripts/ensure_tool.sh npm npm
 
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
 	@$(BIN)/caughtup demo
@@ -74,6 +75,9 @@ chart: install  ## charts/caughtup/values.schema.json, from the settings
 
 example: install  ## caughtup.example.toml, from the settings' own descriptions
 	@$(BIN)/python -m caughtup.agents.configuration.text
+
+rules: install  ## prometheus/caughtup.rules.yml, as `caughtup rules` makes it
+	@$(BIN)/caughtup rules > prometheus/caughtup.rules.yml
 
 lint: install
 	@$(BIN)/ruff check .

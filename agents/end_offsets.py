@@ -145,12 +145,17 @@ class EndOffsetsProbe(Service):
         wants = self._wants()
         listing = await asyncio.to_thread(self._lister.list_ends, wants)
         self._note(listing.given_up)
+        self._health.leaderless_partitions = listing.leaderless
         listed, present = listing.found, listing.present
         found, faults, now = listed, self._state.faults, now_ms()
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(listed)
             await asyncio.to_thread(self._readable.read, suspects, listed)
             found = self._readable.complete(listed)
+        with faults.isolated(PROBE, "racks of replicas", now):
+            racked = self._state.racked_topics()
+            if racked is not None:
+                self._state.replicas = await asyncio.to_thread(self._lister.replica_racks, racked)
         named = await asyncio.to_thread(self._lister.topic_ids, self._state.unnamed_topics())
         self._topic_ids |= named
         awaited = self._state.applications.awaited()

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 import caughtup
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
@@ -20,10 +21,13 @@ def main() -> None:
     """Know which copies of which Kafka Streams task are caught up, and what to do about it."""
 
 
-@main.command(short_help="Print the shell completion script.")
+@main.command(
+    short_help="Print the shell completion script.",
+    epilog=examples('eval "$(caughtup completion bash)"', "caughtup completion fish | source"),
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script for SHELL: eval "$(caughtup completion bash)"."""
+    """Print the completion script for SHELL, of commands and options."""
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
@@ -41,13 +45,27 @@ for origin, short_help in (
         "caughtup.agents.cli.connect.main:connect",
         "Show Connect groups: who runs what, what nobody runs, and until when.",
     ),
+    (
+        "caughtup.agents.cli.top.main:top",
+        "Watch groups, tasks and reassignments on the whole terminal.",
+    ),
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
+    (
+        "caughtup.agents.cli.configs.main:configs",
+        "Show what is known of applications' configs.",
+    ),
     (
         "caughtup.agents.cli.assign:assign",
         "Decide assignments: scenarios in, decisions out.",
     ),
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
+    ("caughtup.agents.cli.rules.main:rules", "Print the alert rules."),
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
+    (
+        "caughtup.agents.cli.simulate.main:simulate",
+        "What a change to a group would cost, in virtual time.",
+    ),
+    ("caughtup.agents.cli.simulate.safe:safe", "Whether an instance can be stopped now."),
     ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
     (
         "caughtup.agents.cli.files:files",

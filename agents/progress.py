@@ -33,3 +33,12 @@ class Progress:
         with bar:
             task = bar.add_task(description, total=total)
             yield lambda done: bar.advance(task, done)
+
+
+class NoProgress(Progress):
+    """Shows nothing: the terminal is taken."""
+
+    @contextmanager
+    def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Yield a function that does nothing."""
+        yield lambda _: None

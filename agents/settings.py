@@ -47,6 +47,14 @@ ApplicationConfig: type[BaseModel] = create_model(
             examples=[["zone"]],
         ),
     ),
+    assignor=(
+        Literal["high_availability", "sticky", "public_sticky"] | None,
+        Field(
+            default=None,
+            description="What deals its tasks, as `caughtup assign` calls it.",
+            examples=["high_availability"],
+        ),
+    ),
     **{
         name.replace(".", "_"): (
             int | None,
@@ -141,10 +149,6 @@ class Settings(WatchingSettings):
         description="Seconds between two writings of what changed in the lag table to "
         "caughtup-lag; 0: never.",
     )
-    compat_metrics: bool = Field(
-        default=False,
-        description="Also serve lag under kafka_exporter's names, for dashboards that have them.",
-    )
     connect_topics: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
         default=(),
         description="Topics of Connect worker clusters whose names don't show it: "
@@ -168,7 +172,8 @@ class Settings(WatchingSettings):
     applications: dict[str, ApplicationConfig] = Field(  # type: ignore[valid-type]
         default={},
         description="What the wire doesn't show of an application, by its id, under Kafka's own "
-        "names: the values that it runs with itself.",
+        "names: the values that it runs with itself. What isn't told is read or learned; `caughtup "
+        "configs --toml` prints it.",
     )
     _secret_files: Mapping[str, Path] = PrivateAttr(default={})
 
@@ -214,6 +219,6 @@ class Settings(WatchingSettings):
         for name, application in self.applications.items():
             given: dict[str, Any] = application.model_dump(by_alias=True, exclude_none=True)
             changelogs = given.pop("changelogs", None)
-            tags = given.pop(TAGS, None)
-            found[name] = ApplicationParameters(config=given, changelogs=changelogs, tags=tags)
+            tags, assignor = given.pop(TAGS, None), given.pop("assignor", None)
+            found[name] = ApplicationParameters(given, changelogs, tags, assignor)
         return found

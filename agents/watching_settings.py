@@ -1,4 +1,4 @@
-"""What can be set of what is watched, and of how finely it is told in metrics."""
+"""What can be set of what is watched, and of how it is told in metrics."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
+from caughtup.models.lag.objectives import Objectives
 from caughtup.models.watching import SPARK_DRIVERS, WatchPatterns
 
 Granularity = Literal["partition", "topic", "group"]
+Exporter = Literal["kafka_exporter", "kminion", "burrow_exporter", "kafka_lag_exporter"]
+KAFKA_EXPORTER: Exporter = "kafka_exporter"
 
 
 def separated(given: object) -> object:
@@ -37,11 +40,32 @@ def _are_patterns(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
+def _are_objectives(given: tuple[str, ...]) -> tuple[str, ...]:
+    for number, entry in enumerate(given, 1):
+        pattern, _, seconds = entry.rpartition("=")
+        if not pattern or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", seconds) or not float(seconds):
+            raise ValueError(f"entry {number} is not PATTERN=SECONDS")
+        try:
+            _are_patterns((pattern,))
+        except ValueError as error:
+            raise ValueError(str(error).replace("entry 1", f"entry {number}")) from None
+    return given
+
+
+def _exporters(given: object) -> object:
+    """Return the exporters that are named; ``true`` is what it was before there were names."""
+    if given is True or (isinstance(given, str) and given.lower() in ("true", "1", "yes", "on")):
+        return (KAFKA_EXPORTER,)
+    if given is False or (isinstance(given, str) and given.lower() in ("false", "0", "no", "off")):
+        return ()
+    return separated(given)
+
+
 Patterns = Annotated[tuple[str, ...], BeforeValidator(separated), AfterValidator(_are_patterns)]
 
 
 class WatchingSettings(BaseModel):
-    """Which groups and topics are watched, and how finely they are told in metrics."""
+    """Which groups and topics are watched, and how they are told in metrics."""
 
     watch_groups: Patterns = Field(
         default=(),
@@ -77,6 +101,26 @@ class WatchingSettings(BaseModel):
         examples=[1000],
     )
 
+    compat_metrics: Annotated[tuple[Exporter, ...], BeforeValidator(_exporters)] = Field(
+        default=(),
+        description="Also serve lag under other exporters' names, for dashboards that have them: "
+        "kafka_exporter, kminion, burrow_exporter, kafka_lag_exporter.",
+        examples=[["kafka_exporter"]],
+    )
+    lag_objectives: Annotated[
+        tuple[str, ...], BeforeValidator(separated), AfterValidator(_are_objectives)
+    ] = Field(
+        default=(),
+        description="PATTERN=SECONDS: how old the oldest unread record of a group may be whose "
+        "whole name the regular expression fits, the first one that does; an alert goes by it.",
+        examples=[["orders-.*=60", ".*=900"]],
+    )
+    legacy_status_values: bool = Field(
+        default=False,
+        description="Write statuses of metrics with spaces, as in dead target, as before this "
+        "release; the next one doesn't know this setting.",
+    )
+
     @model_validator(mode="after")
     def _agree(self) -> Self:
         for kind in ("groups", "topics"):
@@ -92,6 +136,11 @@ class WatchingSettings(BaseModel):
                 "metrics_group_limit contradicts metrics_granularity: by group there is one series"
             )
         return self
+
+    def objectives(self) -> Objectives:
+        """Return how old the oldest unread record of each group may be."""
+        given = (entry.rpartition("=") for entry in self.lag_objectives)
+        return Objectives([(pattern, float(seconds)) for pattern, _, seconds in given])
 
     def patterns(self, application_id: str) -> WatchPatterns:
         """Return the patterns, with those of the groups that are folded away."""

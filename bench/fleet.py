@@ -16,6 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -40,7 +41,9 @@ _POSITIVE = click.IntRange(min=1)
 _PERCENT = click.IntRange(0, 100)
 
 
-@click.command(short_help="A generated fleet's history.")
+@click.command(
+    short_help="A generated fleet's history.", epilog=examples("caughtup bench fleet --groups 10")
+)
 @click.option("--groups", type=_POSITIVE, default=1_000, show_default=True, help="How many.")
 @click.option(
     "--partitions", type=_POSITIVE, default=100, show_default=True, help="That each group reads."

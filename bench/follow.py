@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -34,7 +35,10 @@ def _even(_context: click.Context, _option: click.Parameter, tasks: int) -> int:
     return tasks
 
 
-@click.command(short_help="An application grows, with the follower and without.")
+@click.command(
+    short_help="An application grows, with the follower and without.",
+    epilog=examples("caughtup bench follow"),
+)
 @click.option(
     "--tasks",
     type=click.IntRange(min=_LEAST_TASKS),

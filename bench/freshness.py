@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -27,7 +28,10 @@ _TOPIC, _GROUP = "bench", "bench-freshness"
 _VISIBLE_SECONDS = 30.0
 
 
-@click.command(short_help="From a commit to /metrics.")
+@click.command(
+    short_help="From a commit to /metrics.",
+    epilog=examples("caughtup bench freshness --commits 50"),
+)
 @click.option(
     "--commits", type=click.IntRange(min=1), default=200, show_default=True, help="How many."
 )

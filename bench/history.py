@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline.spark import start_spark
@@ -48,7 +49,10 @@ _WARMING = 500_000
 _MEGABYTE = 1 << 20
 
 
-@click.command(short_help="The rate of the history job on Spark.")
+@click.command(
+    short_help="The rate of the history job on Spark.",
+    epilog=examples("caughtup bench history --records 1000000"),
+)
 @click.option(
     "--records",
     type=click.IntRange(min=1),

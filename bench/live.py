@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
@@ -63,7 +64,10 @@ class Load(NamedTuple):
     a_second: int
 
 
-@click.command(short_help="Commits as they come, among many group-partitions.")
+@click.command(
+    short_help="Commits as they come, among many group-partitions.",
+    epilog=examples("caughtup bench live --groups 1000"),
+)
 @click.option("--groups", type=_positive, default=10_000, show_default=True, help="How many.")
 @partitions_option
 @click.option(

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -40,7 +41,10 @@ _SECONDS = 300.0
 _BROKERS = {"log.index.size.max.bytes": "4096"}
 
 
-@click.command(short_help="Looks at many partitions that are reassigned.")
+@click.command(
+    short_help="Looks at many partitions that are reassigned.",
+    epilog=examples("caughtup bench reassignments --partitions 1000"),
+)
 @click.option(
     "--partitions",
     type=click.IntRange(min=1),

@@ -15,6 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -74,7 +75,10 @@ class _Instance:
             return 0, ""
 
 
-@click.command(short_help="From an end or a SIGKILL to ready again.")
+@click.command(
+    short_help="From an end or a SIGKILL to ready again.",
+    epilog=examples("caughtup bench restart --times 3"),
+)
 @click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Each.")
 @format_option
 def restart(times: int, output: str) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -39,7 +40,10 @@ _ASK_SECONDS = 0.005
 _READ_SECONDS = 300.0
 
 
-@click.command(short_help="/metrics of many group-partitions.")
+@click.command(
+    short_help="/metrics of many group-partitions.",
+    epilog=examples("caughtup bench scrape --groups 100"),
+)
 @groups_option
 @partitions_option
 @click.option(

@@ -15,6 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -33,7 +34,10 @@ _ETA_SHARE = 0.25
 _ALLOWED_SECONDS = 3.0
 
 
-@click.command(short_help="What is said of reassignments that fail, and how soon.")
+@click.command(
+    short_help="What is said of reassignments that fail, and how soon.",
+    epilog=examples("caughtup bench stalls --act healthy"),
+)
 @click.option("--act", "acts", multiple=True, help="Only this act; may be given again.")
 @format_option
 def stalls(acts: tuple[str, ...], output: str) -> None:
@@ -55,7 +59,10 @@ def stalls(acts: tuple[str, ...], output: str) -> None:
         raise SystemExit(1)
 
 
-@click.command(short_help="Healthy reassignments for half an hour: false alarms, and ETAs.")
+@click.command(
+    short_help="Healthy reassignments for half an hour: false alarms, and ETAs.",
+    epilog=examples("caughtup bench churn --minutes 5"),
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0.5),

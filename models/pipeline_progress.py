@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -68,10 +69,11 @@ class StreamProgress:
 
 
 class StreamProgressTable:
-    """The newest report of each stream, by its name."""
+    """The newest report of each stream, by its name, and the rows of all that were heard."""
 
     def __init__(self) -> None:
         self._streams: dict[str, StreamProgress] = {}
+        self._rows: Counter[str] = Counter()
 
     def apply(self, stream: str, progress: StreamProgress | None) -> bool:
         """Apply a stream's progress, or None where it is to be forgotten.
@@ -80,11 +82,19 @@ class StreamProgressTable:
         """
         if progress is None:
             self._streams.pop(stream, None)
+            self._rows.pop(stream, None)
             return True
         if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
             return False
+        before = self._streams.get(stream)
+        if before is None or before.batch != progress.batch:  # else the same batch is told again
+            self._rows[stream] += progress.rows or 0
         self._streams[stream] = progress
         return True
+
+    def rows(self, stream: str) -> int:
+        """Count the records that the batches read which were heard of since the table began."""
+        return self._rows[stream]
 
     def find(self, stream: str) -> StreamProgress:
         """Return a stream's newest report. Raises KeyError where there is none."""

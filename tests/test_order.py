@@ -62,6 +62,7 @@ MODELS = (
     "records",
     "connect_clusters",
     "state",
+    "what_if",
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
@@ -21,7 +22,10 @@ LONGEST_LINE = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
 
 
-@click.command(short_help="Decide assignments: scenarios in, decisions out.")
+@click.command(
+    short_help="Decide assignments: scenarios in, decisions out.",
+    epilog=examples("caughtup assign < scenarios.jsonl > decisions.jsonl"),
+)
 @click.option(
     "--time",
     "repeats",

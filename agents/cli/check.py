@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, format_option, loaded_from
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
@@ -30,6 +31,7 @@ from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
+from caughtup.agents.topics.definitions import creation_problem
 from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missing, requirements
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -45,7 +47,12 @@ class Finding(NamedTuple):
     detail: str
 
 
-@click.command(short_help="Check connection and permissions.")
+@click.command(
+    short_help="Check connection and permissions.",
+    epilog=examples(
+        "caughtup check -b broker:9092", "caughtup check --config caughtup.toml --print-config"
+    ),
+)
 @click.option(
     "--print-config",
     is_flag=True,
@@ -159,7 +166,9 @@ def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent
         raise UserError(f"missing: {refused}")
     operations = " and ".join(operation.name for operation in wanted.operations)
     if absent:
-        return "not there yet: `caughtup run` creates it (CREATE on the topic or the cluster)"
+        if (problem := creation_problem(admin, settings, wanted.name)) is not None:
+            raise UserError(problem)
+        return "not there yet: `caughtup run` creates it"
     return f"{operations} allowed"
 
 

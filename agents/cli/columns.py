@@ -71,13 +71,7 @@ def lines(
 ) -> Iterator[str]:
     """Yield the headings and the rows. ``colours``: of cells, by what is in them."""
     cells = [[printable(cell) or NOTHING for cell in row] for row in rows]
-    widths = [
-        max(len(column.heading), *(cell_len(row[at]) for row in cells), 0)
-        for at, column in enumerate(columns)
-    ]
-    shown = list(range(len(columns)))
-    if output.width is not None:
-        shown, widths = _fitted(columns, widths, output.width)
+    shown, widths = fitted(columns, cells, output.width)
     heading = _line([columns[at].heading for at in shown], columns, shown, widths, {})
     yield click.style(heading, bold=True) if output.colours else heading
     painted = colours if output.colours else {}
@@ -85,9 +79,17 @@ def lines(
         yield _line([row[at] for at in shown], columns, shown, widths, painted)
 
 
-def _fitted(columns: Sequence[Column], widths: list[int], room: int) -> tuple[list[int], list[int]]:
-    """Return which columns there is room for, and how wide each is then."""
+def fitted(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int | None
+) -> tuple[list[int], list[int]]:
+    """Return which columns there is room for (None: for all), and how wide each column is then."""
+    widths = [
+        max(len(column.heading), *(cell_len(row[at]) for row in cells), 0)
+        for at, column in enumerate(columns)
+    ]
     shown = list(range(len(columns)))
+    if room is None:
+        return shown, widths
     optional = sorted(
         (at for at in shown if columns[at].order is not None),
         key=lambda at: columns[at].order or 0,

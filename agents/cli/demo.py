@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import require_free_port
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from caughtup.demo.story.stage import Stage
 
 
-@click.command(short_help="Watch it all on this machine.")
+@click.command(
+    short_help="Watch it all on this machine.",
+    epilog=examples("caughtup demo", "caughtup demo --scripted"),
+)
 @click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
 @click.option(
     "--story",

@@ -17,11 +17,6 @@ from caughtup.models.security.kafka_names import is_secret
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def examples(*commands: str) -> str:
-    """Return what ends a command's help: commands to try, a line each, which are never wrapped."""
-    return "\n  ".join(("\b\nExamples:", *commands))
-
-
 class Span(click.ParamType):
     """A span of time, such as ``10s``, ``2m`` or ``1h``, in seconds; a number alone is seconds."""
 

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
@@ -35,7 +36,12 @@ from caughtup.models.watching import Watching
 log = logging.getLogger(__name__)
 
 
-@click.command(short_help="Run the service.")
+@click.command(
+    short_help="Run the service.",
+    epilog=examples(
+        "caughtup run -b broker:9092", "caughtup run --config /etc/caughtup/caughtup.toml"
+    ),
+)
 @connection_options
 @click.option("--web-host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
 @click.option("--web-port", metavar="PORT", help="Which port. [default: 8080]")
@@ -44,15 +50,17 @@ log = logging.getLogger(__name__)
 )
 @click.option(
     "--compat-metrics",
-    is_flag=True,
-    default=None,
-    help="Serve lag under kafka_exporter's names, too.",
+    is_flag=False,
+    flag_value="kafka_exporter",
+    metavar="EXPORTER,…",
+    help="Serve lag under the names of these, too: kafka_exporter (which is meant without a name), "
+    "kminion, burrow_exporter, kafka_lag_exporter.",
 )
 def run(
     web_host: str | None,
     web_port: str | None,
     log_level: str | None,
-    compat_metrics: bool | None,
+    compat_metrics: str | None,
     **connection: Any,
 ) -> None:
     """Run the service beside a cluster: lag, recommendations, /metrics and the page."""

@@ -6,9 +6,11 @@ from collections.abc import Collection
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.end_offsets import apply_record
+from caughtup.agents.kafka.answered import REQUEST_SECONDS
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.readable_ends import ReadableEnds
+from caughtup.agents.kafka.replica_racks import replica_racks
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
@@ -71,6 +73,10 @@ class ClusterLooks:
             self._read_own_topics(progress)
         self._read_groups(progress)
         found = list_end_offsets(self._admin, state.wanted_topics()).found
+        racked = state.racked_topics()
+        if racked is not None:
+            metadata = self._admin.list_topics(timeout=REQUEST_SECONDS)
+            state.replicas = replica_racks(self._admin, metadata, racked)
         named = topic_ids(self._admin, state.unnamed_topics())
         self._readable.read(self._readable.suspects(found, at_once=True), found)
         for partition, ends in sorted(self._readable.complete(found).items()):

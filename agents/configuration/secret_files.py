@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 
 from mode import Service
 
@@ -16,14 +17,23 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 2.0
 _PASSWORD, _USER = "sasl.password", "sasl.username"
+#: Files that clients read themselves, when they are made.
+_TLS_FILES = (
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.crl.location",
+    "ssl.key.location",
+    "ssl.keystore.location",
+)
 
 
 class SecretFiles(Service):
     """Reads the secrets of ``settings.kafka`` again whenever their files change.
 
     While one can't be read, the secret that was read before stays in use. A password is used by
-    every client from its next login on; the other secrets open keys, which clients load when they
-    are made: these take effect at the next start, and the log says so.
+    every client from its next login on. The other secrets open keys, which clients load when they
+    are made: these take effect at the next start, as keys and certificates do themselves, and the
+    log says so.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
@@ -33,16 +43,29 @@ class SecretFiles(Service):
         self._settings = settings
         self._watched = WatchedFiles(list(settings.secret_files.values()))
         self._unread: dict[str, str] = {}
+        files = {name: settings.kafka.get(name) for name in _TLS_FILES}
+        self._tls = {
+            name: WatchedFiles([Path(path)])
+            for name, path in files.items()
+            if isinstance(path, str) and path != "probe"
+        }
 
     @Service.task
     async def _run(self) -> None:
-        if not self._settings.secret_files:
+        if not self._settings.secret_files and not self._tls:
             return
         await asyncio.to_thread(self.read_again)  # they may have changed since they were read
         while not self.should_stop:
             await self.sleep(_LOOK_SECONDS)
             if self._unread or await asyncio.to_thread(self._watched.changed):
                 await asyncio.to_thread(self.read_again)
+            await asyncio.to_thread(self.look_at_certificates)
+
+    def look_at_certificates(self) -> None:
+        """Say which files of TLS have changed."""
+        for name, watched in self._tls.items():
+            if watched.changed():
+                log.warning("%s: the file has changed: that takes effect at the next start", name)
 
     def read_again(self) -> None:
         """Read every secret again, and have clients use what changed."""

@@ -39,6 +39,17 @@ _KAFKA_EXAMPLES: Mapping[str, str] = {
     "ssl.certificate.location": "/etc/caughtup/client.crt",
     "ssl.key.location": "/etc/caughtup/client.key",
     "ssl.key.password_file": "/etc/caughtup/client.key.password",
+    "ssl.keystore.location": "/etc/caughtup/client.p12",
+    "ssl.keystore.password_file": "/etc/caughtup/client.p12.password",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.token.endpoint.url": "https://login.example.com/oauth2/token",
+    "sasl.oauthbearer.client.id": "caughtup",
+    "sasl.oauthbearer.client.secret_file": "/etc/caughtup/client.secret",
+    "sasl.oauthbearer.scope": "kafka",
+    "sasl.oauthbearer.token.provider": "caughtup.agents.kafka.tokens.msk:token",
+    "sasl.oauthbearer.config": "region=eu-central-1",
+    "sasl.kerberos.principal": "caughtup@EXAMPLE.COM",
+    "sasl.kerberos.keytab": "/etc/caughtup/caughtup.keytab",
 }
 
 
@@ -47,17 +58,19 @@ def example() -> str:
     lines = [*_comment(_HEAD.splitlines())]
     for name in _plain():
         field = Settings.model_fields[name]
-        lines += ["", *_described(field), f"#{name} = {_value(_shown(field))}"]
+        lines += ["", *_described(field), f"#{name} = {toml_value(_shown(field))}"]
     lines += ["", *_described(Settings.model_fields["kafka"]), *_comment(_KAFKA.splitlines())]
     lines += ["#[kafka]"]
-    lines += [f"#{_value(name)} = {_value(value)}" for name, value in _KAFKA_EXAMPLES.items()]
+    lines += [
+        f"#{toml_value(name)} = {toml_value(value)}" for name, value in _KAFKA_EXAMPLES.items()
+    ]
     lines += ["", *_described(Settings.model_fields["applications"]), '#[applications."orders"]']
     for name, field in ApplicationConfig.model_fields.items():
         if name != "changelogs":
-            lines += [f"#{_value(field.alias)} = {_value(_shown(field))}"]
+            lines += [f"#{toml_value(field.alias or name)} = {toml_value(_shown(field))}"]
     changelogs = ApplicationConfig.model_fields["changelogs"]
     lines += ["", *_described(changelogs), '#[applications."orders".changelogs]']
-    lines += [f"#{number} = {_value(topics)}" for number, topics in _shown(changelogs).items()]
+    lines += [f"#{number} = {toml_value(topics)}" for number, topics in _shown(changelogs).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -74,17 +87,18 @@ def printed(loaded: Loaded) -> str:
     if kafka:
         lines += ["", "[kafka]"]
         lines += [
-            _line(_value(name), kafka[name], origins.get(f"kafka.{name}")) for name in sorted(kafka)
+            _line(toml_value(name), kafka[name], origins.get(f"kafka.{name}"))
+            for name in sorted(kafka)
         ]
     for name, application in settings.applications.items():
         given = application.model_dump(by_alias=True, exclude_none=True)
         changelogs = given.pop("changelogs", {})
         origin = origins.get(f"applications.{name}")
-        lines += ["", f"[applications.{_value(name)}]  # {origin}"]
-        lines += [f"{_value(key)} = {_value(value)}" for key, value in given.items()]
+        lines += ["", f"[applications.{toml_value(name)}]  # {origin}"]
+        lines += [f"{toml_value(key)} = {toml_value(value)}" for key, value in given.items()]
         if changelogs:
-            lines += [f"[applications.{_value(name)}.changelogs]"]
-            lines += [f"{number} = {_value(topics)}" for number, topics in changelogs.items()]
+            lines += [f"[applications.{toml_value(name)}.changelogs]"]
+            lines += [f"{number} = {toml_value(topics)}" for number, topics in changelogs.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -97,7 +111,7 @@ def _plain() -> list[str]:
 def _line(name: str, value: object, origin: str | None) -> str:
     if value is None:
         return f"#{name} is not set"
-    return f"{name} = {_value(value)}  # {origin or 'default'}"
+    return f"{name} = {toml_value(value)}  # {origin or 'default'}"
 
 
 def _shown(field: FieldInfo) -> Any:
@@ -114,7 +128,7 @@ def _comment(lines: Iterable[str]) -> Iterator[str]:
         yield f"# {line}".rstrip()
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
     """Write a value as TOML, which has JSON's texts, numbers and lists of them."""
     if isinstance(value, Path):
         value = str(value)

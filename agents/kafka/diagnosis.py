@@ -24,7 +24,7 @@ from caughtup.models.security.logins import protocol_of
 #: For an address to take a connection, and for each answer.
 STEP_SECONDS = 2.0
 #: A broker that is away for a moment may come back; one that is silent may only be busy.
-_AWAY_SECONDS, _SILENT_SECONDS = 1.5, 5.0
+_AWAY_SECONDS, _SILENT_SECONDS = 1.5, 4.0
 #: So many addresses are tried at once.
 _MOST_AT_ONCE = 16
 

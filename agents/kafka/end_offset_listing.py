@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.answered import REQUEST_SECONDS, WEDGED_SECONDS, answered
+from caughtup.agents.kafka.replica_racks import replica_racks
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
@@ -43,7 +44,7 @@ class EndOffsetListing(NamedTuple):
     ``as_of_ms``: when the first that answered was asked; answers may be as old. ``unanswered``:
     partitions that have a leader which didn't answer; what was known of them grows old. One without
     a leader has no offsets for now, and nobody writes to it. ``given_up``: brokers for whose
-    answers the client waited far longer than it was to.
+    answers the client waited far longer than it was to. ``leaderless``: partitions without a leader.
     """
 
     as_of_ms: int
@@ -51,6 +52,7 @@ class EndOffsetListing(NamedTuple):
     present: set[TopicPartition]
     unanswered: set[TopicPartition]
     given_up: tuple[int, ...] = ()
+    leaderless: int = 0
 
 
 class _Question(NamedTuple):
@@ -104,6 +106,12 @@ class EndOffsetLister:
         """Ask for the ids of topics: ``topic_ids``."""
         return topic_ids(self._client, topics)
 
+    def replica_racks(
+        self, wants: Callable[[str], bool]
+    ) -> dict[TopicPartition, tuple[str | None, ...]]:
+        """Ask for the racks of replicas, as of the last listing: ``replica_racks``."""
+        return {} if self._known is None else replica_racks(self._client, self._known, wants)
+
     def list_ends(
         self, wants: Callable[[str], bool], patience_seconds: float = _PATIENCE_SECONDS
     ) -> EndOffsetListing:
@@ -136,6 +144,7 @@ class EndOffsetLister:
             present,
             present - found.keys() - {TopicPartition(p.topic, p.partition) for p in leaderless},
             given_up,
+            len(leaderless),
         )
 
     def _metadata(self, patience_seconds: float) -> tuple[ClusterMetadata, KafkaException | None]:

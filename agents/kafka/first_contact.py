@@ -22,7 +22,7 @@ from caughtup.models.security.logins import Bearer, login_of
 #: How long a cluster that is slow, and looks sound, may take to answer.
 _PATIENCE_SECONDS = 10.0
 #: After so long without an answer it is looked at what is wrong, if nothing was said before.
-_SILENT_SECONDS = 1.5
+_SILENT_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 #: How long an endpoint of tokens that is away may take to come back.
 _TOKEN_SECONDS = 5.0
@@ -107,6 +107,7 @@ def _answer(
 ) -> ClusterMetadata:
     began = time.monotonic()
     looking: _Asked[Trouble | None] | None = None
+    trouble: Trouble | None = None
     while not asked.done:
         admin.poll(_POLL_SECONDS)  # the call itself only says that nobody answered
         waited = time.monotonic() - began
@@ -117,12 +118,12 @@ def _answer(
             if looking.error is not None:
                 raise looking.error
             trouble = looking.result
-            if trouble is not None and waited >= trouble.passes_within:
-                raise UserError(trouble.line)
             if trouble is None and (refusal := _refusal(settings, reasons)):
                 raise refusal
             if trouble is not None:
                 looking = None
+        if trouble is not None and waited >= trouble.passes_within:
+            raise UserError(trouble.line)
     if asked.result is not None:
         return asked.result
     failure = asked.error.args[0] if isinstance(asked.error, KafkaException) else None

@@ -21,11 +21,7 @@ from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client, problems
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
-from caughtup.models.security.logins import (
-    TICKET_MECHANISM,
-    TOKEN_MECHANISM,
-    protocol_of,
-)
+from caughtup.models.security.logins import TICKET_MECHANISM, TOKEN_MECHANISM, protocol_of
 
 #: Where brokers are is a setting of ours: here it would reach librdkafka alone.
 _ELSEWHERE = ("bootstrap.servers", "metadata.broker.list")
@@ -38,6 +34,7 @@ _PATHS = {
     "ssl.crl.location": False,
 }
 _GSSAPI = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": TICKET_MECHANISM}
+_KEYTAB, _KINIT = "sasl.kerberos.keytab", "sasl.kerberos.kinit.cmd"
 _RANGE = re.compile(r"is outside allowed range (-?\d+)\.\.(-?\d+)")
 
 
@@ -87,19 +84,31 @@ def _missing_packages(kafka: Mapping[str, Any], clients: Collection[Client]) -> 
         except TokenError as error:
             yield f"{TOKEN_PROVIDER}: {error}"
     if mechanism == TICKET_MECHANISM:
-        try:
-            AdminClient({"bootstrap.servers": "", "log_level": 0, **_GSSAPI})
-        except KafkaException:
+        if not has_gssapi():
             yield (
                 "sasl.mechanism: librdkafka is built without GSSAPI here, as in the wheels of "
                 "confluent-kafka; build that against a librdkafka with libsasl2, or use another "
                 "mechanism"
+            )
+        elif not kafka.keys() & {_KEYTAB, _KINIT}:
+            yield (
+                f"{_KEYTAB}: it is not set; librdkafka gets a ticket with it and "
+                f"sasl.kerberos.principal, or by a command in {_KINIT}"
             )
         if Client.AIOKAFKA in clients and find_spec("gssapi") is None:
             yield (
                 "sasl.mechanism: what gets aiokafka, which the service uses as well, a ticket is not "
                 "installed: install caughtup[kerberos]"
             )
+
+
+def has_gssapi() -> bool:
+    """Return whether librdkafka is built with libsasl2."""
+    try:
+        AdminClient({"bootstrap.servers": "", "log_level": 0, **_GSSAPI})
+    except KafkaException as error:
+        return "No provider" not in error.args[0].str()  # else it is the keytab that it misses
+    return True
 
 
 def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:

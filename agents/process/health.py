@@ -33,7 +33,9 @@ class Health:
     ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
     ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
     ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
+    ``late_seconds``: by how much the event loop's turns came late, in all.
     ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
+    ``leaderless_partitions``: without a leader at the last listing, so that their ends stand still.
     """
 
     cluster_name: str | None = None
@@ -48,8 +50,10 @@ class Health:
     reader_lag: int | None = None
     polled_ms: int | None = None
     read_ms: int | None = None
+    late_seconds: float = 0.0
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
+    leaderless_partitions: int = 0
     #: By which a supervisor tells which parts stand still.
     pulses: Pulses = field(default_factory=Pulses)
     _failing: set[str] = field(default_factory=set)
@@ -78,6 +82,12 @@ class Health:
             self.hindrances.pop(part, None)
         else:
             self.hindrances[part] = why
+
+    def unhealthy(self) -> list[str]:
+        """List in sentences why the process isn't worth keeping; none if it is."""
+        if self.broken is not None:
+            return [f"broken: {self.broken}"]
+        return self.pulses.unhealthy()
 
     def unready(self, *, may_stand_by: bool = False) -> list[str]:
         """List in sentences why the service is not ready; none if it is.

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 EVENT_LOOP, OFFSETS = "event loop", "reader of __consumer_offsets"
 TOPICS_READER, PUBLISHER = "reader of own topics", "publisher"
 CONNECT_READER = "reader of Connect's topics"
+#: How often the watchdog ticks.
+TICK_SECONDS = 0.25
+#: A part that has stood still for so long, in seconds, is not healthy. An event loop's turn takes
+#: milliseconds, and a reader's calls to its brokers up to ten seconds, some of them in a row.
+HEALTHY_SECONDS: Mapping[str, float] = {
+    EVENT_LOOP: 5.0,
+    OFFSETS: 60.0,
+    TOPICS_READER: 60.0,
+    PUBLISHER: 15.0,
+    CONNECT_READER: 60.0,
+}
 
 
 class Pulses:
@@ -36,3 +49,21 @@ class Pulses:
             for before, ticks in (self._seen.get(part, (None, 0)),)
         }
         return {part: ticks for part, (_, ticks) in self._seen.items()}
+
+    def still_seconds(self) -> dict[str, float]:
+        """Return for how long each part had stood still at the last tick, in seconds."""
+        seen = self._seen
+        return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(seen.items())}
+
+    def last_turns(self) -> list[str]:
+        """Say of each part how long ago it last got on."""
+        still = self.still_seconds().items()
+        return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
+
+    def unhealthy(self) -> list[str]:
+        """Say which parts have stood still for too long, in sentences; none if all get on."""
+        return [
+            f"the {part} has stood still for {seconds:.0f} s"
+            for part, seconds in self.still_seconds().items()
+            if seconds >= HEALTHY_SECONDS.get(part, 0.0)
+        ]

@@ -26,10 +26,15 @@ from mode.supervisors import OneForOneSupervisor
 from mode.types import ServiceT
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
+from caughtup.agents.process.pulses import (
+    EVENT_LOOP,
+    OFFSETS,
+    PUBLISHER,
+    TICK_SECONDS,
+    TOPICS_READER,
+)
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_TICK_SECONDS = 0.25
 #: What a process has for ending by itself, before it is ended.
 END_SECONDS = 8.0
 #: How long a part may stand still before it is taken for broken. A call of a reader's to its
@@ -101,11 +106,13 @@ class Supervisor:
     async def _beat(self, health: Health) -> None:
         while True:
             health.pulses.beat(EVENT_LOOP)
-            await asyncio.sleep(_TICK_SECONDS)
+            began = time.monotonic()
+            await asyncio.sleep(TICK_SECONDS)
+            health.late_seconds += max(0.0, time.monotonic() - began - TICK_SECONDS)
 
     def _watch(self) -> None:
         while not self._done.is_set() or self._deadline is not None:
-            received = signal.sigtimedwait(_SIGNALS, _TICK_SECONDS)
+            received = signal.sigtimedwait(_SIGNALS, TICK_SECONDS)
             # After a SIGCONT Python gives numbers that are no signal's, or of none that was sent.
             if received is not None and received.si_signo in _SIGNALS:
                 self._signalled(signal.Signals(received.si_signo))
@@ -123,7 +130,7 @@ class Supervisor:
 
     def _look_for_stuck_parts(self) -> None:
         for part, ticks in self._health.pulses.tick().items():
-            still_seconds = ticks * _TICK_SECONDS
+            still_seconds = ticks * TICK_SECONDS
             if still_seconds < self._patience[part]:
                 continue
             why = f"the {part} has stood still for {still_seconds:.0f} s"

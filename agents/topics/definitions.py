@@ -86,20 +86,7 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
     exists, too: ask for those that are missing.
     """
     admin = AdminClient(rdkafka_config(settings))
-    wanted = [
-        NewTopic(
-            topic_name(settings, topic.name),
-            num_partitions=1,
-            replication_factor=settings.topic_replication_factor,
-            config={
-                "cleanup.policy": topic.cleanup,
-                "compression.type": topic.compression,
-                **topic.config,
-            },
-        )
-        for topic in SERVICE_TOPICS
-        if topic_name(settings, topic.name) in names
-    ]
+    wanted = _new_topics(settings, names)
     if not wanted:
         return []
     created = []
@@ -117,6 +104,41 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
     if created:
         _wait_for_leaders(admin, created, time.monotonic() + timeout)
     return created
+
+
+def creation_problem(admin: AdminClient, settings: Settings, name: str) -> str | None:
+    """Return why one of the service's topics, by full name, can't be created; None if it can be.
+
+    Nothing is created.
+    """
+    asked = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
+    for future in asked.values():
+        try:
+            answered(future)
+        except KafkaException as error:
+            found: KafkaError = error.args[0]
+            if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return f"missing: CREATE on the topic {name}"
+            if found.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                return f"cannot be created: {found.str()}"
+    return None
+
+
+def _new_topics(settings: Settings, names: Collection[str]) -> list[NewTopic]:
+    return [
+        NewTopic(
+            topic_name(settings, topic.name),
+            num_partitions=1,
+            replication_factor=settings.topic_replication_factor,
+            config={
+                "cleanup.policy": topic.cleanup,
+                "compression.type": topic.compression,
+                **topic.config,
+            },
+        )
+        for topic in SERVICE_TOPICS
+        if topic_name(settings, topic.name) in names
+    ]
 
 
 def _wait_for_leaders(admin: AdminClient, names: list[str], deadline: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from caughtup.agents.views.configs import config_lines
 from caughtup.agents.views.copies import copy_fields, finite, present, rates_view
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application
@@ -43,6 +44,7 @@ def application_view(
         "generation": application.newest.generation,
         "as_of_ms": generation.as_of_ms,
         "acceptable_recovery_lag": state.applications.config(group, "acceptable.recovery.lag"),
+        "configs": config_lines(state, group),
         "clients": clients,
         "tasks": tasks,
         "probing": probing | _probing(state.watches.get(group)),

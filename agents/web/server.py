@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from importlib.resources import files
+from itertools import chain
 from pathlib import PurePath
 
 import msgspec
@@ -24,10 +25,15 @@ from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.lines import Lines
+from caughtup.agents.web.metrics.compatible.registry import compatible_families
 from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.process import process_families
 from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.safety import SafeToStop
+from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.tls import web_tls
 from caughtup.agents.web.token import Token
 from caughtup.models.state.cluster import ClusterState
@@ -71,6 +77,8 @@ class WebServer(Service):
         self._clock = clock
         detail = Detail(settings.metrics_granularity, settings.metrics_group_limit)
         self._labels = GroupLabels(detail)
+        self._telling = Telling(settings.legacy_status_values, settings.objectives())
+        self._compatible = compatible_families(settings.compat_metrics)
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
@@ -80,6 +88,7 @@ class WebServer(Service):
         self._token = settings.web_token_file and Token(settings.web_token_file, _PROBES)
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
+        self._stand_in: StandIn | None = None
         #: The port that is really listened on, which matters where 0 was asked for.
         self.port = settings.web_port
 
@@ -106,6 +115,7 @@ class WebServer(Service):
             ssl=self._tls,
             ssl_handshake_timeout=self._tls and HEADER_SECONDS,
         )
+        self._stand_in = StandIn(self._listener.sockets, self._tls, self._health.pulses)
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "http" if self._tls is None else "https"
         place = authority(settings.web_host, self.port)
@@ -120,6 +130,8 @@ class WebServer(Service):
 
     async def on_stop(self) -> None:
         """Close the listener and what is connected to it."""
+        if self._stand_in is not None:
+            await asyncio.to_thread(self._stand_in.stop)
         if self._listener is not None:
             self._listener.close()
         if self._runner is not None:
@@ -134,6 +146,7 @@ class WebServer(Service):
         # Without a body to write, nobody would notice that the reader has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
         Lines(self._state, self._clock).add_routes(app)
+        SafeToStop(self._state, self._clock).add_routes(app)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)
@@ -193,7 +206,8 @@ class WebServer(Service):
             self._health,
             self._labels,
             openmetrics=openmetrics,
-            compatible=self._settings.compat_metrics,
+            telling=self._telling,
+            others=chain(self._compatible, process_families()),
         )
         async for chunk in in_turns(pieces):
             yield chunk
@@ -211,9 +225,10 @@ class WebServer(Service):
 
     async def _healthz(self, request: web.Request) -> web.Response:
         """Answer whether the process is worth keeping: one that only catches up is."""
-        if self._health.broken is None:
-            return web.Response(text="ok\n")
-        return web.Response(status=503, text=f"broken: {self._health.broken}\n")
+        reasons = self._health.unhealthy()
+        lines = *(reasons or ["ok"]), *self._health.pulses.last_turns()
+        said = "".join(f"{line}\n" for line in lines)
+        return web.Response(status=503 if reasons else 200, text=said)
 
 
 def static_files() -> Iterator[tuple[str, bytes, str]]:

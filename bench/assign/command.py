@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.assign.connect import connect_table, measure_connect
@@ -34,7 +35,9 @@ class _GroupSizeType(click.ParamType):
             self.fail(str(problem), param, ctx)
 
 
-@click.command(short_help="Decisions beside the published jar's.")
+@click.command(
+    short_help="Decisions beside the published jar's.", epilog=examples("caughtup bench assign")
+)
 @click.option(
     "--assignor",
     type=click.Choice([*sorted(SCALE_TEST_SIZES), INCREMENTAL]),

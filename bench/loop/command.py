@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
@@ -47,7 +48,10 @@ _MOST_JOIN = 10
 Figure = dict[str, Any]
 
 
-@click.command(short_help="What a large group costs the event loop.")
+@click.command(
+    short_help="What a large group costs the event loop.",
+    epilog=examples("caughtup bench loop --processes 100 --tasks 1000"),
+)
 @click.option("--processes", type=click.IntRange(2), default=1_000, show_default=True)
 @click.option("--tasks", type=click.IntRange(1), default=1_000, show_default=True)
 @click.option("--standbys", type=click.IntRange(0), default=1, show_default=True)

@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -27,7 +28,10 @@ MOST_COPIES_RATIO = 1.1
 MORE_ROUNDS = 3
 
 
-@click.command(short_help="Copies and rounds until a changed group is balanced.")
+@click.command(
+    short_help="Copies and rounds until a changed group is balanced.",
+    epilog=examples("caughtup bench movement --seeds 20"),
+)
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),

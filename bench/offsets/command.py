@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
@@ -36,7 +37,9 @@ _ONCE = ("compacted", "scattered")
 _GROUPS = 500
 
 
-@click.command(short_help="The rate of reading __consumer_offsets.")
+@click.command(
+    short_help="The rate of reading __consumer_offsets.", epilog=examples("caughtup bench offsets")
+)
 @click.option(
     "--log",
     "kinds",

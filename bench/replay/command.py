@@ -16,6 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline.spark import start_spark
@@ -51,7 +52,10 @@ _SETTINGS = (
 )
 
 
-@click.command(short_help="A fleet replayed on one processor and on two.")
+@click.command(
+    short_help="A fleet replayed on one processor and on two.",
+    epilog=examples("caughtup bench replay --groups 100"),
+)
 @click.option(
     "--groups", type=click.IntRange(min=1), default=10_000, show_default=True, help="How many."
 )

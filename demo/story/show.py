@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -9,9 +10,10 @@ from collections.abc import Callable
 from rich.console import Console
 
 from caughtup.demo.cluster.load import produce
+from caughtup.demo.story.commands import program, to_try
 from caughtup.demo.story.facts import Fact, Facts
 from caughtup.demo.story.scripted import Reassign, Story
-from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.stage import APPLICATION, Stage
 from caughtup.demo.story.verdict import check_generations, check_history
 
 _ORDERS_PER_SECOND = 200.0
@@ -41,7 +43,7 @@ def run(stage: Stage, reassign: Reassign, console: Console) -> None:
     """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
     say = narrator(console)
     set_up(stage, say)
-    console.print(f"\n  The page: [bold]{stage.url}[/]\n  Ctrl-C ends everything.\n")
+    _invite(stage, console)
     story = Story(stage, Facts(_ignore), reassign, say)
     story.two_instances()
     joined = story.a_third_joins()
@@ -53,6 +55,15 @@ def run(stage: Stage, reassign: Reassign, console: Console) -> None:
         _watch(stage, say, joined["generation"])
     finally:
         stop.set()
+
+
+def _invite(stage: Stage, console: Console) -> None:
+    """Print where everything is, and what to type in another terminal."""
+    servers = stage.cluster.bootstrap_servers
+    console.print(f"\n  The page:  [bold]{stage.url}[/]\n  Kafka:     {servers}\n  Try:")
+    for command in to_try(program(sys.argv[0]), servers, stage.url, APPLICATION):
+        console.print(f"    {command}", markup=False, soft_wrap=True)
+    console.print("  Ctrl-C ends everything.\n")
 
 
 def set_up(stage: Stage, say: Say) -> None:

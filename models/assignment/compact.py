@@ -13,7 +13,7 @@ from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs, read_configs
-from caughtup.models.assignment.placement import Placement, read_partitions
+from caughtup.models.assignment.placement import Placement, read_partitions, read_replicas
 from caughtup.models.assignment.racks import find_racks
 from caughtup.models.assignment.scenario import (
     Client,
@@ -51,6 +51,7 @@ class CompactScenario:
 
     ``config``: by Kafka's names, those given only. ``tasks`` are in TaskId order and ``clients``
     in ProcessId order. ``client_ids``: those of a process's consumers, where somebody told them.
+    ``replicas`` are the racks of partitions' replicas, where tasks are assigned by them.
     """
 
     name: str | None
@@ -60,6 +61,7 @@ class CompactScenario:
     clients: Mapping[ProcessId, Client]
     greatest_lags: Mapping[TaskId, int] = field(default_factory=dict)
     client_ids: Mapping[ProcessId, tuple[str, ...]] = field(default_factory=dict)
+    replicas: Mapping[TopicPartition, tuple[str | None, ...]] = field(default_factory=dict)
 
     @property
     def acceptable_recovery_lag(self) -> int:
@@ -75,7 +77,7 @@ class CompactScenario:
     def expanded(self) -> Scenario:
         """Return what an assignor decides from, in which every client has all its lags.
 
-        No replicas are known. Raises ScenarioError as ``parse_scenario`` does where a client or a
+        Raises ScenarioError as ``parse_scenario`` does where a client or a
         lag is missing, or a config isn't one.
         """
         if not self.clients:
@@ -101,7 +103,7 @@ class CompactScenario:
         return Placement(
             {task: tuple(sorted(one.sources)) for task, one in self.tasks.items()},
             {task: tuple(sorted(one.changelogs)) for task, one in self.tasks.items()},
-            {},
+            self.replicas,
         )
 
 
@@ -109,7 +111,7 @@ def read_compact(data: Mapping[str, Any]) -> CompactScenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
     Raises ScenarioError as ``parse_scenario`` does, but not for lags that are missing: of a record
-    that left them out, the rest counts. Racks of replicas are passed over.
+    that left them out, the rest counts.
     """
     root = fields.mapping(data, "the scenario")
     config = fields.mapping(root.get("config", {}), "config")
@@ -126,6 +128,7 @@ def read_compact(data: Mapping[str, Any]) -> CompactScenario:
         clients={client.process_id: client for client in clients},
         greatest_lags=greatest,
         client_ids=_read_client_ids(root["clients"]),
+        replicas={partition: tuple(racks) for partition, racks in read_replicas(root).items()},
     )
 
 
@@ -163,6 +166,26 @@ def scenario_fields(scenario: CompactScenario) -> dict[str, Any]:
         "clients": {
             str(process): _client_fields(client, names, scenario.client_ids.get(process))
             for process, client in scenario.clients.items()
+        },
+        **_replica_fields(scenario.replicas),
+    }
+
+
+def _replica_fields(replicas: Mapping[TopicPartition, tuple[str | None, ...]]) -> dict[str, Any]:
+    """Write the racks of replicas as ``caughtup assign`` reads them, a broker for each rack.
+
+    Which brokers there really are decides nothing.
+    """
+    if not replicas:
+        return {}
+    racks = sorted({rack for own in replicas.values() for rack in own if rack is not None})
+    brokers: dict[str | None, int] = {rack: number for number, rack in enumerate(racks)}
+    brokers[None] = len(racks)
+    return {
+        "brokers": {str(number): rack for number, rack in enumerate(racks)},
+        "replicas": {
+            str(partition): [brokers[rack] for rack in own]
+            for partition, own in sorted(replicas.items())
         },
     }
 

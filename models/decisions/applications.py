@@ -193,6 +193,7 @@ class Applications(Mapping[str, Application]):
             parameters,
             self.learned.of(group, Told.of(parameters)),
             self.learned.holds(generation),
+            self.learned.placed(group),
             ends.of_topics(may_depend_on(generation, parameters)),
             {
                 partition: history.copy()
@@ -231,7 +232,7 @@ class Applications(Mapping[str, Application]):
             application.waiting = decided
             return None
         if decided.learned is not None and application.awaits(decided.generation):
-            self.learned.keep(decided.generation, decided.learned)
+            self.learned.keep(decided.generation, decided.learned, decided.inputs.placed)
         if not application.settle(decided):
             return None
         if decided.recommendation is not None:

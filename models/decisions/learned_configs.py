@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,11 +14,15 @@ from caughtup.models.learning.retold import retold
 
 
 class LearnedUntil(NamedTuple):
-    """What is known by all generations up to one, whose state changed at ``as_of_ms``."""
+    """What is known by all generations up to one, whose state changed at ``as_of_ms``.
+
+    ``placed``: changelog → subtopology, where what copies had told it.
+    """
 
     learned: Learned
     generation: int
     as_of_ms: int
+    placed: Mapping[str, int] = {}
 
 
 class LearnedConfigs:
@@ -41,12 +45,19 @@ class LearnedConfigs:
             and generation.as_of_ms <= known.as_of_ms
         )
 
-    def keep(self, generation: StreamsGeneration, learned: Learned) -> None:
+    def placed(self, group: str) -> Mapping[str, int]:
+        """Return to which subtopologies changelogs of a group belong, as what copies had told."""
+        known = self._known.get(group)
+        return {} if known is None else known.placed
+
+    def keep(
+        self, generation: StreamsGeneration, learned: Learned, placed: Mapping[str, int]
+    ) -> None:
         """Keep what is known once a generation was learned from."""
         suspected = bounded(learned.suspected)
         hypotheses = None if learned.hypotheses is None else bounded(learned.hypotheses)
         kept = replace(learned, hypotheses=hypotheses, suspected=suspected)
-        known = LearnedUntil(kept, generation.generation, generation.as_of_ms)
+        known = LearnedUntil(kept, generation.generation, generation.as_of_ms, placed)
         self._known[generation.group] = known
 
     def restore(self, group: str, known: LearnedUntil | None) -> bool:

@@ -32,7 +32,7 @@ from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.learning.learned import Learned
-from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.parameters import STRATEGY, ApplicationParameters
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 
@@ -51,7 +51,9 @@ class UndecidedGeneration:
     both in their order. ``recommendation`` was published of it before a restart. ``revises`` is its
     decision if there is one, made knowing the copies in ``caught_up``; ``positions`` are what
     processes reported. ``learned`` is what earlier generations told of the configs, or this one as
-    well if it ``is_learned`` already. The others are as for ``DueGeneration``.
+    well if it ``is_learned`` already, and ``placed`` their changelogs by what copies had.
+    ``replicas`` are the racks of partitions' replicas, None
+    where no leader decides by them. The others are as for ``DueGeneration``.
     """
 
     generation: StreamsGeneration
@@ -59,6 +61,7 @@ class UndecidedGeneration:
     parameters: ApplicationParameters
     learned: Learned = field(default_factory=Learned)
     is_learned: bool = False
+    placed: Mapping[str, int] = field(default_factory=dict)
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
     leader_states: tuple[ApplicationState, ...] = ()
@@ -67,6 +70,7 @@ class UndecidedGeneration:
     revises: DecidedGeneration | None = None
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     positions: Mapping[CopyKey, TaskPosition] = field(default_factory=dict)
+    replicas: Mapping[TopicPartition, Sequence[str | None]] | None = None
     worthwhile_at_ms: int | None = None
     rates: str | None = None
 
@@ -140,8 +144,17 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
     if state is None and undecided.leader_states and waited_ms < LEADER_STATE_WAIT_MS:
         return _waiting(undecided, LEADER_STATE_WAIT_MS)
     inputs = gather_inputs(
-        generation, undecided.parameters, undecided.ends, undecided.commits, undecided.seen_ms
+        generation,
+        undecided.parameters,
+        undecided.ends,
+        undecided.commits,
+        undecided.seen_ms,
+        undecided.placed,
     )
+    inputs = replace(inputs, replicas=undecided.replicas)
+    if generation.is_racked:
+        doubt = f"{STRATEGY}: all clients have racks"
+        inputs = replace(inputs, unknown=(*inputs.unknown, doubt))
     if state is not None:
         inputs = leader_inputs(generation, state, inputs)
         return DueGeneration(

@@ -42,6 +42,8 @@ class StreamsMember:
     rack: str | None
     assigned: tuple[TopicPartition, ...]
     assignment: AssignmentInfo | None
+    #: As the group's record has it; Kafka's default where nobody says.
+    session_timeout_ms: int = 45_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,12 @@ class StreamsGeneration:
     """Member ids in the order of the record, in which the coordinator names them to the leader."""
     follows: bool = False
     """Whether its leader is certainly a follower, and no assignor of Kafka Streams."""
+
+    @property
+    def is_racked(self) -> bool:
+        """Whether every member has a rack, without which Kafka assigns nothing by racks."""
+        racks = [member.rack for member in self.members()]
+        return bool(racks) and None not in racks
 
     def with_sources(self, known: dict[str, int]) -> StreamsGeneration:
         """Return it with source topics that are known from earlier generations."""
@@ -215,6 +223,7 @@ def _read_member(
         rack=subscription.rack,
         assigned=assigned,
         assignment=given,
+        session_timeout_ms=member.session_timeout_ms,
     )
 
 

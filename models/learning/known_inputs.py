@@ -31,11 +31,10 @@ def with_known_configs(
     config = {name: values[name] for name in sorted(DEFAULTS)}
     tags = [tag for tag in str(values[TAGS] or "").split(",") if tag]
     lag = values[LAG]
+    scenario = replace(inputs.scenario, config={**config, **({TAGS: list(tags)} if tags else {})})
     return replace(
         inputs,
-        scenario=replace(
-            inputs.scenario, config={**config, **({TAGS: list(tags)} if tags else {})}
-        ),
+        scenario=scenario,
         unknown=(*_besides_lag(inputs), *_of_lag(inputs, generation, lag)),
         assumed=tuple(sorted(_assumed(inputs, configs))),
         configs=configs,

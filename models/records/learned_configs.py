@@ -42,6 +42,8 @@ from caughtup.models.records.fields import (
     Part,
     Record,
     StateTimeMs,
+    Topic,
+    no_entries,
     or_absent,
     or_none,
 )
@@ -131,6 +133,8 @@ class LearnedRecord(Record, omit_defaults=True):
     suspected_since: the generation of that decision.
     probing_rebalance_interval_ms: the least and the greatest interval, by when leaders asked for
         the next rebalance; absent where none did.
+    changelogs: the subtopology of each changelog of which names and widths don't tell it, but what
+        copies had of it did.
     """
 
     group: Group
@@ -143,6 +147,7 @@ class LearnedRecord(Record, omit_defaults=True):
     suspected: _Ranges | Absent = ABSENT
     suspected_since: Generation | Absent = ABSENT
     probing_rebalance_interval_ms: _TwoTimes | Absent = ABSENT
+    changelogs: dict[Topic, _Number] = no_entries()
 
     @classmethod
     def from_learned(cls, group: str, known: LearnedUntil) -> LearnedRecord:
@@ -161,6 +166,7 @@ class LearnedRecord(Record, omit_defaults=True):
             suspected=or_absent(_written(learned.suspected or None)),
             suspected_since=or_absent(learned.suspected_since),
             probing_rebalance_interval_ms=or_absent(probing),
+            changelogs=dict(known.placed),
         )
 
     def to_learned(self) -> LearnedUntil:
@@ -178,7 +184,7 @@ class LearnedRecord(Record, omit_defaults=True):
             suspected_since=or_none(self.suspected_since),
             probing=None if probing is None else _span("probing", probing),
         )
-        return LearnedUntil(learned, self.generation, self.as_of_ms)
+        return LearnedUntil(learned, self.generation, self.as_of_ms, self.changelogs)
 
 
 #: Twice as many ranges as there may be, with five tags of the longest name that is usual.

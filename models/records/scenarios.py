@@ -5,6 +5,7 @@ from __future__ import annotations
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
+    Broker,
     Int,
     Lag,
     Long,
@@ -70,6 +71,8 @@ class ScenarioRecord(Part):
     tasks: by id.
     clients: by process.
     greatest_lags: by task, the lag of each client whose ``lags`` leave it out.
+    brokers: by broker, its rack, where tasks are assigned by rack; a broker for each rack.
+    replicas: by partition, the brokers of its replicas.
     """
 
     name: str | None
@@ -78,3 +81,5 @@ class ScenarioRecord(Part):
     tasks: dict[Task, ScenarioTask]
     clients: dict[ProcessUuid, ScenarioClient]
     greatest_lags: dict[TaskText, Lag] | Absent = ABSENT
+    brokers: dict[Name, Name] | Absent = ABSENT
+    replicas: dict[Name, list[Broker]] | Absent = ABSENT

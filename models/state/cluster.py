@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from caughtup.models.commits.live import apply_live, delete
@@ -35,7 +35,7 @@ from caughtup.models.reading import ReaderCounts
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
-from caughtup.models.state.wanted_topics import wanted_topics
+from caughtup.models.state.wanted_topics import racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
 from caughtup.models.wire.consumer_offsets import head_names
@@ -72,6 +72,8 @@ class ClusterState:
         self.groups = GroupTable(
             self.topics.names, self.ends.partition_counts, self.watching.membership
         )
+        #: The racks of replicas, where a leader may have decided by them: replaced as a whole.
+        self.replicas: Mapping[TopicPartition, Sequence[str | None]] = {}
         self.applications = Applications(parameters, self.faults)
         self.connect = ConnectClusters()
         self.assessments = Assessments()
@@ -184,7 +186,8 @@ class ClusterState:
             watch = self.watches.get(undecided.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
             rates = None if watch is None else watch.rates
-            yield replace(undecided, worthwhile_at_ms=at_ms, rates=rates)
+            replicas = self.replicas if undecided.generation.is_racked else None
+            yield replace(undecided, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
 
     def decide(self, now_ms: int) -> Iterator[Recommendation]:
         """Decide all that is due, here and now, and yield what is recommended by it."""
@@ -202,6 +205,10 @@ class ClusterState:
         The test holds on to nothing of the state: another thread may call it while events come.
         """
         return wanted_topics(set(self.commits.topics()), self.groups, self.applications)
+
+    def racked_topics(self) -> Callable[[str], bool] | None:
+        """Return a test for the topics of which ``replicas`` is to be asked for now, if any."""
+        return racked_topics(self.applications)
 
     def unnamed_topics(self) -> set[str]:
         """Name topics of groups on the new protocol whose ids aren't known.

@@ -1,10 +1,11 @@
-"""Which topics' end offsets matter to any group."""
+"""Which topics' end offsets matter to any group, and of which the racks of replicas do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from caughtup.models.decisions.applications import Applications
+from caughtup.models.decisions.undecided import may_depend_on
 from caughtup.models.groups.table import GroupTable
 
 
@@ -25,3 +26,17 @@ def wanted_topics(
         topics.update(topic for changelogs in given.values() for topic in changelogs)
     prefixes = tuple(f"{group}-" for group in applications)
     return lambda topic: topic in topics or topic.startswith(prefixes)
+
+
+def racked_topics(applications: Applications) -> Callable[[str], bool] | None:
+    """Return a test for the topics by whose replicas' racks a leader may have decided.
+
+    Those of generations that aren't decided yet and in which every member has a rack; None where
+    there is none of these. The test holds on to nothing of the applications.
+    """
+    tests = [
+        may_depend_on(application.newest, applications.parameters(group))
+        for group, application in applications.items()
+        if application.pending and application.newest.is_racked
+    ]
+    return (lambda topic: any(test(topic) for test in tests)) if tests else None

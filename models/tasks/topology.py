@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: How the changelog topic of a store of its own ends.
 CHANGELOG = "-changelog"
@@ -16,7 +16,8 @@ class Changelogs:
 
     ``unplaced`` names changelog topics of the application that fit several subtopologies: while
     there is one, the state of no task is fully known. ``tentative`` as long as a topic that nobody
-    has looked at yet may make another of it.
+    has looked at yet may make another of it. ``placed`` are those that fit several, but of which
+    what copies have tells the subtopology.
     """
 
     of: Mapping[int, tuple[str, ...]]
@@ -24,6 +25,7 @@ class Changelogs:
     inferred: tuple[str, ...] = ()
     unplaced: tuple[str, ...] = ()
     tentative: bool = False
+    placed: Mapping[str, int] = field(default_factory=dict)
 
 
 def find_changelogs(
@@ -32,6 +34,7 @@ def find_changelogs(
     partition_counts: Mapping[str, int],
     given: Mapping[int, tuple[str, ...]] | None,
     reported: Collection[int] = (),
+    placed: Mapping[str, int] | None = None,
 ) -> Changelogs:
     """Map subtopologies to their changelog topics.
 
@@ -41,16 +44,18 @@ def find_changelogs(
     the last subtopology left over. Where state is reported and nothing is left that could be its
     changelog, a table's source topic serves as one (KAFKA-3522), if there is just one source.
     ``source_topics``: source topic → subtopology; ``partition_counts``: topic → number of
-    partitions, of all topics seen; ``reported``: subtopologies of which somebody reports state.
+    partitions, of all topics seen; ``reported``: subtopologies of which somebody reports state;
+    ``placed``: topic → subtopology, as what copies had told it earlier.
     """
     if given is not None:
         return Changelogs({s: tuple(t) for s, t in sorted(given.items())}, "settings")
     prefix = f"{group}-"
     topics = sorted(t for t in partition_counts if t.startswith(prefix) and t.endswith(CHANGELOG))
-    widths = _widths(source_topics, partition_counts)
+    widths = widths_of(source_topics, partition_counts)
     found: dict[int, list[str]] = {}
     inferred: list[str] = []
     unplaced: list[str] = []
+    still: dict[str, int] = {}
     for topic in topics:
         store = topic.removesuffix(CHANGELOG)
         same_store = source_topics.get(store + _REPARTITION)
@@ -59,6 +64,9 @@ def find_changelogs(
             subtopology, why = same_store, f"{store}{_REPARTITION} feeds it"
         elif len(same_width) == 1:
             subtopology, why = same_width[0], f"only it has {partition_counts[topic]} partitions"
+        elif (earlier := (placed or {}).get(topic)) in same_width and earlier is not None:
+            subtopology, why = earlier, "copies had more than any other's"
+            still[topic] = earlier
         else:
             unplaced.append(topic)
             continue
@@ -90,10 +98,11 @@ def find_changelogs(
         tuple(inferred),
         tuple(unplaced),
         tentative,
+        still,
     )
 
 
-def _widths(source_topics: Mapping[str, int], counts: Mapping[str, int]) -> dict[int, int]:
+def widths_of(source_topics: Mapping[str, int], counts: Mapping[str, int]) -> dict[int, int]:
     """Return each subtopology's number of tasks: the most partitions that a source topic has."""
     widths: dict[int, int] = {}
     for topic, subtopology in sorted(source_topics.items()):

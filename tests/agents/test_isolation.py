@@ -25,7 +25,7 @@ from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit
 from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
-from tests.support.observability.scraping import scrape, text
+from tests.support.observability.scraping import COMPATIBLE, scrape, text
 from tests.support.reassignments.reassigning import DEAD, FINE, SEEN_MS, reassigning
 from tests.support.states import STOPPED, assess, judged, read
 
@@ -43,7 +43,7 @@ def faults(state: ClusterState) -> set[tuple[str, str, str]]:
     return {(fault.part, fault.subject, fault.cause) for fault in state.faults.newest()}
 
 
-def lines(state: ClusterState, **options: bool) -> list[str]:
+def lines(state: ClusterState, **options: Any) -> list[str]:
     """What there is to scrape, but for what is told of faults."""
     return [line for line in text(state, **options).splitlines() if "fault" not in line]
 
@@ -59,10 +59,10 @@ def lines(state: ClusterState, **options: bool) -> list[str]:
 def test_a_scrape_has_the_lines_of_every_other_group(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
-    whole = lines(state, compatible=True)
+    whole = lines(state, others=COMPATIBLE)
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, owner, name)
-        left = lines(state, compatible=True)
+        left = lines(state, others=COMPATIBLE)
     missing = set(whole) - set(left)
     assert missing
     assert [line for line in missing if f'"{BAD}"' not in line] == []
@@ -70,7 +70,7 @@ def test_a_scrape_has_the_lines_of_every_other_group(
     assert faults(state) == {("metrics", BAD, "BreaksError")}
     recent = scrape(state)["caughtup_recent_faults"]
     assert list(recent) == [("BreaksError", "metrics", BAD)]
-    assert lines(state, compatible=True) == whole
+    assert lines(state, others=COMPATIBLE) == whole
 
 
 def test_a_group_whose_figures_cannot_be_read_costs_itself_alone(
@@ -128,7 +128,12 @@ def test_a_family_that_breaks_leaves_the_others_be(
             monkeypatch.setattr(exposition, section, broken)
     missing = set(whole) - set(lines(state))
     assert {line.partition("{")[0] for line in missing} <= {name}
-    unknown = {"caughtup_offsets_last_poll_timestamp_seconds", "caughtup_cluster_info"}
+    unknown = {
+        "caughtup_offsets_last_poll_timestamp_seconds",
+        "caughtup_cluster_info",
+        "caughtup_group_lag_objective_seconds",
+        "caughtup_last_turn_age_seconds",
+    }
     assert faults(state) == (set() if name in unknown else {("metrics", name, "BreaksError")})
 
 

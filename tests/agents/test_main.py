@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ HEAVY = (
     "pyspark",
     "rich",
     "scipy",
+    "textual",
 )
 GROUPS = ((), ("pipeline",), ("bench",))
 
@@ -44,7 +46,7 @@ LAZY = list(lazy_commands(main))
 
 
 def test_every_command_is_imported_when_it_is_called() -> None:
-    assert len(LAZY) == 12 + 4 + 15
+    assert len(LAZY) == 16 + 4 + 15
 
 
 @pytest.mark.parametrize("command", LAZY, ids=lambda command: str(command.name))
@@ -53,6 +55,33 @@ def test_what_a_group_lists_is_what_the_command_says_of_itself(command: LazyComm
     assert loaded.name == command.name
     assert loaded.short_help == command.short_help
     assert (loaded.hidden, loaded.deprecated) == (command.hidden, command.deprecated)
+
+
+EXAMPLES = [
+    (command, example)
+    for command in (*(lazy.load() for lazy in LAZY), main.commands["completion"])
+    if not isinstance(command, click.Group)
+    for example in (command.epilog or "no example of its own")
+    .removeprefix("\b\nExamples:")
+    .splitlines()
+    if example
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "example"), EXAMPLES, ids=[example.strip()[:60] for _, example in EXAMPLES]
+)
+def test_every_command_has_examples_that_it_takes(command: click.Command, example: str) -> None:
+    called, *words = shlex.split(
+        example.replace('eval "$(', "").split(" <")[0].split(" |")[0].rstrip(')"')
+    )
+    assert called == "caughtup"
+    group: click.Command = main
+    while isinstance(group, click.Group):
+        found = group.commands[words.pop(0)]
+        group = found.load() if isinstance(found, LazyCommand) else found
+    assert group is command
+    group.make_context(str(group.name), words)
 
 
 @pytest.mark.parametrize("words", GROUPS, ids=" ".join)

@@ -12,6 +12,9 @@ KEPT_SECONDS = 400.0
 #: Within so much nothing rises and falls: who commits pauses for as long, and an election lasts longer.
 OFTEN_SECONDS = 1.0
 
+#: Nobody was asked for so long only where nobody could answer.
+GAP_SECONDS = 2.0
+
 
 class Sample(NamedTuple):
     """A value that was true at some moment between two (s, monotonic); None: there was none."""
@@ -64,6 +67,16 @@ class History:
             found.append(sample)
             if sample.began >= until:
                 return tuple(found) if found[0].ended <= since and self._often(found) else None
+        return None
+
+    def unseen_since(self, since: float, until: float) -> float | None:
+        """Return when the last sample before a gap within two times began; None without a gap.
+
+        A gap: nobody answered for longer than ``GAP_SECONDS``, as while a partition has no leader.
+        """
+        for earlier, later in pairwise([*self._samples, Sample(until, until, None)]):
+            if later.began - earlier.ended > GAP_SECONDS and later.began > since:
+                return earlier.began if earlier.ended < until else None
         return None
 
     def _often(self, samples: Sequence[Sample]) -> bool:

@@ -93,6 +93,8 @@ def bounds(
     figure: Figure, watched: Watched | None, truth: Truth, since: float, until: float
 ) -> Bounds | None:
     """Return what a figure can have been between two times; None where nobody can say (yet)."""
+    if figure.kind in {END, LAG}:
+        since = since_its_leader_was_lost(figure, truth, since, until)
     match figure.kind:
         case "lag" if watched is not None:
             end = truth.bounds((END, figure.topic, figure.partition), since, until)
@@ -119,6 +121,16 @@ def bounds(
             # The truth teller reads it off the log as the service does, and may be the later one.
             return truth.bounds((GENERATION, figure.group), since, until + STALE_SECONDS)
     return None
+
+
+def since_its_leader_was_lost(figure: Figure, truth: Truth, since: float, until: float) -> float:
+    """Return from when on a partition's end may be what is shown of it.
+
+    While it has no leader its figures stand still, and don't make the age of all figures grow: they
+    are those of the last listing before, which may lack what was written between the two.
+    """
+    lost = truth.of((END, figure.topic, figure.partition)).unseen_since(since, until)
+    return since if lost is None else min(since, lost - STALE_SECONDS)
 
 
 def lies(

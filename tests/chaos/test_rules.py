@@ -81,6 +81,17 @@ def test_lag_of_who_never_committed_counts_from_the_start(truth: Truth) -> None:
     assert len(lies(told(100, LAG, "never"), truth)) == 1
 
 
+@pytest.mark.parametrize(("end", "is_lie"), [(850, False), (750, True), (1_000, True)])
+def test_while_a_partition_has_no_leader_its_end_is_that_of_before(end: int, is_lie: bool) -> None:
+    """The last listing may lack what was written until the leader was gone, here at 80 s."""
+    truth = Truth()
+    for second in [*range(81), *range(100, 111)]:
+        value = 10 * min(second, 80) + 100
+        truth.add((END, "words", 0), second + 0.2, second + 0.3, value)
+    said = Said(95.0, 95.5, 200, "ready", 200, {Figure(END, "", "words", 0): end})
+    assert bool(lies(said, truth)) == is_lie
+
+
 def test_a_generation_that_is_past_is_a_lie(truth: Truth) -> None:
     assert lies(told(3, GENERATION, "orders"), truth) == []
     assert len(lies(told(1, GENERATION, "orders"), truth)) == 1

@@ -33,6 +33,7 @@ from tests.fuzz import applications
 from tests.fuzz.innocents import INNOCENT, ends_of_topics, first_records, next_records
 from tests.fuzz.service_topics import Told
 from tests.support.groups.records import GROUP, START_MS
+from tests.support.observability.scraping import COMPATIBLE
 from tests.support.states import TOLD
 
 _TURN_MS = 5_000
@@ -105,7 +106,7 @@ class Cluster:
             self.published.setdefault(group, []).append(value)
 
     def _scraped(self) -> dict[str, list[bytes]]:
-        pieces = exposition(self.state, self._health, self._labels, compatible=True)
+        pieces = exposition(self.state, self._health, self._labels, others=COMPATIBLE)
         lines = b"".join(pieces).split(b"\n")
         return {
             f"series of {group}": [

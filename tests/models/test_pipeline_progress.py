@@ -86,3 +86,13 @@ def test_beyond_the_most_no_stream_is_new() -> None:
     assert progress.apply("s0", None)
     assert progress.apply("more", StreamProgress("running", 5))
     assert len(list(progress.streams())) == MOST_STREAMS
+
+
+def test_rows_are_added_up_once_a_batch_however_often_it_is_told() -> None:
+    table = StreamProgressTable()
+    for batch, rows in ((7, 10), (7, 10), (8, 5), (8, 5), (9, None), (0, 3)):
+        table.apply("history", replace(RUNNING, batch=batch, rows=rows))
+    assert table.rows("history") == 18
+    assert table.rows("rates") == 0
+    table.apply("history", None)
+    assert table.rows("history") == 0

@@ -48,12 +48,23 @@ def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
             ),
         ],
         "acceptable_recovery_lag": 10,
+        "configs": [
+            {
+                "name": "max.warmup.replicas",
+                "values": "2 or more",
+                "value": 2,
+                "provenance": "learned",
+                "generations": 4,
+                "known": "learned from 4 generations",
+                "would_tell": "a generation that warms up more copies at once",
+            },
+        ],
         "probing": {"scheduled": True, "due_ms": now_ms() + 600_000, "carried_by": "orders-a"}
         | {"worthwhile_now": False, "why": "1 of 1 warm-ups (0_1) caught up in 79 s"},
         "exact": {
             "assignor": "HighAvailabilityTaskAssignor",
             "result": "undetermined",
-            "why": "configs assumed at Kafka's defaults: max.warmup.replicas",
+            "why": "open: max.warmup.replicas, 2 or more, until a generation that warms up more",
         },
         "recommendation": {
             "decision_id": "d",

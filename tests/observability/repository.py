@@ -36,10 +36,15 @@ def metrics_named_in(expression: str) -> set[str]:
     return set(_METRIC.findall(expression))
 
 
-def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run promtool; fails, saying what to install, where there is none."""
+def promtool(*arguments: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run promtool on arguments, and on a text; fails, saying what to install, where there is none."""
     program = shutil.which("promtool")
     assert program, "promtool is missing: apt-get install --no-install-recommends prometheus"
     return subprocess.run(
-        [program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
+        [program, *map(str, arguments)],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )

@@ -100,6 +100,13 @@ async def test_what_both_plans_cost_stands_side_by_side_and_when_probing_is_wort
         assert page.errors == []
 
 
+async def test_each_config_stands_there_with_how_it_is_known(page: Page) -> None:
+    async with serving(state(applications=[application()])) as server:
+        await page.open(server.url)
+        text = await page.until(f"{TEXT}.includes('Configs') && {TEXT}")
+        assert "max.warmup.replicas 2 or more learned from 4 generations" in " ".join(text.split())
+
+
 async def test_a_generation_that_is_not_decided_yet_is_told(page: Page) -> None:
     waiting = {**application(), "generation": 6}
     waiting["history"] = [{"generation": 5, "at_ms": 0, "result": "match", "movements": 2}]
@@ -331,3 +338,17 @@ async def test_the_service_serves_everything_that_the_page_loads(page: Page) -> 
     finally:
         await page.send("Page.navigate", url="about:blank")
         await web.stop()
+
+
+async def test_it_says_how_many_groups_are_left_out_and_nothing_where_none_is(page: Page) -> None:
+    counts = {"ignored": 2, "folded": 1, "limited": 0}
+    async with serving({**state(groups=[group("plain")]), "groups_not_told": counts}) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('2 groups ignored by the settings')")
+        text = await page.evaluate(TEXT)
+        assert "1 of caughtup's own and of Spark's drivers folded away." in text
+        assert "as a whole in metrics" not in text
+        server.state = state(groups=[group("plain")])
+        server.push()
+        await page.until(f"!{TEXT}.includes('ignored by the settings')")
+        assert page.errors == []

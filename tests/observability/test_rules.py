@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from caughtup.agents.cli.rules.template import rules, thresholds
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
+from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.families import Telling
+from caughtup.agents.web.metrics.granularity import Detail
+from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.process import process_families
+from caughtup.models.lag.objectives import Objectives
 from tests.observability.repository import (
     OPERATING,
     ROOT,
@@ -16,6 +26,8 @@ from tests.observability.repository import (
     promtool,
     read_yaml,
 )
+from tests.support.reassignments.reassigning import reassigning
+from tests.support.states import NOW_MS, everything, judged
 
 TESTS = sorted((ROOT / "prometheus" / "tests").glob("*.test.yml"))
 ALERTS: list[dict[str, Any]] = [
@@ -29,6 +41,48 @@ def test_promtool_accepts_the_rules_and_the_configuration() -> None:
     syntax = ("check", "config", "--syntax-only", ROOT / "prometheus" / "prometheus.yml")
     checked = promtool(*syntax)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_rules_are_what_the_command_makes_of_its_defaults() -> None:
+    assert RULES.read_text() == rules({}), "run `make rules`"
+
+
+def test_promtool_accepts_rules_with_other_thresholds_and_runbooks(tmp_path: Path) -> None:
+    others = {"for": "1h30m", "severity": "ticket", "threshold": "0.5"}
+    values = {each.name: others[each.name.rpartition(".")[2]] for each in thresholds()}
+    made = tmp_path / "made.yml"
+    made.write_text(rules(values, "https://example.com/caughtup/"))
+    checked = promtool("check", "rules", made)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    alerts = {rule["alert"]: rule for group in read_yaml(made)["groups"] for rule in group["rules"]}
+    assert alerts.keys() == {alert["alert"] for alert in ALERTS}
+    for name, alert in alerts.items():
+        expected = f"https://example.com/caughtup/docs/operating.md#{name.lower()}"
+        assert alert["annotations"]["runbook_url"] == expected
+        assert alert["labels"]["severity"] == "ticket"
+        assert alert.get("for", "1h30m") == "1h30m"
+
+
+def test_promtool_accepts_the_metrics() -> None:
+    """Every metric there is, in the text that a scraper gets."""
+    health = Health("the name", ready=True, reader_lag=1, polled_ms=NOW_MS)
+    for part in (EVENT_LOOP, OFFSETS, TOPICS_READER, PUBLISHER):
+        health.pulses.beat(part)
+    health.pulses.tick()
+    health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
+    health.leaderless_partitions = 3
+    telling = Telling(objectives=Objectives([(".*", 60)]))
+    seen = set()
+    for state in (everything(), judged(), reassigning()):
+        for granularity in ("partition", "topic", "group"):
+            labels = GroupLabels(Detail(granularity))
+            pieces = exposition(state, health, labels, telling=telling, others=process_families())
+            written = b"".join(pieces).decode()
+            seen |= metrics_named_in(written)
+            checked = promtool("check", "metrics", text=written)
+            assert checked.returncode == 0, checked.stdout + checked.stderr
+            assert not checked.stdout + checked.stderr
+    assert seen >= exposed_metrics().keys()
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)

@@ -24,7 +24,7 @@ from caughtup.agents.kafka import offset_log
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.main import main
 from caughtup.agents.offsets.reader import OffsetsReader
-from caughtup.agents.process import supervisor
+from caughtup.agents.process import pulses, supervisor
 from caughtup.agents.process.pulses import PUBLISHER
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.topics import standalone_consumer
@@ -68,6 +68,8 @@ PREPARING = "preparing raises"
 PREPARING_LONG = "preparing hangs"
 #: How long a part may stand still here, in seconds.
 PATIENCE_SECONDS = 2.0
+#: And how long before it isn't healthy.
+HEALTHY_SECONDS = 0.5
 _FOR_EVER = 1_000_000.0
 
 
@@ -111,6 +113,8 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
     if part in (LOOP, HANGING, STANDING, OWN_HANGING, ANSWERING):
         patience = dict.fromkeys(supervisor.PATIENCE_SECONDS, PATIENCE_SECONDS)
         supervisor.Supervisor.__init__.__defaults__ = (patience,)
+        healthy = dict.fromkeys(pulses.HEALTHY_SECONDS, HEALTHY_SECONDS)
+        pulses.HEALTHY_SECONDS.update(healthy)  # type: ignore[attr-defined]
     main(arguments)
 
 
@@ -182,14 +186,14 @@ def _end_thread(trigger: Path) -> None:
 def _break_polls(part: str, trigger: Path) -> None:
     poll, behind = offset_log.OffsetLog.poll, offset_log.OffsetLog.behind
 
-    def broken(self: offset_log.OffsetLog, seconds: float) -> offset_log.Poll:
+    def broken(self: offset_log.OffsetLog, *arguments: Any) -> offset_log.Poll:
         if not trigger.exists():
-            return poll(self, seconds)
+            return poll(self, *arguments)
         if part == READING:
             _break(part)
         if part == HANGING:
             time.sleep(_FOR_EVER)
-        poll(self, seconds)
+        poll(self, *arguments)
         return offset_log.Poll([], [], [])
 
     offset_log.OffsetLog.poll = broken  # type: ignore[method-assign]

@@ -8,13 +8,13 @@ from caughtup.agents.cli.lag import main as lag
 from caughtup.agents.main import main
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit
-from tests.support.states import assess, everything, judged, list_ends, read
+from tests.support.states import assess, cluster_state, everything, judged, list_ends, read
 
 #: Names as long as people make them.
 LONG_GROUP = "connect-warehouse-eu-central-1-orders-v2-sink"
 LONG_TOPIC = "commerce.public.orders.enriched.by-customer-and-region.v2"
-#: Shows the groups of ``everything`` instead.
-EVERYTHING = "--everything"
+#: Shows the groups of ``everything`` instead, or more of them than a pipe holds.
+EVERYTHING, MANY = "--everything", "--many"
 
 
 def state() -> ClusterState:
@@ -26,6 +26,15 @@ def state() -> ClusterState:
         committed = end - 10 ** (partition % 8)
         read(made, commit(partition, committed, topic=LONG_TOPIC, group=LONG_GROUP))
     assess(made)
+    return made
+
+
+def many() -> ClusterState:
+    """Three thousand groups, whose lines a pipe that nobody reads has no room for."""
+    made = cluster_state()
+    list_ends(made, {0: 100}, at_ms=START_MS, topic=LONG_TOPIC)
+    groups = [f"{LONG_GROUP}-{number:05}" for number in range(3_000)]
+    read(made, *(commit(0, 90, topic=LONG_TOPIC, group=group) for group in groups))
     return made
 
 
@@ -41,6 +50,8 @@ class Looks:
 
 
 if __name__ == "__main__":
-    found = everything() if EVERYTHING in sys.argv else state()
+    made = {EVERYTHING: everything, MANY: many}
+    chosen = [word for word in sys.argv if word in made]
+    found = made[chosen[0]]() if chosen else state()
     lag.ClusterLooks = lambda *_: Looks(found)  # type: ignore[assignment, misc]
-    main(["lag", *(word for word in sys.argv[1:] if word != EVERYTHING)], "caughtup")
+    main(["lag", *(word for word in sys.argv[1:] if word not in made)], "caughtup")

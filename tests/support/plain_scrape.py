@@ -11,7 +11,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessed
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.lag.rates import retention_used
-from caughtup.models.offsets import sum_offsets
+from caughtup.models.offsets import LONG_MAX, sum_offsets
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -60,10 +60,19 @@ _OURS: dict[str, tuple[str, Callable[[Known], float | None]]] = {
     "lag_velocity": ("%.9g", _assessed("velocity")),
     "catchup_eta_seconds": ("%.9g", _assessed("eta_seconds")),
 }
-_KAFKA_EXPORTERS: dict[str, Callable[[Known], float | None]] = {
-    "kafka_consumergroup_lag": lambda known: known.lag and known.lag.lag_committed_view,
-    "kafka_consumergroup_current_offset": lambda known: known.offset,
+_KAFKA_EXPORTERS: dict[str, tuple[str, Callable[[Known], float | None]]] = {
+    "kafka_consumergroup_lag": ("%d", lambda known: known.lag and known.lag.lag_committed_view),
+    "kafka_consumergroup_current_offset": ("%d", lambda known: known.offset),
+    "kafka_consumergroup_uncommitted_offsets": (
+        "%d",
+        lambda known: known.lag and known.lag.lag_committed_view,
+    ),
+    "kafka_consumer_lag_millis": ("%.9g", lambda known: _millis(_assessed("lag_seconds")(known))),
 }
+
+
+def _millis(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
 
 
 def plain_lines(state: ClusterState) -> list[str]:
@@ -76,11 +85,11 @@ def plain_lines(state: ClusterState) -> list[str]:
             if (value := read(known)) is not None:
                 figure = (form % value).replace("inf", "+Inf")
                 found.append(f"caughtup_group_{name}{{{labels},{where}}} {figure}")
-    for name, read in _KAFKA_EXPORTERS.items():
+    for name, (form, read) in _KAFKA_EXPORTERS.items():
         for group, (topic, number), known in _partitions(state):
             labels = f'consumergroup="{escaped(group)}",topic="{escaped(topic)}"'
             if (value := read(known)) is not None:
-                found.append(f'{name}{{{labels},partition="{number}"}} {value:d}')
+                found.append(f'{name}{{{labels},partition="{number}"}} {form % value}')
     return found
 
 
@@ -94,7 +103,7 @@ def plain_lag_sums(state: ClusterState) -> list[str]:
                 sums[topic] = sums.get(topic, 0) + known.lag.lag_committed_view
         for topic, lag in sorted(sums.items()):
             labels = f'consumergroup="{escaped(group)}",topic="{escaped(topic)}"'
-            found.append(f"kafka_consumergroup_lag_sum{{{labels}}} {lag}")
+            found.append(f"kafka_consumergroup_lag_sum{{{labels}}} {min(lag, LONG_MAX)}")
     return found
 
 

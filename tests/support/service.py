@@ -69,7 +69,10 @@ class Ran(NamedTuple):
 
 
 def caughtup(
-    *arguments: str | Path, directory: Path, environment: Mapping[str, str] | None = None
+    *arguments: str | Path,
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
 ) -> Ran:
     """Run a command in a directory, with no other environment than the search path and ours."""
     began = time.monotonic()
@@ -79,7 +82,7 @@ def caughtup(
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(_ROOT), **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=seconds,
         check=False,
     )
     return Ran(ran.returncode, ran.stdout, ran.stderr, time.monotonic() - began)

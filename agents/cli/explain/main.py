@@ -9,18 +9,28 @@ import click
 import msgspec
 from rich.console import Console
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.explain.tables import print_explanation
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation_fields import movement_fields, recommendation_fields
+from caughtup.models.decisions.recommendation_fields import (
+    config_fields,
+    movement_fields,
+    recommendation_fields,
+)
 from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
 
-@click.command(short_help="Explain an application's last assignment.")
+@click.command(
+    short_help="Explain an application's last assignment.",
+    epilog=examples(
+        "caughtup explain -b broker:9092 orders", "caughtup explain -b broker:9092 orders 0_3"
+    ),
+)
 @click.argument("group")
 @click.argument("tasks", nargs=-1, metavar="[TASK]...")
 @connection_options
@@ -80,6 +90,7 @@ def explanation(decided: DecidedGeneration) -> dict[str, Any]:
             "result": decided.exact.result,
             "why": decided.exact.why,
         },
+        "configs": config_fields(decided.inputs.configs),
         "leader_movements": [movement_fields(one) for one in decided.leader_movements or ()],
     }
     if decided.recommendation is not None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from caughtup.models.assignment.explanation import says
 from caughtup.models.decisions.exact.generation import ASSIGNOR
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.inputs.known_configs import ASSUMED
 from caughtup.models.decisions.plan_cost import PlanCost
 from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
 from caughtup.models.decisions.task_table import TaskCopy
@@ -33,6 +34,7 @@ def print_explanation(
         for task in tasks:
             _print_task(console, decided, names, copies, task)
         return
+    _print_configs(console, decided)
     _print_assignment(console, decided)
     _print_movements(console, "What the leader planned", decided.leader_movements or (), names)
     _print_movements(console, "What caughtup recommends", decided.movements, names)
@@ -57,10 +59,21 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
         console.print(f"It says: {exact.told}.", markup=False)
     for line in decided.inputs.inferred:
         console.print(f"  inferred: {line}", style="dim")
-    for line in decided.inputs.assumed:
-        console.print(f"  assumed: {line} is at Kafka's default", style="dim")
     for line in decided.inputs.contradicted:
         console.print(f"  the settings are wrong: {line}", style="yellow")
+
+
+def _print_configs(console: Console, decided: DecidedGeneration) -> None:
+    """Print the configs, what of them is known, and how."""
+    if not decided.inputs.configs:
+        return
+    table = Table("config", "value", "known", title="Configs", title_justify="left")
+    for one in decided.inputs.configs:
+        table.add_row(one.name, one.text, one.source)
+    console.print(table)
+    known = {one.provenance for one in decided.inputs.configs}
+    if ASSUMED in known and all(one.generations <= 1 for one in decided.inputs.configs):
+        console.print("From this generation alone: a service that runs learns from each.")
 
 
 def _print_assignment(console: Console, decided: DecidedGeneration) -> None:

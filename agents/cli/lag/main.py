@@ -14,8 +14,10 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Column, Output, lines, printable
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.rows import (
     COLOURS,
+    CONFIG_COLUMNS,
     GROUP_COLUMNS,
     ORDERS,
     PARTITION_COLUMNS,
@@ -23,13 +25,14 @@ from caughtup.agents.cli.lag.rows import (
     WHY,
     Choice,
     Row,
+    config_cells,
     group_rows,
     named,
     partition_rows,
     task_cells,
 )
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
-from caughtup.agents.cli.options import connection_options, examples, format_option, settings_of
+from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.errors import UserError
@@ -113,8 +116,8 @@ def lag(
     """Show how far groups are behind: a line for each, the worst first.
 
     Of a GROUP that is named, each partition, and of a Streams application every copy of every
-    task. A pattern such as 'orders-*' chooses groups, too. Names are cut on a terminal only, and
-    not with --wide. With --format json, --sort and --top are of groups.
+    task, and its configs. A pattern such as 'orders-*' chooses groups, too. Names are cut on a
+    terminal only, and not with --wide. With --format json, --sort and --top are of groups.
 
     Reads the cluster as it is now and exits; 3 when no group matched. How a group fares can seldom
     be told from one look: --watch knows more after a while, and --service asks a service, which
@@ -177,6 +180,10 @@ class _Asked(NamedTuple):
         if self.choice.is_all and (copies := task_cells(lines_of)):
             yield ""
             yield from lines(TASK_COLUMNS, copies, output, COLOURS)
+        told = [group for group in groups if group in self.groups]
+        if self.choice.is_all and (configs := config_cells(seen.configs(told))):
+            yield ""
+            yield from lines(CONFIG_COLUMNS, configs, output, COLOURS)
 
     def _table(
         self, columns: Sequence[Column], rows: Sequence[Row], output: Output

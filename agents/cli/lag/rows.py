@@ -50,6 +50,13 @@ TASK_COLUMNS = (
     Column("LAG", right=True),
     Column("PROVENANCE", order=0),
 )
+CONFIG_COLUMNS = (
+    Column("GROUP", name=True),
+    Column("CONFIG"),
+    Column("VALUE"),
+    Column("KNOWN"),
+    Column("WOULD TELL MORE", order=0),
+)
 #: What --wide adds, last since it has spaces in it.
 WHY = Column("WHY")
 ORDERS = ("state", "lag", "seconds", "name")
@@ -64,6 +71,10 @@ class Row(NamedTuple):
     lag: int | None
     seconds: float | None
     state: str
+
+    def rank(self, order: str) -> Any:
+        """Return what it is sorted by in one of ORDERS."""
+        return _KEYS[order](self)
 
 
 class Choice(NamedTuple):
@@ -88,7 +99,7 @@ class Choice(NamedTuple):
             and (not self.states or row.state in self.states)
         ]
         found.sort(key=lambda row: row.name)
-        found.sort(key=_KEYS[self.order or order])
+        found.sort(key=lambda row: row.rank(self.order or order))
         return found[: self.top]
 
 
@@ -170,6 +181,14 @@ def task_cells(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
         )
         for line in lines
         if line["kind"] == "task"
+    ]
+
+
+def config_cells(configs: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the cells of a row for each config of Streams applications."""
+    return [
+        (one["group"], one["name"], one["values"], one["known"], one.get("would_tell", ""))
+        for one in configs
     ]
 
 

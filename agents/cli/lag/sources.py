@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from caughtup.agents.cli.service.client import ServiceClient
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.progress import Progress
+from caughtup.agents.views.configs import config_lines
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.models.state.cluster import ClusterState
@@ -33,6 +34,10 @@ class Lag(Protocol):
 
     def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the lines of groups: their partitions, members and tasks (``views.lag_lines``)."""
+        ...
+
+    def configs(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield what is known of the configs of Streams applications (``views.configs``)."""
         ...
 
 
@@ -61,6 +66,16 @@ class LookedAt:
         """Yield the lines of groups."""
         return chain.from_iterable(lag_lines(self._state, group) for group in groups)
 
+    def configs(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield what is known of the configs of Streams applications."""
+        state = self._state
+        return (
+            {"group": group, **line}
+            for group in groups
+            if group in state.applications
+            for line in config_lines(state, group)
+        )
+
 
 class Asked:
     """The lag as a service knows it."""
@@ -69,6 +84,7 @@ class Asked:
         self._service = service
         state = service.state()
         self._groups = {found["group"]: found for found in state["groups"]}
+        self._applications = state["applications"]
         self.where = f"at {service.url}"
         self.unready = state["unready"]
 
@@ -84,6 +100,15 @@ class Asked:
         """Yield the lines of groups, which the service makes now."""
         every = list(groups) == list(self._groups)
         return self._service.lag(None if every else groups)
+
+    def configs(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield what is known of the configs of Streams applications."""
+        return (
+            {"group": application["group"], **line}
+            for application in self._applications
+            if application["group"] in groups
+            for line in application.get("configs", ())
+        )
 
 
 def looking(looks: ClusterLooks) -> Look:

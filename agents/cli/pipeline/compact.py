@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.clock import now_ms
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 _MEGABYTE = 1_000_000
 
 
-@click.command(short_help="Make few files of many in the history.")
+@click.command(
+    short_help="Make few files of many in the history.",
+    epilog=examples("caughtup pipeline compact --output file:///data/history --dry-run"),
+)
 @click.option("--output", required=True, metavar="URI", help="The history's directory.")
 @click.option(
     "--table",

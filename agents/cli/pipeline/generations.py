@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.cli.run import set_up_logging
@@ -16,7 +17,12 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client
 
 
-@click.command(short_help="Record the generations of Kafka Streams groups.")
+@click.command(
+    short_help="Record the generations of Kafka Streams groups.",
+    epilog=examples(
+        "caughtup pipeline generations -b broker:9092 --output file:///data/generations"
+    ),
+)
 @connection_options
 @click.option("--output", required=True, metavar="URI", help="The table's directory.")
 @click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")

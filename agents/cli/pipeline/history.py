@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.pipeline.generations import kafka_properties
@@ -20,7 +21,12 @@ from caughtup.models.security.kafka import Client
 from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 
 
-@click.command(short_help="Write what happens on the cluster to Parquet tables.")
+@click.command(
+    short_help="Write what happens on the cluster to Parquet tables.",
+    epilog=examples(
+        "caughtup pipeline history -b broker:9092 --output file:///data/history --checkpoint file:///data/checkpoint"
+    ),
+)
 @connection_options
 @click.option("--output", required=True, metavar="URI", help="The tables' directory.")
 @click.option(

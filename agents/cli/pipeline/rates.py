@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.pipeline.generations import kafka_properties
 from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
@@ -23,7 +24,10 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client
 
 
-@click.command(short_help="Measure how fast copies catch up.")
+@click.command(
+    short_help="Measure how fast copies catch up.",
+    epilog=examples("caughtup pipeline rates -b broker:9092 --checkpoint file:///data/checkpoint"),
+)
 @connection_options
 @click.option(
     "--checkpoint", required=True, metavar="URI", help="Where the job keeps how far it is."

@@ -16,11 +16,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import (
     Span,
     connection_options,
-    examples,
     format_option,
     settings_of,
 )
@@ -33,11 +33,13 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import REASSIGNMENTS
 from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.models.reassignments.tracking.tracked import HISTORY_MS
+from caughtup.models.state.cluster import ClusterState
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
@@ -82,7 +84,9 @@ def reassignments(watch: bool, seconds: float | None, output: str, **connection:
         _ask(service.reassignments, watch, output)
         return
     settings = settings_of(connection)
-    view = ReassignmentView(connect(settings).cluster)
+    state = ClusterState(connect(settings).cluster, {})
+    FaultLog().attach(state)
+    view = ReassignmentView(state)
     view.apply_records(read_if_allowed(settings, REASSIGNMENTS, Progress(), now_ms() - HISTORY_MS))
     show = _watching(output, _MORE) if watch else None
     try:

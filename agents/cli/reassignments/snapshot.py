@@ -7,7 +7,6 @@ from typing import Any
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import Round
-from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.views.reassignment_lines import reassignment_lines
 from caughtup.models.ids import TopicPartition
@@ -21,9 +20,9 @@ _PAST_MS = 120_000
 class ReassignmentView:
     """Applies rounds of observations, and says of each reassignment how it fares."""
 
-    def __init__(self, cluster: str) -> None:
-        self._state = ClusterState(cluster, {})
-        FaultLog().attach(self._state)
+    def __init__(self, state: ClusterState) -> None:
+        """``state`` gets what is observed."""
+        self._state = state
         self._aged: frozenset[TopicPartition] = frozenset()
 
     def apply_records(

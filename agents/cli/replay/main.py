@@ -9,6 +9,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.cli.replay.report import report as write_report
 from caughtup.agents.cli.replay.tables import Part, lines, notes, parts, table
@@ -18,7 +19,12 @@ from caughtup.models.replay.outcome import ReplayRow
 from caughtup.models.replay.settings import Setting, replay_settings
 
 
-@click.command(short_help="What other settings would have done.")
+@click.command(
+    short_help="What other settings would have done.",
+    epilog=examples(
+        "caughtup replay --from file:///data/generations --what max.warmup.replicas=2,4,8 --report replay.html"
+    ),
+)
 @click.option(
     "--from",
     "source",

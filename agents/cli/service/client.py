@@ -62,6 +62,16 @@ class ServiceClient:
         """Return the lines of what is in movement, and of throttles left over."""
         return list(self._lines("/api/reassignments"))
 
+    def safe(
+        self, group: str, client: str, within_seconds: float, *, leave_group: bool
+    ) -> dict[str, Any]:
+        """Return whether an instance can be stopped now: see ``caughtup safe``."""
+        asked = f"stop={quote(client, safe='')}&within={within_seconds:g}"
+        asked += "&leave_group=true" if leave_group else ""
+        path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
+        found = self._decoded(b"".join(self._pieces(path)))
+        return found if "safe" in found else self._decoded(b"")
+
     def _lines(self, path: str) -> Iterator[dict[str, Any]]:
         rest = b""
         for piece in self._pieces(path):

@@ -10,22 +10,34 @@ any of it.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import struct
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Mapping
 from io import BytesIO
 from typing import Any, NamedTuple, Self
 
-from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts, create_conn
-from aiokafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutError, for_code
+from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts
+from aiokafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    RequestTimedOutError,
+    SaslAuthenticationFailed,
+    for_code,
+)
+from aiokafka.protocol.admin import SaslAuthenticateRequest
 
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, decode_api_versions
 from caughtup.agents.kafka.protocol.requests import Call, api_versions_call
+from caughtup.models.security.logins import TOKEN_MECHANISM
 
 _HEADER = struct.Struct(">hhi")  # API key, version, correlation id
 _LENGTH = struct.Struct(">h")
 _CORRELATION = struct.Struct(">i")
 _NO_TAGS = b"\0"
+#: Of the time for which a login is good, after which there has to be another connection.
+_LOGIN_SHARE = 0.85
 
 
 class _Header(NamedTuple):
@@ -82,10 +94,36 @@ class EncodedRequest:
         return _AnswerHeader(correlation_id)
 
 
+class _LoggedInConnection(AIOKafkaConnection):  # type: ignore[misc]
+    """A connection that knows until when its login is good: the broker closes it after that.
+
+    ``renew_at`` is on the monotonic clock, a little before; infinite where a login has no end.
+    """
+
+    renew_at = math.inf
+
+    def send(self, request: Any, expect_response: bool = True) -> Any:
+        """Send a request; of a login's answer it is noted how long that is good."""
+        answering = super().send(request, expect_response)
+        if isinstance(request, SaslAuthenticateRequest):
+            return self._noted(answering)
+        return answering
+
+    async def _noted(self, answering: Awaitable[Any]) -> Any:
+        answer = await answering
+        # Of a token that it refuses a broker sends the reason, and waits to be answered.
+        if self._sasl_mechanism == TOKEN_MECHANISM and answer.sasl_auth_bytes:
+            raise SaslAuthenticationFailed("the broker refuses the token")
+        lifetime_ms = getattr(answer, "session_lifetime_ms", 0)  # since version 1
+        if lifetime_ms > 0:
+            self.renew_at = time.monotonic() + _LOGIN_SHARE * lifetime_ms / 1000
+        return answer
+
+
 class BrokerConnection:
     """A connection to a broker, and which requests and features it offers."""
 
-    def __init__(self, connection: AIOKafkaConnection, timeout_seconds: float) -> None:
+    def __init__(self, connection: _LoggedInConnection, timeout_seconds: float) -> None:
         self._connection = connection
         self._timeout_seconds = timeout_seconds
         self.offered = ApiVersions({}, {}, {})
@@ -101,12 +139,11 @@ class BrokerConnection:
         given = {key: config[key] for key in config if key != "bootstrap_servers"}
         try:
             async with asyncio.timeout(timeout_seconds):
-                connection = cls(
-                    await create_conn(
-                        host, port, request_timeout_ms=int(timeout_seconds * 1000), **given
-                    ),
-                    timeout_seconds,
+                opened = _LoggedInConnection(
+                    host, port, request_timeout_ms=int(timeout_seconds * 1000), **given
                 )
+                await opened.connect()
+                connection = cls(opened, timeout_seconds)
                 connection.offered = decode_api_versions(await connection.ask(api_versions_call()))
         except TimeoutError:
             raise RequestTimedOutError(f"no answer within {timeout_seconds:g} s") from None
@@ -119,7 +156,7 @@ class BrokerConnection:
     @property
     def is_open(self) -> bool:
         """Whether it can be used, as far as can be told without asking."""
-        return bool(self._connection.connected())
+        return bool(self._connection.connected()) and time.monotonic() < self._connection.renew_at
 
     async def ask(self, call: Call) -> bytes:
         """Send a request and return the answer without its header. Raises KafkaError.

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.applications import APPLICATION_FAMILIES
 from caughtup.agents.web.metrics.connect import CONNECT_FAMILIES
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES
-from caughtup.agents.web.metrics.families import Family, Scrape
+from caughtup.agents.web.metrics.families import Family, Scrape, Telling
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.groups import GROUP_FAMILIES, GROUP_TOTALS
-from caughtup.agents.web.metrics.kafka_exporter import KAFKA_EXPORTER_FAMILIES
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
+from caughtup.agents.web.metrics.process import BUILD_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES, REASSIGNMENT_TOTALS
 from caughtup.agents.web.metrics.service import SERVICE_FAMILIES
 from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.state.cluster import ClusterState
 
-#: Every metric but those under kafka_exporter's names.
+#: Every metric but those under other exporters' names, and those of any process.
 FAMILIES = (
     *GROUP_FAMILIES,
     *PARTITION_FAMILIES,
@@ -28,6 +29,7 @@ FAMILIES = (
     *TASK_FAMILIES,
     *REASSIGNMENT_FAMILIES,
     *SERVICE_FAMILIES,
+    *BUILD_FAMILIES,
     *REASSIGNMENT_TOTALS,
     *PIPELINE_FAMILIES,
     *APPLICATION_FAMILIES,
@@ -44,21 +46,23 @@ def exposition(
     labels: GroupLabels | None = None,
     *,
     openmetrics: bool = False,
-    compatible: bool = False,
+    telling: Telling | None = None,
+    others: Iterable[Family] = (),
 ) -> Iterator[bytes]:
     """Write the whole of ``/metrics`` in small pieces. Unknown figures are absent, never 0 or -1.
 
-    ``labels`` keeps from one scrape to the next what doesn't change. ``compatible`` adds the
-    series under kafka_exporter's names.
+    ``labels`` keeps from one scrape to the next what doesn't change; ``telling`` is what the
+    settings say. ``others`` are metrics beside ours: those that every process has, and those
+    under other exporters' names.
     """
     kept = GroupLabels() if labels is None else labels  # an empty one is false
-    scrape = Scrape(state, health, kept, now_ms())
-    for family in _families(scrape, compatible=compatible):
+    scrape = Scrape(state, health, kept, now_ms(), telling or Telling())
+    for family in chain(_families(scrape), others):
         yield from family.text(scrape, openmetrics=openmetrics)
     yield _OPENMETRICS_END if openmetrics else b""
 
 
-def _families(scrape: Scrape, *, compatible: bool) -> Iterator[Family]:
+def _families(scrape: Scrape) -> Iterator[Family]:
     """Yield the metrics that hold now.
 
     Groups only once the reader has caught up with the log: half a log would be taken for groups
@@ -68,12 +72,10 @@ def _families(scrape: Scrape, *, compatible: bool) -> Iterator[Family]:
     if health.is_alive:
         scrape.group_labels.keep_only(scrape.groups)
         yield from (*GROUP_FAMILIES, *PARTITION_FAMILIES, *GROUP_TOTALS)
-        if compatible:
-            yield from KAFKA_EXPORTER_FAMILIES
         yield from TASK_FAMILIES
     if _is_active(health):
         yield from REASSIGNMENT_FAMILIES
-    yield from SERVICE_FAMILIES
+    yield from (*SERVICE_FAMILIES, *BUILD_FAMILIES)
     if _is_active(health):
         yield from (*REASSIGNMENT_TOTALS, *PIPELINE_FAMILIES)
     if health.is_alive:

@@ -18,23 +18,32 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.faults.isolation import Isolation
+from caughtup.models.lag.objectives import Objectives
 from caughtup.models.state.cluster import ClusterState
 
 #: What fails here is counted under this part of the service.
 PART = "metrics"
 
 
+class Telling(NamedTuple):
+    """What the settings say of how things are told."""
+
+    legacy_status_values: bool = False
+    objectives: Objectives = Objectives()
+
+
 @dataclass(frozen=True)
 class Scrape:
     """What one scrape is made from, and its moment (ms). The state may change between two pieces.
 
-    ``group_labels`` is what was kept from the last scrape.
+    ``group_labels`` is what was kept from the last scrape, ``telling`` what the settings say.
     """
 
     state: ClusterState
     health: Health
     group_labels: GroupLabels
     now_ms: int
+    telling: Telling = Telling()  # noqa: RUF009 - nothing changes it
 
     @cached_property
     def groups(self) -> list[str]:
@@ -89,7 +98,8 @@ class Family(NamedTuple):
         """Write a line as Prometheus' own library does: labels sorted, a figure as Go writes it."""
         named = sorted(zip(self.labels, values, strict=True))
         labels = ",".join(f'{label}="{escaped(value)}"' for label, value in named)
-        return f"{self.name}{{{labels}}} {floatToGoString(figure)}\n".encode()
+        braces = f"{{{labels}}}" if labels else ""
+        return f"{self.name}{braces} {floatToGoString(figure)}\n".encode()
 
     def line_of(self, labels: str, figure: float) -> bytes:
         """Write a line whose labels are text already: for metrics of thousands of lines."""

@@ -71,6 +71,8 @@ class Totals:
         self._known[keys] = True
         ufunc, first = self._fold
         if self._figures is None:
+            if first == -np.inf and values.dtype.kind == "i":
+                first = np.iinfo(values.dtype).min
             self._figures = np.full(len(self._known), first, values.dtype)
             self._high = np.zeros(len(self._known), np.int64)
         if ufunc is np.add and values.dtype == np.int64:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caughtup.agents.watching_settings import Granularity
 from caughtup.agents.web.metrics.granularity import Detail
-from caughtup.agents.web.metrics.group_lines import Written, write_lines
+from caughtup.agents.web.metrics.group_lines import NAMES, LabelNames, Written, write_lines
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_columns import Ends
 from caughtup.models.ids import TopicPartition
@@ -73,9 +74,24 @@ class Slice(NamedTuple):
 class GroupLabels:
     """Keeps the lines of each group until it commits on, or is given, other partitions."""
 
-    def __init__(self, detail: Detail | None = None) -> None:
+    def __init__(self, detail: Detail | None = None, names: LabelNames = NAMES) -> None:
         self.detail = detail or Detail()
+        self._names = names
+        self._beside: dict[tuple[Detail, LabelNames], GroupLabels] = {}
         self._known: dict[str, GroupLines] = {}
+
+    def beside(self, granularity: Granularity | None, names: LabelNames) -> GroupLabels:
+        """Return what keeps the same groups' lines as finely as this, or by something else.
+
+        With labels of these names. It is kept, too, and forgets with this one.
+        """
+        detail = self.detail if granularity is None else Detail(granularity)
+        if (detail, names) == (self.detail, self._names):
+            return self
+        key = detail, names
+        if key not in self._beside:
+            self._beside[key] = GroupLabels(*key)
+        return self._beside[key]
 
     def limited(self) -> int:
         """Count the groups that were told of less finely than others at the last scrape."""
@@ -128,7 +144,7 @@ class GroupLabels:
             or known.layout != layout
             or known.membership is not membership
         ):
-            known = _group_lines(state, group, membership, known, self.detail)
+            known = _group_lines(state, group, membership, known, self.detail, self._names)
             self._known[group] = known
         return known
 
@@ -139,6 +155,8 @@ class GroupLabels:
         """Forget the groups that are gone."""
         for group in self._known.keys() - set(groups):
             del self._known[group]
+        for beside in self._beside.values():
+            beside.keep_only(groups)
 
 
 def _alike(one: GroupLines, other: GroupLines) -> bool:
@@ -152,6 +170,7 @@ def _group_lines(
     membership: Membership | None,
     before: GroupLines | None,
     detail: Detail,
+    names: LabelNames,
 ) -> GroupLines:
     """Find a group's partitions, with the lines that it had before if they are the same ones."""
     changed, layout = state.commits.changed(group), state.ends.layout
@@ -168,7 +187,7 @@ def _group_lines(
         if membership is not None:
             there = set(partitions)
             partitions += [one for one in membership.owners if one not in there]
-        written = write_lines(group, partitions, detail, SLICE)
+        written = write_lines(group, partitions, detail, SLICE, names)
     rows = [of_topic for _, _, of_topic in found]
     count = sum(map(len, rows))
     ends = [state.ends.rows(*of) for of in committed]

@@ -16,6 +16,17 @@ from caughtup.models.polls.column_reader import Ints, Rows
 _NAME, _VALUE = b"\xff", b"\xfe"
 
 
+class LabelNames(NamedTuple):
+    """What the labels of a group, a topic and a partition are called."""
+
+    group: str = "group"
+    topic: str = "topic"
+    partition: str = "partition"
+
+
+NAMES = LabelNames()
+
+
 class Written(NamedTuple):
     """A group's lines, of so many partitions each.
 
@@ -30,7 +41,11 @@ class Written(NamedTuple):
 
 
 def write_lines(
-    group: str, partitions: Sequence[TopicPartition], detail: Detail, size: int
+    group: str,
+    partitions: Sequence[TopicPartition],
+    detail: Detail,
+    size: int,
+    names: LabelNames = NAMES,
 ) -> Written:
     """Write the lines of a group on these partitions, as finely as it is told of.
 
@@ -40,22 +55,22 @@ def write_lines(
     is_limited = granularity != detail.granularity
     if granularity == "partition":
         starts = range(0, len(partitions), size)
-        lines = [_lines(group, partitions[start : start + size]) for start in starts]
+        lines = [_lines(group, partitions[start : start + size], names) for start in starts]
         return Written(lines, None, len(partitions), is_limited)
-    before = f'group="{escaped(group)}"'
+    before = f'{names.group}="{escaped(group)}"'
     if granularity == "group":
         labels = [before] if partitions else []
         return Written([_open(labels)], np.zeros(len(partitions), np.int64), 1, is_limited)
     numbers: dict[str, int] = {}
     keys = [numbers.setdefault(topic, len(numbers)) for topic, _ in partitions]
-    labels = [f'{before},topic="{escaped(topic)}"' for topic in numbers]
+    labels = [f'{before},{names.topic}="{escaped(topic)}"' for topic in numbers]
     return Written([_open(labels)], np.array(keys, np.int64), len(numbers), is_limited)
 
 
-def _lines(group: str, partitions: Sequence[TopicPartition]) -> bytes:
+def _lines(group: str, partitions: Sequence[TopicPartition], names: LabelNames) -> bytes:
     """Write a line for each partition."""
-    before = f'group="{escaped(group)}",topic="'
-    after = {topic: f'{before}{escaped(topic)}",partition="' for topic, _ in partitions}
+    before = f'{names.group}="{escaped(group)}",{names.topic}="'
+    after = {topic: f'{before}{escaped(topic)}",{names.partition}="' for topic, _ in partitions}
     return _open([f'{after[topic]}{number}"' for topic, number in partitions])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.granularity import EVERY, MOST, SUM, Figures, Fold, Totals
-from caughtup.agents.web.metrics.group_labels import Slice
+from caughtup.agents.web.metrics.group_labels import GroupLabels, Slice
 from caughtup.agents.web.metrics.group_lines import escaped, filled
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.lag.lag_columns import lag_columns, retention_columns
@@ -22,7 +22,7 @@ from caughtup.models.state.cluster import ClusterState
 Read = Callable[[ClusterState, Slice], tuple[Figures, Rows | None]]
 
 #: How figures are written. Nine digits are more than any figure that isn't a count is good for.
-_COUNT, _MOMENT, _MEASURE = b"%d", b"%.3f", b"%.9g"
+COUNT, _MOMENT, MEASURE = b"%d", b"%.3f", b"%.9g"
 _PARTITION = ("cluster", "group", "topic", "partition")
 
 
@@ -32,18 +32,18 @@ def figures_by_partition(
     scrape: Scrape,
     _: None,
     *,
-    form: bytes = _COUNT,
+    form: bytes = COUNT,
     fold: Fold | None = None,
-    before_group: str | None = None,
+    before: Callable[[Scrape], str] = lambda scrape: f"{scrape.cluster_label},",
+    labels: Callable[[Scrape], GroupLabels] = lambda scrape: scrape.group_labels,
 ) -> Iterator[bytes]:
     """Write the lines of all groups' partitions, a slice at a time.
 
-    ``form`` is how a figure is written, and ``before_group`` stands before the label ``group``:
-    None for the cluster's. ``fold`` makes the figure of a group that isn't told of by partition;
-    without it such a one has no lines. A group that fails is left out.
+    ``form`` is how a figure is written, and ``before`` what stands before the label of the group.
+    ``fold`` makes the figure of a group that isn't told of by partition; without it such a one has
+    no lines. ``labels`` keeps the lines. A group that fails is left out.
     """
-    before = f"{scrape.cluster_label}," if before_group is None else before_group
-    start = f"{family.name}{{{before}".encode()
+    start = f"{family.name}{{{before(scrape)}".encode()
     totals: Totals | None = None
 
     def written(part: Slice) -> bytes:
@@ -60,10 +60,10 @@ def figures_by_partition(
                 return b""
             figures, known = totals.figures()
         text = filled(part.lines, start, form, figures, known)
-        return text.replace(b" inf\n", b" +Inf\n") if form is _MEASURE else text
+        return text.replace(b" inf\n", b" +Inf\n") if form is MEASURE else text
 
-    labels, state = scrape.group_labels, scrape.state
-    for part in labels.slices(state, scrape.groups, scrape.isolated):
+    kept, state = labels(scrape), scrape.state
+    for part in kept.slices(state, scrape.groups, scrape.isolated):
         try:
             yield written(part)
         except Exception:
@@ -73,7 +73,7 @@ def figures_by_partition(
                     raise
             for group, _ in part.groups:
                 with scrape.isolated(group):
-                    for of_group in labels.slices(state, [group], scrape.isolated):
+                    for of_group in kept.slices(state, [group], scrape.isolated):
                         yield written(of_group)
 
 
@@ -119,6 +119,9 @@ def _assessed(figure: str) -> Read:
     return read
 
 
+lag_seconds = _assessed("lag_seconds")
+
+
 def _members(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     membership = scrape.state.groups.membership(group)
     if membership is not None:
@@ -136,12 +139,31 @@ def _statuses(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         )
 
 
+def _leaderless(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.leaderless_partitions)
+
+
+def _not_watched(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for reason, count in scrape.state.watching.counts().items():
+        yield family.line((scrape.state.cluster, reason), count)
+
+
+def _limited(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.group_labels.limited())
+
+
+def _objectives(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    seconds = scrape.telling.objectives.of(group)
+    if seconds is not None:
+        yield family.line((scrape.state.cluster, group), seconds)
+
+
 def _groups(scrape: Scrape) -> list[str]:
     return scrape.groups
 
 
 def _by_partition(
-    name: str, documentation: str, read: Read, fold: Fold, form: bytes = _COUNT
+    name: str, documentation: str, read: Read, fold: Fold, form: bytes = COUNT
 ) -> Family:
     """Declare a gauge of group-partitions."""
     lines = partial(figures_by_partition, read, form=form, fold=fold)
@@ -160,24 +182,22 @@ GROUP_FAMILIES = (
         "How near the log's start is to the commit; above 1 records were lost",
         _retention_used,
         MOST,
-        _MEASURE,
+        MEASURE,
     ),
-    _by_partition(
-        "lag_seconds", "Age of the oldest unread record", _assessed("lag_seconds"), MOST, _MEASURE
-    ),
+    _by_partition("lag_seconds", "Age of the oldest unread record", lag_seconds, MOST, MEASURE),
     _by_partition(
         "lag_velocity",
         "Records a second by which the lag grows",
         _assessed("velocity"),
         SUM,
-        _MEASURE,
+        MEASURE,
     ),
     _by_partition(
         "catchup_eta_seconds",
         "Until it is caught up; +Inf is never",
         _assessed("eta_seconds"),
         MOST,
-        _MEASURE,
+        MEASURE,
     ),
 )
 #: Of the group as a whole.
@@ -195,5 +215,31 @@ GROUP_TOTALS = (
         ("cluster", "group", "status"),
         _statuses,
         _groups,
+    ),
+    Family(
+        "caughtup_group_lag_objective_seconds",
+        "How old its oldest unread record may be",
+        ("cluster", "group"),
+        _objectives,
+        _groups,
+        known=lambda scrape: bool(scrape.telling.objectives),
+    ),
+    Family(
+        "caughtup_leaderless_partitions",
+        "Partitions without a leader, whose end offsets stand still",
+        ("cluster",),
+        _leaderless,
+    ),
+    Family(
+        "caughtup_groups_not_watched",
+        "Groups that were seen and are left out",
+        ("cluster", "reason"),
+        _not_watched,
+    ),
+    Family(
+        "caughtup_groups_limited",
+        "Groups that metrics tell of less finely than of others",
+        ("cluster",),
+        _limited,
     ),
 )

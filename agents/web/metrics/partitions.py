@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from operator import add
 
@@ -39,22 +40,34 @@ def _labelled(scrape: Scrape) -> Iterator[tuple[str, Offsets | None]]:
     partitions that are only added yet, so that others get their turn.
     """
     if scrape.group_labels.detail.granularity == "partition":
-        for (topic, number), offsets in _known(scrape):
+        for (topic, number), offsets in known_partitions(scrape):
             labels = f'{scrape.cluster_label},topic="{escaped(topic)}",partition="{number}"'
             yield labels, offsets
         return
+    for topic, offsets, _ in topic_sums(scrape):
+        yield f'{scrape.cluster_label},topic="{escaped(topic)}"', offsets
+
+
+def topic_sums(scrape: Scrape) -> Iterator[tuple[str, Offsets | None, int]]:
+    """Yield each topic with the sums of its partitions' offsets, and their number.
+
+    None of some partitions that are only added yet, so that others get their turn.
+    """
     sums: dict[str, Offsets] = {}
-    for count, ((topic, _), offsets) in enumerate(_known(scrape), 1):
+    counts: Counter[str] = Counter()
+    for count, ((topic, _), offsets) in enumerate(known_partitions(scrape), 1):
         start, stable, end = map(add, sums.get(topic, (0, 0, 0)), offsets)
         sums[topic] = start, stable, end
+        counts[topic] += 1
         if count % SLICE == 0:
-            yield "", None
+            yield "", None, 0
     for topic, (start, stable, end) in sums.items():
-        labels = f'{scrape.cluster_label},topic="{escaped(topic)}"'
-        yield labels, (sum_offsets([start]), sum_offsets([stable]), sum_offsets([end]))
+        added = sum_offsets([start]), sum_offsets([stable]), sum_offsets([end])
+        yield topic, added, counts[topic]
 
 
-def _known(scrape: Scrape) -> Iterator[tuple[TopicPartition, Offsets]]:
+def known_partitions(scrape: Scrape) -> Iterator[tuple[TopicPartition, Offsets]]:
+    """Yield each partition of a topic that is watched, with its log's offsets."""
     ends, watching = scrape.state.ends, scrape.state.watching
     for partition in ends.partitions():
         latest = ends.latest(partition)

@@ -41,6 +41,10 @@ def _figure(
         yield family.line((scrape.state.cluster, stream), value)
 
 
+def _rows(family: Family, scrape: Scrape, stream: str) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster, stream), scrape.state.pipeline.rows(stream))
+
+
 PIPELINE_FAMILIES = (
     Family(
         "caughtup_pipeline_status",
@@ -69,6 +73,14 @@ PIPELINE_FAMILIES = (
         _STREAM,
         partial(_figure, attrgetter("rows_per_second")),
         _streams,
+    ),
+    Family(
+        "caughtup_pipeline_rows_total",
+        "Records that its batches read, of those that were heard of",
+        _STREAM,
+        _rows,
+        _streams,
+        "counter",
     ),
     Family(
         "caughtup_pipeline_offsets_behind",

@@ -72,8 +72,11 @@ def _verdict(scrape: Scrape, partition: TopicPartition) -> ReassignmentVerdict |
 def _status(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
     if (found := _verdict(scrape, partition)) is not None:
         labels = _labels(scrape, partition)
+        space = " " if scrape.telling.legacy_status_values else "_"
         yield b"".join(
-            family.line_of(f'{labels},status="{verdict}"', int(verdict == found.verdict))
+            family.line_of(
+                f'{labels},status="{verdict.replace(" ", space)}"', int(verdict == found.verdict)
+            )
             for verdict in VERDICTS
         )
 

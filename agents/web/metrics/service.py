@@ -23,15 +23,6 @@ def _ready(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.has_read)
 
 
-def _not_watched(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    for reason, count in scrape.state.watching.counts().items():
-        yield family.line((scrape.state.cluster, reason), count)
-
-
-def _limited(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    yield family.line((scrape.state.cluster,), scrape.group_labels.limited())
-
-
 def _active(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.is_active)
 
@@ -128,18 +119,6 @@ SERVICE_FAMILIES = (
         "caughtup_offsets_reader_ready", "Whether the log was read to its end", _CLUSTER, _ready
     ),
     Family("caughtup_active", "Whether this instance is the active one", _CLUSTER, _active),
-    Family(
-        "caughtup_groups_not_watched",
-        "Groups that were seen and are left out",
-        ("cluster", "reason"),
-        _not_watched,
-    ),
-    Family(
-        "caughtup_groups_limited",
-        "Groups that metrics tell of less finely than of others",
-        _CLUSTER,
-        _limited,
-    ),
     Family(
         "caughtup_topic_problems",
         "What is wrong with own topics",

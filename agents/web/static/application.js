@@ -120,6 +120,11 @@ function facts(app, nowMs) {
       exact.why && h("span", { class: "why" }, exact.why)]);
     if (exact.told) said.push(["The leader says", h("span", { class: "why" }, exact.told)]);
   }
+  if (app.configs?.length) {
+    said.push(["Configs", app.configs.map((one) => h("span", { key: one.name, class: "cost" },
+      h("b", null, one.name), ` ${one.values}`,
+      h("span", { class: "quiet", title: one.would_tell && `would tell more: ${one.would_tell}` }, ` ${one.known}`)))]);
+  }
   if (recommendation) {
     const wanted = recommendation.probing_rebalance;
     said.push(["Recommended", recommendation.movements.length

@@ -11,12 +11,7 @@ from caughtup.models.connect.eager import decide_eager
 from caughtup.models.connect.generation import ConnectGeneration
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import NO_MEMORY
-from caughtup.models.connect.watching.remembered import (
-    Hypothesis,
-    Remembered,
-    assumed,
-    distinct,
-)
+from caughtup.models.connect.watching.remembered import Hypothesis, Remembered, assumed, distinct
 from caughtup.models.connect.watching.told import (
     assigned,
     differences,

@@ -11,18 +11,8 @@ from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import Round
 from caughtup.models.connect.watching.again import Again, Result, decide_again
 from caughtup.models.connect.watching.comings import Comings
-from caughtup.models.connect.watching.forecast import (
-    Forecast,
-    Imbalance,
-    forecast,
-    imbalance,
-)
-from caughtup.models.connect.watching.remembered import (
-    Hypothesis,
-    Remembered,
-    distinct,
-    fresh,
-)
+from caughtup.models.connect.watching.forecast import Forecast, Imbalance, forecast, imbalance
+from caughtup.models.connect.watching.remembered import Hypothesis, Remembered, distinct, fresh
 from caughtup.models.connect.watching.told import (
     assigned,
     owned_then,

@@ -1,4 +1,4 @@
 """Whether Kafka's assignor, or a follower's rules, explain what a leader decided.
 
-Imports decisions.inputs and the assignors; the rest of decisions imports it.
+Imports decisions.inputs and the assignors; learning and the rest of decisions import it.
 """

@@ -1,4 +1,4 @@
 """A generation's inputs: gathered from the wire, or told by its leader.
 
-Imports groups, tasks and assignors; the rest of decisions imports it.
+Imports groups, tasks and assignors; learning and the rest of decisions import it.
 """

@@ -6,8 +6,8 @@ about it was inferred, assumed or could not be known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
 from caughtup.models.assignment.scenario import Client
@@ -26,6 +26,7 @@ from caughtup.models.tasks.end_offset_sums import (
     changelog_partitions,
     end_offset_sums,
 )
+from caughtup.models.tasks.placements import either, possible_changelogs
 from caughtup.models.tasks.topology import find_changelogs
 
 #: The assignor whose decisions are recommended.
@@ -47,6 +48,9 @@ class GenerationInputs:
     what the generation was decided from, but what the next one would be. ``contradicted`` says
     which configs the settings give otherwise than the application, whose word counts, or than its
     leaders decide. ``configs`` is what is known of each config, empty where nobody asked yet.
+    ``placed`` as for ``Changelogs``.
+    ``replicas`` has the rack of each partition's replicas, None of one without; None where nobody
+    looked them up.
     """
 
     scenario: CompactScenario
@@ -59,6 +63,8 @@ class GenerationInputs:
     projected: bool = False
     contradicted: tuple[str, ...] = ()
     configs: tuple[KnownConfig, ...] = ()
+    placed: Mapping[str, int] = field(default_factory=dict)
+    replicas: Mapping[TopicPartition, Sequence[str | None]] | None = None
 
 
 def gather_inputs(
@@ -67,11 +73,13 @@ def gather_inputs(
     ends: EndOffsetTable,
     commits: Mapping[TopicPartition, CommitHistory],
     seen_ms: int,
+    placed: Mapping[str, int] | None = None,
 ) -> GenerationInputs:
     """Gather what the leader decided a generation from.
 
     ``commits`` are the application's own, ``seen_ms`` is when the generation's record was read:
-    the leader listed end offsets before that and after the group's state changed. The scenario's
+    the leader listed end offsets before that and after the group's state changed. ``placed`` as
+    for ``find_changelogs``. The scenario's
     lags use the upper bound of each end offset sum. Source: StreamsPartitionAssignor.assign.
     """
     tasks = sorted(generation.all_tasks())
@@ -83,21 +91,25 @@ def gather_inputs(
         for task, offset_sum in reported.items():
             by_task.setdefault(task, []).append(offset_sum)
     greatest = {task: max(0, *offset_sums) for task, offset_sums in by_task.items()}
-    changelogs = find_changelogs(
-        generation.group,
+    between_ms = generation.as_of_ms - CLOCK_ALLOWANCE_MS, seen_ms
+    ways = possible_changelogs(
+        find_changelogs(
+            generation.group,
+            generation.source_topics,
+            counts,
+            parameters.changelogs,
+            {task.subtopology for task in greatest},
+            placed,
+        ),
         generation.source_topics,
-        counts,
-        parameters.changelogs,
-        {task.subtopology for task in greatest},
-    )
-    bounds = end_offset_sums(
-        tasks,
-        changelogs,
         ends,
         greatest,
-        generation.as_of_ms - CLOCK_ALLOWANCE_MS,
-        seen_ms,
-        SourceCommits(frozenset(generation.source_topics), commits, CLOCK_ALLOWANCE_MS),
+        *between_ms,
+    )
+    changelogs = ways[0]
+    sources = SourceCommits(frozenset(generation.source_topics), commits, CLOCK_ALLOWANCE_MS)
+    bounds = either(
+        [end_offset_sums(tasks, way, ends, greatest, *between_ms, sources) for way in ways]
     )
     unknown = [f"member left out: {skipped}" for skipped in generation.skipped]
     unknown += [f"changelog {topic}: which subtopology has it" for topic in changelogs.unplaced]
@@ -164,6 +176,7 @@ def gather_inputs(
         ),
         changelogs_from=changelogs.provenance,
         tentative=changelogs.tentative,
+        placed=changelogs.placed,
     )
 
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from caughtup.agents.cli.options import settings_of
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka import property_problems
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka import Client
@@ -178,6 +179,23 @@ def test_what_a_client_cannot_honour_is_refused_before_anything_is_started() -> 
     assert said.startswith("setting kafka.ssl.providers: aiokafka, ")
     said = refusal("bootstrap.servers=elsewhere:9092")
     assert said == "setting kafka.bootstrap.servers: use bootstrap_servers, outside of [kafka]"
+
+
+TICKET = ("security.protocol=SASL_SSL", "sasl.mechanism=GSSAPI")
+
+
+def test_a_ticket_is_refused_where_librdkafka_or_this_machine_has_no_way_to_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(property_problems, "has_gssapi", lambda: False)
+    monkeypatch.setattr(property_problems, "find_spec", lambda _: None)
+    assert refusal(*TICKET).startswith("setting kafka.sasl.mechanism: librdkafka is built without")
+    monkeypatch.setattr(property_problems, "has_gssapi", lambda: True)
+    assert refusal(*TICKET).startswith("setting kafka.sasl.kerberos.keytab: it is not set; ")
+    said = refusal(*TICKET, "sasl.kerberos.keytab=/caughtup.keytab")
+    assert said.endswith("install caughtup[kerberos]")
+    monkeypatch.setattr(property_problems, "find_spec", lambda _: object())
+    assert given(*TICKET, "sasl.kerberos.keytab=/caughtup.keytab").kafka
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ def test_applications_are_told_in_kafkas_own_names() -> None:
             [applications."orders.v2"]
             "num.standby.replicas" = 1
             "rack.aware.assignment.tags" = ["zone"]
+            assignor = "sticky"
             changelogs = {0 = ["orders-a-changelog"], 1 = []}
             [applications.plain]
             """
@@ -192,7 +193,7 @@ def test_applications_are_told_in_kafkas_own_names() -> None:
     )
     assert settings.parameters() == {
         "orders.v2": ApplicationParameters(
-            {"num.standby.replicas": 1}, {0: ("orders-a-changelog",), 1: ()}, ("zone",)
+            {"num.standby.replicas": 1}, {0: ("orders-a-changelog",), 1: ()}, ("zone",), "sticky"
         ),
         "plain": ApplicationParameters(),
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.agents.configuration import secret_files
+from caughtup.agents.configuration import secret_files, watched_files
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.kafka import clients
@@ -114,6 +114,23 @@ def test_what_opens_a_key_is_said_to_take_effect_at_the_next_start(
     assert caplog.messages == [
         "ssl.key.password_file has changed: that takes effect at the next start"
     ]
+
+
+def test_keys_and_certificates_that_change_are_said_to_take_effect_at_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched_files, "_LOOK_SECONDS", 0.0)
+    certificate = tmp_path / "client.crt"
+    certificate.write_text("first")
+    kafka = {"ssl.certificate.location": str(certificate), "ssl.ca.location": "probe"}
+    files = SecretFiles(Settings(kafka=kafka))
+    files.look_at_certificates()
+    assert caplog.messages == []
+    certificate.write_text("the second")
+    files.look_at_certificates()
+    files.look_at_certificates()
+    (said,) = caplog.messages
+    assert said.startswith("ssl.certificate.location: the file has changed: that takes effect at")
 
 
 async def test_the_service_looks_by_itself(

@@ -58,7 +58,7 @@ def test_one_server_that_is_sound_is_enough() -> None:
     one, other = sorted(both.line.split("; cannot"))
     assert "nothing listens" in one + other
     assert "answers nothing within" in one + other
-    assert both.passes_within == 5.0
+    assert both.passes_within == 4.0
 
 
 @pytest.mark.parametrize(

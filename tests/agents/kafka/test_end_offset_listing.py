@@ -98,6 +98,7 @@ def test_who_has_a_leader_and_no_offset_is_unanswered() -> None:
     assert listing.found[LED].end_offset == 7
     assert listing.present == {LED, LOST, REFUSED, LEADERLESS}
     assert listing.unanswered == {LOST, REFUSED}
+    assert listing.leaderless == 1
 
 
 def test_a_broker_that_hangs_keeps_no_others_waiting_and_is_waited_for_once() -> None:

@@ -21,8 +21,10 @@ from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.recommender import Recommender, summary
 from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
+from caughtup.models.decisions.learned_configs import LearnedUntil
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
+from caughtup.models.learning.learned import Learned
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import a_recommendation
 from tests.support.groups.records import GROUP
@@ -65,6 +67,7 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
         state.applications.apply_published(group, known)
     recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
     learned = KeptTopic("learned-configs")
+    state.applications.learned.restore("gone", LearnedUntil(Learned(), 7, 1_000))
     signer = Signer(None, state.cluster)
     recommend(
         app, wakeups, state, health, recommendations, learned, movements, asyncio.Event(), signer
@@ -86,6 +89,7 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
             (b"orders", 8),
         ]
         assert len(recommendations.sent) == 2
+        assert [key for key, _ in learned.sent] == [b"gone"]
         assert movements.sent == []
         assert [aside.reason for aside in state.set_aside.of("large")] == ["too_large"]
     finally:

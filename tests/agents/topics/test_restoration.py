@@ -20,10 +20,13 @@ from caughtup.agents.topics import restoration
 from caughtup.agents.topics.restoration import movements, recommendations, restore_published
 from caughtup.models.decisions import last_by_group
 from caughtup.models.ids import TopicPartition
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.reassignments.events import ReassignmentEvent
-from caughtup.models.records.topics import RECOMMENDATIONS
+from caughtup.models.records.learned_configs import FORMAT as LEARNED
+from caughtup.models.records.learned_configs import LearnedRecord
+from caughtup.models.records.topics import LEARNED_CONFIGS, RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, SigningKey, sign
-from tests.support.decisions import recommended_record
+from tests.support.decisions import decided_state, recommended_record
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, generation
 from tests.support.own_topics.malformed import malformed
@@ -69,6 +72,37 @@ def test_a_tombstone_withdraws_what_was_published() -> None:
     assert state.refused.counts == {}
     read_records(state, generation(7, *WARMING))
     assert len(publish(state, START_MS)) == 1
+
+
+def test_what_was_learned_is_taken_up_and_what_breaks_the_rules_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ((group, known),) = decided_state(
+        *WARMING, parameters=ApplicationParameters()
+    ).applications.learned.each()
+    good = LEARNED.encode(LearnedRecord.from_learned(group, known))
+    poisoned = json.loads(good)
+    poisoned["hypotheses"][0]["max_warmup_replicas"] = [0, 1]
+    upside_down = json.loads(good)
+    upside_down["hypotheses"][0]["acceptable_recovery_lag"] = [5, 4]
+    written = [
+        (group.encode(), good),
+        (group.encode(), json.dumps(poisoned).encode()),
+        (group.encode(), json.dumps(upside_down).encode()),
+        (b"others", good),
+    ]
+
+    def read(_: object, __: object, name: str, *___: object) -> Iterator[tuple[bytes, bytes]]:
+        return iter(written if name == LEARNED_CONFIGS else [])
+
+    monkeypatch.setattr(restoration, "read_service_topic", read)
+    state = cluster_state()
+    asyncio.run(restore_published(SETTINGS, state, None))
+    assert state.applications.learned.newest(group) == known
+    assert state.refused.counts == {
+        ("learned-configs", "bad_type"): 2,
+        ("learned-configs", "bad_key"): 1,
+    }
 
 
 class Written(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from caughtup.demo.processes.ports import free_ports
+from tests.support.terminal import Terminal
 
 _COMMAND = [sys.executable, "-m", "caughtup.agents", "demo"]
 _READY_SECONDS = 120.0
@@ -38,17 +40,22 @@ def test_the_scripted_demo_sees_all_that_was_done():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
-def test_however_the_demo_is_ended_it_leaves_nothing_running(number: signal.Signals):
+def test_however_the_demo_is_ended_it_leaves_nothing_running(
+    number: signal.Signals, tmp_path: Path
+):
     port = free_ports(1)[0]
     demo = subprocess.Popen(
         [*_COMMAND, "--web-port", str(port)],
-        stdout=subprocess.DEVNULL,
+        stdout=(out := (tmp_path / "out").open("w+")),
         stderr=subprocess.PIPE,
         start_new_session=True,
         text=True,
     )
     try:
         _wait(lambda: _answers(port), _READY_SECONDS)
+        if number is signal.SIGINT:
+            _wait(lambda: "Ctrl-C ends" in (tmp_path / "out").read_text(), _READY_SECONDS)
+            _what_it_says_to_try_works((tmp_path / "out").read_text(), port)
         children = _children(demo.pid)
         directories = {_working_directory(pid) for pid in children} - {Path.cwd()}
         assert len(children) >= 4, "two brokers, the service and the watchdog"
@@ -65,6 +72,25 @@ def test_however_the_demo_is_ended_it_leaves_nothing_running(number: signal.Sign
         demo.kill()
         demo.wait()
         demo.stderr.close()
+        out.close()
+
+
+def _what_it_says_to_try_works(said: str, port: int) -> None:
+    assert f"http://127.0.0.1:{port}/" in said
+    commands = [shlex.split(line) for line in said.splitlines() if " -m caughtup.agents " in line]
+    assert [command[3] for command in commands] == ["lag", "lag", "top", "explain", "reassignments"]
+    assert f"Kafka:     {commands[0][5]}\n" in said
+
+    def shows_groups() -> bool:
+        ran = subprocess.run(commands[0], capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode in (0, 3), ran.stderr  # 3: there is no group yet
+        return ran.stdout.split()[:2] == ["GROUP", "STATE"]
+
+    _wait(shows_groups, _READY_SECONDS)
+    with Terminal(commands[2]) as terminal:
+        terminal.wait_for("demo at http://")
+        terminal.press("q")
+        assert terminal.ended() == 0
 
 
 def _wait(condition, seconds: float) -> None:

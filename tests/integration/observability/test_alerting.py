@@ -118,7 +118,7 @@ def test_a_move_whose_target_is_killed_is_told_of_with_its_cause_and_a_healthy_o
         "job": "caughtup",
         "topic": LOST.topic,
         "partition": str(LOST.partition),
-        "status": "dead target",
+        "status": "dead_target",
     }
     described = alert["annotations"]["description"]
     assert described.endswith("Cause: destination-broker-down.")

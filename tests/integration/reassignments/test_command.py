@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.kafka.alter_reassignments import reassigner
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -154,6 +154,66 @@ def test_watching_goes_on_until_it_is_interrupted(
     finally:
         watching.kill()
         watching.wait()
+
+
+LETTERS = TopicPartition("letters", 0)
+
+
+@pytest.fixture
+def onto_a_dead_broker(own_cluster: EmbeddedCluster) -> Iterator[EmbeddedCluster]:
+    """Kill the second broker, and move a partition of the first one onto it."""
+    cluster = own_cluster
+    admin = AdminClient(cluster.client_config())
+    if LETTERS.topic not in admin.list_topics(timeout=10).topics:
+        topic = NewTopic(LETTERS.topic, 1, replica_assignment=[[1]])
+        admin.create_topics([topic])[LETTERS.topic].result(30)
+        produce(cluster, LETTERS.topic, 100)
+    cluster.kill_node(2)
+    cluster.wait_ready()  # the controller has noticed
+    reassign = reassigner(cluster.bootstrap_servers)
+    reassign(LETTERS, [2])
+    try:
+        yield cluster
+    finally:
+        reassign(LETTERS, None)
+        cluster.start_node(2)
+
+
+def test_one_look_at_a_destination_that_is_down_does_not_say_that_it_moves(
+    onto_a_dead_broker: EmbeddedCluster, tmp_path: Path
+) -> None:
+    ran = reassignments(onto_a_dead_broker, tmp_path, "--format", "json")
+    assert ran.code == 0
+    (line,) = ran.lines
+    assert (line["topic"], line["verdict"]) == (LETTERS.topic, "measuring")
+    assert line["cause"] == "destination-broker-down"
+    assert 3 < line["evidence"]["away_seconds"] < 30
+    assert line["advice"].startswith("start broker 2")
+    ran = reassignments(onto_a_dead_broker, tmp_path)
+    assert "letters-0: measuring (destination-broker-down), and nothing moves" in ran.out
+    assert "--for 70s looks for longer, --service URL asks a service" in ran.out
+
+
+@pytest.mark.thorough
+def test_who_looks_for_a_minute_or_asks_a_service_is_told_that_it_is_dead(
+    onto_a_dead_broker: EmbeddedCluster, tmp_path: Path
+) -> None:
+    cluster = onto_a_dead_broker
+    with Service(cluster) as service:
+        asked = ["reassignments", "--service", service.url, "--format", "json"]
+        # Its topics have another name than those that the command would read by itself.
+        ran = caughtup(
+            *("reassignments", "-b", cluster.bootstrap_servers, "--for", "70s", "--format", "json"),
+            directory=tmp_path,
+            seconds=120,
+        )
+        verdicts = [(one["verdict"], one.get("cause")) for one in ran.lines]
+        assert verdicts == [("dead target", "destination-broker-down")]
+        ran = caughtup(*asked, directory=tmp_path)
+        (line,) = ran.lines
+        assert (line["verdict"], line["never"]) == ("dead target", True)
+        assert line["age_seconds"] > 60
+        assert ran.seconds < 10
 
 
 def test_a_cluster_that_is_away_is_told_in_one_line(tmp_path: Path) -> None:

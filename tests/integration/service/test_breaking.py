@@ -49,9 +49,9 @@ class Broken:
         assert code is not None
         return code
 
-    def ask(self) -> tuple[int, str]:
+    def ask(self, path: str = "ready") -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(self.service.url + "ready", timeout=1) as response:
+            with urllib.request.urlopen(self.service.url + path, timeout=1) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -114,12 +114,29 @@ def test_an_event_loop_that_hangs_ends_the_process_with_what_it_hangs_in(broken:
     check_broken(broken, "the event loop has stood still for 2 s")
     assert "breaking.py" in broken.service.log
     assert "most recent call first" in broken.service.log
+    told = [text for status, text in broken.said if status == 503]
+    assert any(text.startswith("the event loop has stood still for 1 s") for text in told)
 
 
 @pytest.mark.thorough
 @breaks(breaking.READING)
 def test_reading_offsets_that_fails_ends_the_process(broken: Broken) -> None:
     check_broken(broken, raised(breaking.READING))
+
+
+@pytest.mark.thorough
+@breaks(breaking.HANGING)
+def test_a_reader_that_hangs_is_not_healthy_before_the_process_is_ended(broken: Broken) -> None:
+    broken.service.start()
+    assert broken.ask("healthz")[0] == 200
+    broken.trigger.touch()
+
+    def is_told() -> bool:
+        status, text = broken.ask("healthz")
+        return status == 503 and text.startswith("the reader of __consumer_offsets has stood still")
+
+    wait_for("it is not healthy", is_told, breaking.PATIENCE_SECONDS + SLACK_SECONDS)
+    broken.watch()
 
 
 @pytest.mark.thorough

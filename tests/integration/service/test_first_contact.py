@@ -27,8 +27,8 @@ from tests.support.service import caughtup, settings_file
 DOCUMENTED = Path(__file__).parents[3] / "docs/operating.md"
 PASSWORD = "of the user"
 COMMANDS = (["lag"], ["explain", "g"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
-#: What takes longest to be known is silence, after 5 s; 3 s later it is told.
-KNOWN_SECONDS, SILENCE_SECONDS = 3.0, 8.0
+#: What takes longest to be known is silence, after 3 s; it is told 1 s later.
+KNOWN_SECONDS, SILENCE_SECONDS = 3.0, 4.0
 #: For Python to start, on a machine that is busy with other tests.
 START_SECONDS = 30.0
 

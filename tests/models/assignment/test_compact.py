@@ -122,3 +122,24 @@ def test_whatever_is_wrong_in_it_is_refused(path: tuple[str, ...], value: Any) -
     inside[path[-1]] = value
     with pytest.raises(ScenarioError):
         read_compact(given)
+
+
+def test_racks_of_replicas_are_written_as_they_are_read_and_decide_the_same() -> None:
+    told = described()
+    told["config"]["rack.aware.assignment.strategy"] = "min_traffic"
+    told["clients"][TWO]["rack"] = "r2"
+    told["brokers"] = {"7": "r2", "9": "r1"}
+    told["replicas"] = {
+        "orders-in-2": [7, 9],
+        "orders-in-10": [9],
+        "orders-b-0": [7, 12],
+        "orders-counts-changelog-2": [9, 7],
+        "orders-counts-changelog-10": [7],
+    }
+    written = scenario_fields(read_compact(told))
+    assert written["brokers"] == {"0": "r1", "1": "r2"}
+    assert written["replicas"]["orders-b-0"] == [1, 2]
+    again = read_compact(json.loads(json.dumps(written)))
+    assert again == read_compact(told)
+    whole = dict(told, replicas={**told["replicas"], "orders-b-0": [7]})
+    assert read_compact(whole).expanded().racks == parse_scenario(whole).racks is not None

@@ -30,7 +30,7 @@ from caughtup.models.learning.ranges import (
 from caughtup.models.learning.retold import retold
 from caughtup.models.parameters import TAGS, ApplicationParameters
 from caughtup.models.records.keys import encode_group
-from caughtup.models.records.learned_configs import FORMAT, LearnedRecord
+from caughtup.models.records.learned_configs import FORMAT, LearnedRecord, read_learned
 from caughtup.models.state.cluster import ClusterState
 from tests.models.learning.applications import GROUP, Application, Played, Truth
 from tests.support.decisions import decided_generation
@@ -382,3 +382,20 @@ def test_parameters_that_tell_all_numbers_tell_of_the_assignor_that_reads_them()
     assert Told.of(ApplicationParameters(numbers)).assignor == "high_availability"
     assert Told.of(ApplicationParameters({STANDBYS: 0})).assignor is None
     assert Told.of(ApplicationParameters(numbers, assignor="sticky")).assignor == "sticky"
+
+
+def test_what_is_written_is_what_is_read_back() -> None:
+    suspected = (ConfigRange(Algorithm("high_availability", ("zone",)), Span(1, 2)),)
+    learned = replace(
+        KNOWN,
+        told=Told({PROBING: 120_000}, ("zone",), "sticky"),
+        suspected=suspected,
+        suspected_since=5,
+        probing=Span(119_000, 121_000),
+    )
+    for one in (
+        LearnedUntil(learned, 7, 1_000, {"orders-a-changelog": 1}),
+        LearnedUntil(Learned(), 0, -1),
+    ):
+        value = FORMAT.encode(LearnedRecord.from_learned(GROUP, one))
+        assert read_learned(encode_group(GROUP), value, 2_000) == (GROUP, one)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import urllib.error
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.web.metrics.compatible.registry import EXPORTERS, compatible_families
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
@@ -16,6 +18,8 @@ from caughtup.models.state.cluster import ClusterState
 from tests.support.service import wait_for
 
 Labels = tuple[str, ...]
+#: Under the names of every exporter that there is.
+COMPATIBLE = compatible_families(EXPORTERS)
 #: Labels in the order in which these tests name their values; any others follow.
 ORDER = ("group", "topic", "partition", "process", "client_id", "task")
 
@@ -23,16 +27,18 @@ ORDER = ("group", "topic", "partition", "process", "client_id", "task")
 def text(
     state: ClusterState,
     health: Health | None = None,
-    **options: bool,
+    **options: Any,
 ) -> str:
     chunks = exposition(state, health or Health(ready=True, reader_lag=0), **options)
     return b"".join(chunks).decode()
 
 
-def scrape(state: ClusterState, health: Health | None = None) -> dict[str, dict[Labels, float]]:
+def scrape(
+    state: ClusterState, health: Health | None = None, **options: Any
+) -> dict[str, dict[Labels, float]]:
     """Return every series: name → the values of its labels but the cluster's → value."""
     found: dict[str, dict[Labels, float]] = {}
-    for family in text_string_to_metric_families(text(state, health)):
+    for family in text_string_to_metric_families(text(state, health, **options)):
         for sample in family.samples:
             assert sample.labels.pop("cluster") == state.cluster
             series = found.setdefault(sample.name, {})

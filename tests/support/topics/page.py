@@ -22,7 +22,8 @@ _HEAD = """\
 What is on caughtup's own topics, each with the prefix `topic_prefix` (`caughtup-`). This page and \
 the JSON Schema files in [topics/](topics/) are made of `models/records/` by `make schemas`; tests \
 hold them equal to the code, and to them every record that real runs publish, Kafka Streams' \
-follower's included. [operating.md](operating.md#topics) has how the topics are configured, and \
+follower's included. [asyncapi.json](topics/asyncapi.json) has all of it as an AsyncAPI 3.0 \
+document, for tools; [integrating.md](integrating.md) has consumers in Python and Java. [operating.md](operating.md#topics) has how the topics are configured, and \
 what befalls a record that breaks the rules.
 
 **Versions.** A reader passes over fields that it doesn't know: a release that adds fields keeps \

@@ -14,10 +14,7 @@ from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.assignors.kafka.high_availability.task_movement import (
-    WarmUps,
-    in_array_order,
-)
+from caughtup.models.assignors.kafka.high_availability.task_movement import WarmUps, in_array_order
 from caughtup.models.ids import TaskId
 
 #: A standby, and the place of its client.

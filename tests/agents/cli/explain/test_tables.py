@@ -11,6 +11,7 @@ from caughtup.agents.cli.explain.main import explanation
 from caughtup.agents.cli.explain.tables import print_explanation
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.groups.records import GROUP
@@ -65,3 +66,18 @@ def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> N
     assert [movement["task"] for movement in line["leader_movements"]] == ["0_1"]
     assert known.recommendation is not None
     assert line["recommendation"] == recommendation_fields(known.recommendation)
+
+
+def test_each_config_is_there_with_how_it_is_known() -> None:
+    alone = "From this generation alone: a service that runs learns from each."
+    assert "num.standby.replicas │ 0 │ told" in printed()
+    state = decided_state(*WARMING, parameters=ApplicationParameters())
+    known = decided_generation(state)
+    console = Console(markup=False, file=io.StringIO(), record=True, width=200)
+    print_explanation(console, known, [], ())
+    text = re.sub(r"\s+", " ", console.export_text())
+    assert "acceptable.recovery.lag │ 0 to 49999 │ learned from 1 generation" in text
+    assert "max.warmup.replicas │ 1 or more │ assumed" in text
+    assert alone in text
+    (lag,) = [one for one in explanation(known)["configs"] if one["values"] == "0 to 49999"]
+    assert lag["provenance"] == "learned"

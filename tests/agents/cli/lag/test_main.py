@@ -128,9 +128,21 @@ def test_what_comes_behind_the_pipe_finds_what_it_looks_for() -> None:
     assert ran.returncode == 0
 
 
+@pytest.mark.parametrize("arguments", ["", "-p", "--format json", "--watch"])
+def test_who_stops_reading_ends_it_without_a_word(arguments: str) -> None:
+    ran = shell(f"{PROGRAM} --many {arguments} | head -1; exit ${{PIPESTATUS[0]}}")
+    assert ran.returncode == 1, "it did not write more than was read"
+    assert (ran.stderr, len(ran.stdout.splitlines())) == ("", 1)
+
+
+def test_a_pipe_has_every_line_however_many_there_are() -> None:
+    ran = shell(f"{PROGRAM} --many --lagging | grep -c '^{LONG_GROUP}-[0-9]*  unknown  '")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "3000\n", "")
+
+
 @pytest.mark.parametrize(
     ("columns", "arguments"),
-    [(60, ()), (60, ("-p",)), (80, ("-p",)), (80, (STOPPED,)), (160, ()), (160, ("-p",))],
+    [(60, ()), (80, ()), (60, ("-p",)), (80, ("-p",)), (80, (STOPPED,)), (160, ()), (160, ("-p",))],
 )
 def test_no_line_is_longer_than_the_terminal_and_no_figure_is_cut(
     columns: int, arguments: tuple[str, ...]
@@ -260,3 +272,13 @@ def test_watching_outlives_a_look_that_fails(monkeypatch: pytest.MonkeyPatch) ->
     assert first == second
     assert LONG_GROUP in first
     assert LONG_GROUP not in third
+
+
+def test_of_a_named_application_its_configs_are_shown_with_how_they_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", [EVERYTHING])
+    found = run("orders").stdout
+    assert re.search(r"orders +num\.standby\.replicas +0 +told", found)
+    assert "num.standby.replicas" not in run("orders", "--lagging").stdout
+    assert "num.standby.replicas" not in run().stdout

@@ -20,6 +20,7 @@ from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS
 from tests.support.reassignments.reassigning import (
     APART_MS,
@@ -78,7 +79,7 @@ def text(view: ReassignmentView, most: int = 99, more: str = "") -> str:
 
 
 def test_with_a_services_observations_there_is_a_verdict_at_once_and_since_when() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     view.apply_records(recorded())
     dead, fine = lines(seen(view, round_at(SEEN_MS)))
     assert (dead["verdict"], dead["cause"]) == ("dead target", "destination-broker-down")
@@ -89,7 +90,7 @@ def test_with_a_services_observations_there_is_a_verdict_at_once_and_since_when(
 
 def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -> None:
     rounds = [round_at(SEEN_MS - n * 2_000) for n in (3, 2, 1, 0)]
-    view = seen(ReassignmentView("c"), *rounds)
+    view = seen(ReassignmentView(ClusterState("c", {})), *rounds)
     dead, fine = lines(view)
     assert (fine["verdict"], "cause" in fine) == ("moving", False)
     # Its broker has been down for minutes; all that was seen is that nothing moved for six seconds.
@@ -109,7 +110,7 @@ def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -
 
 def test_who_looks_for_longer_sees_that_the_destination_stays_away() -> None:
     rounds = [round_at(SEEN_MS - n * 2_000) for n in range(35, -1, -1)]
-    dead, fine = lines(seen(ReassignmentView("c"), *rounds))
+    dead, fine = lines(seen(ReassignmentView(ClusterState("c", {})), *rounds))
     assert (dead["verdict"], dead["cause"]) == ("dead target", "destination-broker-down")
     assert fine["verdict"] == "moving"
 
@@ -176,7 +177,7 @@ def test_options_that_contradict_are_refused(arguments: list[str], said: str) ->
 
 
 def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     view.apply_records(recorded(until=3))
     (_, fine) = lines(seen(view, round_at(SEEN_MS)))
     assert "age_seconds" not in fine
@@ -184,7 +185,7 @@ def test_observations_of_a_service_that_stopped_long_ago_are_left_out() -> None:
 
 
 def test_what_is_no_longer_listed_is_over() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     view.apply_records(recorded())
     (fine,) = lines(seen(view, round_at(SEEN_MS, dead=False)))
     assert fine["topic"] == "fine"
@@ -192,13 +193,13 @@ def test_what_is_no_longer_listed_is_over() -> None:
 
 
 def test_malformed_records_of_a_service_are_passed_over() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     view.apply_records([(b"x", b"{"), (b"x", None), (CLUSTER_KEY, b"[]"), *recorded()])
     assert len(lines(seen(view, round_at(SEEN_MS)))) == 2
 
 
 def test_throttles_that_nothing_needs_have_what_takes_them_off() -> None:
-    view = seen(ReassignmentView("c"), round_at(SEEN_MS))
+    view = seen(ReassignmentView(ClusterState("c", {})), round_at(SEEN_MS))
     broker, topic = of_kind(view.lines(), "throttle")
     assert (broker["kind"], broker["on"], broker["name"]) == ("throttle", "broker", "6")
     assert (topic["on"], topic["name"]) == ("topic", "left")
@@ -206,7 +207,7 @@ def test_throttles_that_nothing_needs_have_what_takes_them_off() -> None:
 
 
 def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     view.apply_records(recorded())
     drawn = text(seen(view, round_at(SEEN_MS)))
     assert drawn.index("dead-0") < drawn.index("fine-0")
@@ -224,7 +225,7 @@ def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:
 
 
 def test_of_many_only_so_many_are_drawn_and_how_many_more_there_are() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     moving = tuple(
         ongoing_observation(FINE._replace(partition=n), 2, SEEN_MS, n) for n in range(5_000)
     )
@@ -233,7 +234,7 @@ def test_of_many_only_so_many_are_drawn_and_how_many_more_there_are() -> None:
 
 
 def test_names_of_topics_are_text_and_no_markup() -> None:
-    view = ReassignmentView("c")
+    view = ReassignmentView(ClusterState("c", {}))
     observation = ongoing_observation(FINE._replace(topic="[bold]x[/bold]"), 2, SEEN_MS, 5)
     drawn = text(seen(view, Round(cluster_observation(SEEN_MS), True, (observation,))))
     assert "[bold]x[/bold]-0" in drawn

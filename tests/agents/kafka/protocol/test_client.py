@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts, create_conn
+from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     KafkaConnectionError,
@@ -21,6 +21,7 @@ from aiokafka.errors import (
     RequestTimedOutError,
     TopicAuthorizationFailedError,
 )
+from aiokafka.protocol.admin import SaslAuthenticateResponse_v1
 
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections
@@ -47,7 +48,11 @@ def test_the_internals_that_are_called_take_what_they_are_given() -> None:
     assert parameters(AIOKafkaConnection.close) == ["self", "reason", "exc"]
     assert parameters(AIOKafkaConnection.connected) == ["self"]
     assert parameters(collect_hosts) == ["hosts", "randomize"]
-    assert inspect.iscoroutinefunction(create_conn)
+    assert inspect.iscoroutinefunction(AIOKafkaConnection.connect)
+    assert "SaslAuthenticateRequest(" in inspect.getsource(AIOKafkaConnection._do_sasl_handshake)
+    assert {"error_code", "sasl_auth_bytes", "session_lifetime_ms"} <= {
+        *SaslAuthenticateResponse_v1.SCHEMA.names
+    }
     assert CloseReason.SHUTDOWN
 
 
@@ -59,7 +64,7 @@ def test_a_connection_takes_all_that_the_settings_make_of_clients_properties() -
         "sasl.password": "secret",
     }
     config = aiokafka_config(Settings(kafka=kafka))
-    taken = parameters(create_conn)
+    taken = parameters(AIOKafkaConnection)
     assert {*config} - {"bootstrap_servers"} <= {*taken}
     assert "request_timeout_ms" in taken
     assert parameters(AIOKafkaAdminClient)[0] == "loop"  # the public way takes the same ones

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import platform
+
 import pytest
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
+import caughtup
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import groups
-from caughtup.agents.web.metrics.kafka_exporter import KAFKA_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.families import Scrape, Telling
+from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
+from caughtup.agents.web.metrics.process import process_families
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
 from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.objectives import Objectives
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching, WatchPatterns
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, Member, generation, process
-from tests.support.observability.scraping import Labels, scrape, text
+from tests.support.observability.scraping import COMPATIBLE, Labels, scrape, text
 from tests.support.reassignments.reassigning import reassigning
 from tests.support.states import (
     GAINING,
@@ -153,6 +160,51 @@ def test_groups_that_are_left_out_are_counted_by_why(
     assert {group for group, _, _ in counted["caughtup_group_has_commit"]} == {GROUP}
 
 
+def test_a_groups_objective_is_told_where_it_has_one() -> None:
+    objectives = Objectives([("pay.*", 1.5), ("p.*", 60)])
+    state = cluster_state()
+    read(state, *(commit(0, 1, group=group) for group in ("payments", "plain", "orders")))
+    told = scrape(state, telling=Telling(objectives=objectives))
+    found = told["caughtup_group_lag_objective_seconds"]
+    assert found == {("payments",): 1.5, ("plain",): 60}
+    assert "caughtup_group_lag_objective_seconds" not in scrape(state)
+
+
+def test_the_process_tells_its_release_and_how_its_parts_get_on() -> None:
+    health = Health(late_seconds=1.5)
+    for part in (EVENT_LOOP, OFFSETS):
+        health.pulses.beat(part)
+    for _ in range(3):
+        health.pulses.tick()
+    told = scrape(cluster_state(), health)
+    assert told["caughtup_last_turn_age_seconds"] == {
+        ("event_loop",): 0.5,
+        ("offsets_reader",): 0.5,
+    }
+    assert told["caughtup_event_loop_late_seconds_total"] == {(): 1.5}
+    assert told["caughtup_build_info"] == {(platform.python_version(), caughtup.__version__): 1}
+
+
+def test_what_every_process_has_is_under_the_names_that_others_have() -> None:
+    written = b"".join(
+        piece
+        for family in process_families()
+        for piece in family.text(
+            Scrape(cluster_state(), Health(), GroupLabels(), NOW_MS), openmetrics=False
+        )
+    ).decode()
+    told = {family.name: family for family in text_string_to_metric_families(written)}
+    assert {
+        "process_cpu_seconds",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_open_fds",
+    } <= told.keys()
+    assert told["process_cpu_seconds"].type == "counter"
+    assert "{" not in written
+    assert told["process_resident_memory_bytes"].samples[0].value > 1 << 20
+
+
 def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> None:
     assert series["caughtup_offsets_reader_ready"] == {(): 1}
     assert series["caughtup_offsets_reader_lag_records"] == {(): 0}
@@ -269,13 +321,17 @@ def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetri
     many += (*TASK_FAMILIES, *REASSIGNMENT_FAMILIES)
     health = Health("the name", ready=True, reader_lag=12_345_678, polled_ms=NOW_MS)
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
+    health.leaderless_partitions = 3
+    health.pulses.beat(EVENT_LOOP)
+    health.pulses.tick()
+    options = {"openmetrics": openmetrics, "telling": Telling(objectives=Objectives([(".*", 60)]))}
     for state in (everything(), judged(), reassigning()):
         state.faults.note("metrics", HOSTILE, RecursionError(), NOW_MS)
         state.refused.refuse("lag", b"key", "bad_json", "none", NOW_MS)
-        written = sections(text(state, health, openmetrics=openmetrics))
+        written = sections(text(state, health, **options))
         assert len(written) == len(metrics.FAMILIES)
         again: dict[str, str] = {}
-        for family in parse(text(state, health, openmetrics=openmetrics)):
+        for family in parse(text(state, health, **options)):
             registry = CollectorRegistry()
             registry.register(Metrics([family]))
             again |= sections(encode(registry).decode())
@@ -294,5 +350,5 @@ class Metrics:
 
 
 def test_help_needs_no_escaping() -> None:
-    for family in (*metrics.FAMILIES, *KAFKA_EXPORTER_FAMILIES):
+    for family in (*metrics.FAMILIES, *COMPATIBLE):
         assert not set(family.documentation) & set('\\"\n')

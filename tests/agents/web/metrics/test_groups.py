@@ -13,7 +13,7 @@ from caughtup.agents.web.metrics.group_labels import SLICE
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from tests.support.groups.records import START_MS, commit
-from tests.support.observability.scraping import scrape, text
+from tests.support.observability.scraping import COMPATIBLE, scrape, text
 from tests.support.states import (
     GAINING,
     JUDGED_MS,
@@ -73,7 +73,7 @@ def test_lag_is_there_under_kafka_exporters_names_when_asked_for() -> None:
     assert "kafka_" not in text(state)
     found = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(text(state, compatible=True))
+        for family in text_string_to_metric_families(text(state, others=COMPATIBLE))
         for sample in family.samples
         if sample.name.startswith("kafka_")
     }

@@ -11,6 +11,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.views.reassignment_lines import reassignment_line, worst_first
 from caughtup.agents.views.reassignments import page_reassignment
 from caughtup.agents.web.metrics import exposition as metrics
+from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.ends import OUTCOMES
@@ -55,13 +56,22 @@ def test_each_has_one_verdict_of_all_and_its_cause_if_there_is_one(
     series: dict[str, dict[Labels, float]],
 ) -> None:
     status = series["caughtup_reassignment_status"]
-    assert status.keys() == {(*which, v) for which in (FINE, DEAD, NEW) for v in VERDICTS}
+    assert status.keys() == {
+        (*which, verdict.replace(" ", "_")) for which in (FINE, DEAD, NEW) for verdict in VERDICTS
+    }
     assert {labels for labels, holds in status.items() if holds} == {
         (*FINE, "moving"),
-        (*DEAD, "dead target"),
+        (*DEAD, "dead_target"),
         (*NEW, "measuring"),
     }
     assert series["caughtup_reassignment_cause"] == {(*DEAD, "destination-broker-down"): 1}
+
+
+def test_a_setting_brings_back_the_spaces_in_statuses() -> None:
+    told = scrape(reassigning(), telling=Telling(legacy_status_values=True))
+    status = told["caughtup_reassignment_status"]
+    assert {which[-1] for which in status} == set(VERDICTS)
+    assert {which[-1] for which in status if status[which]} >= {"dead target"}
 
 
 def test_figures_are_there_where_they_are_known_and_absent_elsewhere(

@@ -108,6 +108,7 @@ def play(story: Story) -> tuple[StreamsRun, list[str]]:
         run.time.run(happening.at_ms)
         happen(run, happening)
         wrong += owned_twice(run)
+    run.time.run(run.time.now_ms + MINUTE)  # what happened last is known to the group by then
     patience_ms = story.lasting_ms
     if story.application.assignor not in COME_TO_REST:
         patience_ms = min(patience_ms, story.happenings[-1].at_ms + 10 * MINUTE)

@@ -1,0 +1,53 @@
+"""``caughtup rules``: the alert rules for Prometheus on standard output."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from caughtup.agents.cli.rules.template import rules as written
+from caughtup.agents.cli.rules.template import thresholds
+from caughtup.agents.configuration.problems import unknown
+
+_URL = re.compile(r"https?://[^\s\"\\]+")
+
+
+@click.command(short_help="Print the alert rules.")
+@click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What to put in the place of a default; --list has the names. May be repeated.",
+)
+@click.option(
+    "--runbook-base",
+    metavar="URL",
+    help="Where this project's files are in a browser: each alert gets a runbook_url below it.",
+)
+@click.option("--list", "listed", is_flag=True, help="List what can be set, with its defaults.")
+def rules(given: tuple[str, ...], runbook_base: str | None, listed: bool) -> None:
+    """Print the alert rules for Prometheus, to be put into a file of its rule_files.
+
+    caughtup rules --set CaughtupGroupDiverging.for=30m > caughtup.rules.yml
+    """
+    known = {threshold.name: threshold for threshold in thresholds()}
+    if listed:
+        for threshold in known.values():
+            click.echo(f"{threshold.name}={threshold.default}")
+        return
+    values = {}
+    for entry in given:
+        name, equals, value = entry.partition("=")
+        if not equals:
+            raise click.BadParameter("NAME=VALUE is expected", param_hint="--set")
+        if name not in known:
+            otherwise = "`caughtup rules --list` has them all"
+            raise click.BadParameter(unknown(name, known, otherwise), param_hint="--set")
+        if (fault := known[name].fault_of(value)) is not None:
+            raise click.BadParameter(fault, param_hint="--set")
+        values[name] = value
+    if runbook_base is not None and not _URL.fullmatch(runbook_base):
+        raise click.BadParameter("a URL is expected", param_hint="--runbook-base")
+    click.echo(written(values, runbook_base), nl=False)

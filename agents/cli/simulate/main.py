@@ -1,0 +1,181 @@
+"""``caughtup simulate``: what a change to a group would cost, before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from caughtup.agents.cli.columns import Column, Output, lines
+from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.options import Span, connection_options, format_option
+from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
+from caughtup.agents.cli.simulate.drawings import html_page, terminal_drawing
+from caughtup.agents.cli.simulate.options import changed_configs, rate_option, read_group, refuse
+from caughtup.models.assignors.registry import ASSIGNORS
+from caughtup.models.errors import CaughtupError
+from caughtup.models.simulation.streams.plan import Plan
+from caughtup.models.what_if.best import best_plans
+from caughtup.models.what_if.question import Answer, Group, Setting, ask
+
+_ROLLING = "rolling"
+
+
+@click.command(
+    short_help="What a change to a group would cost, in virtual time.",
+    epilog=examples(
+        "caughtup simulate orders --add 1 --restore-rate 20000",
+        "caughtup simulate orders --restart rolling --set num.standby.replicas=1",
+        "caughtup simulate orders --add 1 --assignor high_availability --assignor minimal_movement",
+        "caughtup simulate orders --restart rolling --best --restore-rate 20000",
+    ),
+)
+@click.argument("group")
+@click.option("--add", type=click.IntRange(1, 1_000), metavar="N", help="Start N more instances.")
+@click.option(
+    "--remove", "stop", multiple=True, metavar="CLIENT", help="Stop an instance. May be repeated."
+)
+@click.option("--kill", multiple=True, metavar="CLIENT", help="Kill an instance. May be repeated.")
+@click.option(
+    "--restart",
+    multiple=True,
+    metavar="rolling|CLIENT",
+    help="Restart all instances, one after the other, or one. May be repeated.",
+)
+@click.option(
+    "--at-once", is_flag=True, help="Restart them all at once, and not one after the other."
+)
+@click.option(
+    "--down-seconds",
+    type=click.FloatRange(0, 86_400),
+    default=30.0,
+    show_default=True,
+    help="For how long an instance that is restarted is down.",
+)
+@click.option(
+    "--keep-state/--lose-state",
+    default=True,
+    show_default=True,
+    help="Whether who is restarted or killed finds its states again.",
+)
+@click.option(
+    "--leave-group", is_flag=True, help="Whoever stops tells the group, and isn't waited for."
+)
+@click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another config. May be repeated."
+)
+@click.option(
+    "--assignor",
+    "assignors",
+    multiple=True,
+    type=click.Choice(sorted(ASSIGNORS)),
+    help="Who decides; several are shown side by side. [default: the group's own]",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(["cooperative", "eager"]),
+    default="cooperative",
+    show_default=True,
+    help="The group's rebalance protocol.",
+)
+@click.option(
+    "--before-3.8",
+    "before_3_8",
+    is_flag=True,
+    help="No task of a thread runs while one restores, as in Kafka Streams up to 3.7.",
+)
+@click.option("--best", is_flag=True, help="Try the configs and orders that matter, and compare.")
+@click.option(
+    "--step", type=Span(), help="How much time a column of the drawing is. [default: what fits]"
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the time line as a page of its own, too.",
+)
+@rate_option
+@connection_options
+@format_option
+def simulate(  # the options of one command
+    group: str,
+    add: int | None,
+    stop: tuple[str, ...],
+    kill: tuple[str, ...],
+    restart: tuple[str, ...],
+    at_once: bool,
+    down_seconds: float,
+    keep_state: bool,
+    leave_group: bool,
+    changes: tuple[str, ...],
+    assignors: tuple[str, ...],
+    protocol: str,
+    before_3_8: bool,
+    best: bool,
+    step: float | None,
+    html: Path | None,
+    restore_rate: tuple[float, float] | None,
+    output: str,
+    **connection: Any,
+) -> None:
+    """Play a change to a Kafka Streams application, in virtual time, from how it is now.
+
+    Says for how long each task would stand still, how many states are copied, how many rebalances
+    it takes and when it is balanced; decisions are those of Kafka's own assignors. Nothing is
+    changed on the cluster. Exits 3 when GROUP is no such application or has no such client.
+    """
+    if not (add or stop or kill or restart):
+        raise click.UsageError("say what is to happen: --add, --remove, --kill or --restart")
+    found = read_group(group, connection, restore_rate)
+    plan = Plan(
+        add or 0,
+        stop,
+        kill,
+        _restarted(restart, found.clients),
+        round(down_seconds * 1_000),
+        at_once,
+        keep_state,
+        leave_group,
+    )
+    settings = [
+        Setting(one, changed_configs(changes), protocol == "eager", before_3_8)
+        for one in (assignors or (None,))
+    ]
+    answers = _answers(found, plan, settings, best=best)
+    if output == "json":
+        for answer in answers:
+            click.echo(msgspec.json.encode(answer_fields(found, answer)).decode())
+    else:
+        _print(found, answers, step)
+    if html is not None:
+        html.write_text(html_page(found.name, answers), encoding="utf-8")
+
+
+def _restarted(given: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
+    """Return who is restarted, in order: ``rolling`` stands for all."""
+    named = [one for one in given if one != _ROLLING]
+    return tuple(clients) if len(named) < len(given) else tuple(dict.fromkeys(named))
+
+
+def _answers(group: Group, plan: Plan, settings: Sequence[Setting], *, best: bool) -> list[Answer]:
+    try:
+        if best:
+            return [answer for setting in settings for answer in best_plans(group, plan, setting)]
+        return [ask(group, plan, setting) for setting in settings]
+    except CaughtupError as error:
+        refuse(error.message)
+
+
+def _print(group: Group, answers: Sequence[Answer], step: float | None) -> None:
+    columns = [Column("PLAYED", name=True), *(Column(name, right=True) for name in FIGURES)]
+    rows = [cells(group, answer) for answer in answers]
+    for line in lines(columns, rows, Output.of_stdout(wide=False), {}):
+        click.echo(line)
+    for remark in remarks(answers):
+        click.echo(remark)
+    if len(answers) == 1:
+        click.echo()
+        for line in terminal_drawing(answers[0].slow, step):
+            click.echo(line)

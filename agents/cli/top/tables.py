@@ -1,0 +1,90 @@
+"""Tables as values: what is in them, which lines are wanted, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+
+from caughtup.agents.cli.columns import GAP, NOTHING, Column, elided, fitted, printable
+
+#: Lines that are shown: nobody scrolls further, there is a filter.
+MOST = 1_000
+
+
+class Line(NamedTuple):
+    """A line of a table. ``key`` names it from one look to the next; ``ranks``: by order."""
+
+    key: tuple[str | int, ...]
+    cells: tuple[str, ...]
+    ranks: Mapping[str, Any]
+
+
+class Table(NamedTuple):
+    """A table: ``orders`` are those that it can be sorted in, the first unless told otherwise.
+
+    ``about``: sentences that stand above it. ``nothing``: what is said where it has no lines.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    lines: Sequence[Line]
+    orders: tuple[str, ...]
+    nothing: str
+    about: tuple[str, ...] = ()
+
+
+class Drawn(NamedTuple):
+    """A table as it is on a terminal: texts that take as many cells as their column is wide."""
+
+    keys: tuple[tuple[str | int, ...], ...]
+    widths: tuple[int, ...]
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    #: Of each column, whether its cells are coloured by what is in them.
+    coloured: tuple[bool, ...]
+
+
+def wanted(table: Table, words: str, order: str) -> list[Line]:
+    """Return the lines that have all the words in them, in one of the table's orders."""
+    sought = words.casefold().split()
+    found = [line for line in table.lines if _has(line, sought)] if sought else [*table.lines]
+    found.sort(key=lambda line: line.key)
+    found.sort(key=lambda line: line.ranks[order])
+    return found
+
+
+def _has(line: Line, words: Sequence[str]) -> bool:
+    text = " ".join(line.cells).casefold()
+    return all(word in text for word in words)
+
+
+def drawn(table: Table, lines: Sequence[Line], room: int) -> Drawn:
+    """Draw lines for a terminal of so many cells: names are cut, columns left out."""
+    cells = [[printable(cell) or NOTHING for cell in line.cells] for line in lines]
+    shown, widths = fitted(table.columns, cells, room - len(GAP))
+    columns = [table.columns[at] for at in shown]
+    wide = [widths[at] for at in shown]
+    rows = (
+        tuple(
+            _padded(row[at], column, width)
+            for at, column, width in zip(shown, columns, wide, strict=True)
+        )
+        for row in cells
+    )
+    return Drawn(
+        keys=tuple(line.key for line in lines),
+        widths=tuple(width + len(GAP) for width in wide),
+        headings=tuple(
+            _padded(c.heading, c, width) for c, width in zip(columns, wide, strict=True)
+        ),
+        rows=tuple(rows),
+        coloured=tuple(column.coloured for column in columns),
+    )
+
+
+def _padded(text: str, column: Column, width: int) -> str:
+    text = elided(text, width)
+    padding = " " * (width - cell_len(text))
+    return (padding + text if column.right else text + padding) + GAP

@@ -1,0 +1,60 @@
+"""The lines around a table: who was asked and when, what there is to choose from, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from caughtup.agents.cli.columns import elided, printable
+from caughtup.models.durations import duration
+
+KEYS = "q quit  / filter  s sort  ⏎ open  1-{count} tables  r look now"
+KEYS_OPENED = "q quit  / filter  s sort  esc back  r look now"
+
+
+def status(
+    where: str, state: Mapping[str, Any] | None, age_seconds: float, why: str, width: int
+) -> str:
+    """Say of whom and of when the figures are, and what keeps newer ones from coming (``why``).
+
+    Without a state ``age_seconds`` is since when it was asked for.
+    """
+    if state is None:
+        said = f"asking {where} for {_age(age_seconds)}" + (f": {why}" if why else "")
+    elif why:
+        said = f"{_age(age_seconds)} old, asking again: {why}"
+    else:
+        name = state.get("cluster_name") or state["cluster"]
+        said = f"{name} at {where}, {_age(age_seconds)} ago"
+        if state["unready"]:
+            said += f", not all is known: {'; '.join(state['unready'])}"
+    return elided(printable(said), width)
+
+
+def _age(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else duration(seconds)
+
+
+def tabs(names: Sequence[str], counts: Sequence[int], width: int) -> list[str]:
+    """Return what stands for each table: all of its name, or as much as there is room for."""
+    whole = [
+        f" {n} {name} {count:,} "
+        for n, (name, count) in enumerate(zip(names, counts, strict=True), 1)
+    ]
+    if sum(map(len, whole)) <= width:
+        return whole
+    short = [
+        f" {n} {name[:5]} {count:,} "
+        for n, (name, count) in enumerate(zip(names, counts, strict=True), 1)
+    ]
+    return short if sum(map(len, short)) <= width else [f" {n} " for n in range(1, len(names) + 1)]
+
+
+def summary(shown: int, found: int, all_of: int, words: str, order: str) -> str:
+    """Say which lines are shown, and in which order."""
+    said = f"by {order}"
+    if words:
+        said += f", {found:,} of {all_of:,} have {words!r}"
+    if shown < found:
+        said += f", the first {shown:,} of {found:,}"
+    return said

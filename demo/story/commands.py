@@ -1,0 +1,26 @@
+"""The commands that somebody who watches the demo can try, to be copied as they are."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+
+def program(called_as: str, executable: str = sys.executable) -> str:
+    """Return how a shell runs caughtup, which was itself ``called_as`` this (``sys.argv[0]``)."""
+    if Path(called_as).name == "caughtup":
+        return shlex.quote(called_as)
+    return f"{shlex.quote(executable)} -m caughtup.agents"
+
+
+def to_try(caughtup: str, bootstrap_servers: str, url: str, application: str) -> tuple[str, ...]:
+    """Return the commands, each on one line: of the cluster, and of the service at ``url``."""
+    service = url.rstrip("/")
+    return (
+        f"{caughtup} lag --bootstrap-server {bootstrap_servers}",
+        f"{caughtup} lag --service {service} {application}",
+        f"{caughtup} top --service {service}",
+        f"{caughtup} explain --bootstrap-server {bootstrap_servers} {application}",
+        f"{caughtup} reassignments --service {service} --watch",
+    )

@@ -1,0 +1,175 @@
+"""What somebody asks before doing something to a group: one plan, played for the least and the most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from caughtup.models.assignment.configs import read_configs
+from caughtup.models.decisions.exact.generation import CLASSES, FOLLOWER, KAFKAS
+from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.inputs.gathering import RECOMMENDED
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.errors import CaughtupError
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.simulation.membership import Timings
+from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
+from caughtup.models.simulation.streams.run import RunningInstance
+from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.what_if.beginning import (
+    AT_ONCE,
+    Speeds,
+    application_of,
+    instance_names,
+    running_instances,
+    speeds,
+)
+
+#: Assignors as scenarios call them, by what exact mode calls them; a follower moves as recommended.
+_ASSIGNORS = {**{kafkas: ours for ours, kafkas in CLASSES.items()}, FOLLOWER: RECOMMENDED}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A Kafka Streams application as it is now, ready to be played.
+
+    ``speeds.restore`` is None where nobody saw a copy restore: seconds of restoring are unknown
+    then, and every figure of them is a least one.
+    """
+
+    name: str
+    generation: StreamsGeneration
+    decided: DecidedGeneration
+    rows: tuple[TaskCopy, ...]
+    speeds: Speeds
+    now_ms: int
+
+    @property
+    def clients(self) -> list[str]:
+        """The names of its instances, sorted."""
+        return sorted(instance_names(self.generation).values())
+
+    def running(self) -> tuple[RunningInstance, ...]:
+        """Return its instances as they are."""
+        return running_instances(self.generation, self.rows)
+
+    def timings(self) -> Timings:
+        """Return Kafka's timings, with the session timeout that the group's members have."""
+        members = list(self.generation.members())
+        if not members:
+            return Timings()
+        return Timings(session_timeout_ms=max(one.session_timeout_ms for one in members))
+
+    def application(
+        self,
+        *,
+        assignor: str | None,
+        config: Mapping[str, Any],
+        restore_per_second: float,
+        waits_for_thread: bool,
+    ) -> Application:
+        """Describe it, with some configs changed. Raises ScenarioError for what Kafka refuses."""
+        scenario = self.decided.inputs.scenario
+        return application_of(
+            self.generation,
+            scenario,
+            self.rows,
+            assignor=assignor or _ASSIGNORS.get(self.decided.exact.assignor, KAFKAS),
+            configs=read_configs({**scenario.config, **config}),
+            timings=self.timings(),
+            writes=self.speeds.writes,
+            restore_per_second=restore_per_second,
+            waits_for_thread=waits_for_thread,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a plan is played: what is other than it is, and by which protocol."""
+
+    assignor: str | None = None
+    config: tuple[tuple[str, Any], ...] = ()
+    eager: bool = False
+    waits_for_thread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A plan's end for the fastest and the slowest restoring that was seen.
+
+    ``restoring_known``: whether any was seen. Where none was, both are without restoring.
+    """
+
+    plan: Plan
+    setting: Setting
+    fast: Simulated
+    slow: Simulated
+    restoring_known: bool
+
+
+def group_of(
+    state: ClusterState, name: str, now_ms: int, restore: tuple[float, float] | None = None
+) -> Group | None:
+    """Return an application as it is known now; None if none of that name has been decided.
+
+    ``restore``: the least and the greatest that a thread restores, in offsets a second, where
+    somebody says so; else what copies were seen to.
+    """
+    application = state.applications.get(name)
+    if application is None or application.decided is None:
+        return None
+    watch = state.watches.get(name)
+    seen = speeds(watch.copies.values() if watch else ())
+    decided = application.decided
+    return Group(
+        name,
+        decided.generation,
+        decided,
+        tuple(state.task_rows(name)),
+        replace(seen, restore=restore) if restore else seen,
+        now_ms,
+    )
+
+
+class UnknownClientError(CaughtupError):
+    """A plan names a client that the group doesn't have."""
+
+
+def ask(group: Group, plan: Plan, setting: Setting = Setting()) -> Answer:
+    """Play a plan on a group.
+
+    Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
+    """
+    running = group.running()
+    _refuse_unknown(plan, [one.name for one in running])
+    rates = group.speeds.restore or (AT_ONCE, AT_ONCE)
+    slow, fast = (_played(group, running, plan, setting, rate) for rate in rates)
+    return Answer(plan, setting, fast, slow, group.speeds.restore is not None)
+
+
+def _played(
+    group: Group, running: Sequence[RunningInstance], plan: Plan, setting: Setting, rate: float
+) -> Simulated:
+    application = group.application(
+        assignor=setting.assignor,
+        config=dict(setting.config),
+        restore_per_second=rate,
+        waits_for_thread=setting.waits_for_thread,
+    )
+    return simulate(
+        replace(application, eager=setting.eager),
+        running,
+        plan,
+        generation=group.generation.generation,
+        epoch_ms=group.now_ms,
+    )
+
+
+def _refuse_unknown(plan: Plan, clients: Sequence[str]) -> None:
+    for name in (*plan.stop, *plan.kill, *plan.restart):
+        if name not in clients:
+            raise UnknownClientError(
+                "unknown_client", f"{name!r:.120} is not among {', '.join(sorted(clients)[:20])}"
+            )

@@ -1,0 +1,273 @@
+"""What is to be on the screen, as values: every line fits, whatever is in names."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from rich.cells import cell_len
+
+from caughtup.agents.cli.top import words
+from caughtup.agents.cli.top.feed import Seen
+from caughtup.agents.cli.top.overviews import OVERVIEWS, applications, groups, reassignments
+from caughtup.agents.cli.top.view import Screenful, View
+from caughtup.models.ids import TopicPartition
+from tests.support.groups.records import GROUP
+from tests.support.lag_program import LONG_GROUP, state
+from tests.support.reassignments.reassigning import (
+    ORPHANED_MS,
+    SEEN_MS,
+    cluster_observation,
+    reassigning,
+)
+from tests.support.states import GAINING, HOSTILE, KEEPING_UP, NOW_MS, STOPPED, everything
+from tests.support.top_sources import RIGHT_TO_LEFT, Told, many_groups, page
+
+SEED = random.SystemRandom().randrange(10**9)
+
+
+def seen(source: Told, group: str | None = None) -> Seen:
+    return Seen(0.0, source.state(), group, None if group is None else source.lines(group))
+
+
+def texts(screenful: Screenful) -> list[str]:
+    """Return every line that may not be wider than the screen."""
+    table = screenful.table
+    lines = ["".join(row) for row in (table.headings, *table.rows)]
+    return [*lines, "".join(screenful.tabs), screenful.summary, screenful.keys]
+
+
+def names(screenful: Screenful) -> list[str]:
+    return [row[0].strip() for row in screenful.table.rows]
+
+
+@pytest.fixture(scope="module")
+def source() -> Told:
+    made = state()
+    return Told(page(made, NOW_MS), made)
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 160])
+def test_every_line_fits_and_no_figure_is_cut(width: int, source: Told) -> None:
+    for told in (
+        source,
+        Told(many_groups(50)),
+        Told(page(everything(), NOW_MS)),
+        Told(page(reassigning(), SEEN_MS)),
+    ):
+        view = View()
+        for number in range(len(OVERVIEWS)):
+            view.choose(number)
+            shown = view.screenful(seen(told), width)
+            if width >= 60:
+                assert max(map(cell_len, texts(shown))) <= width, (width, number)
+            for row in shown.table.rows:
+                assert [cell_len(cell) for cell in row] == [*shown.table.widths]
+                assert "".join(row).isprintable()
+    lags = {row[2].strip() for row in View().screenful(seen(source), width).table.rows}
+    assert "11112222" in lags
+
+
+def test_the_worst_group_is_first_and_other_orders_follow(source: Told) -> None:
+    view = View()
+    assert names(view.screenful(seen(source), 160)) == [
+        "never",
+        STOPPED,
+        GAINING,
+        LONG_GROUP,
+        KEEPING_UP,
+    ]
+    view.sort()
+    assert names(view.screenful(seen(source), 160))[0] == LONG_GROUP
+    assert view.screenful(seen(source), 160).summary == "by lag"
+    for _ in range(3):
+        view.sort()
+    assert view.screenful(seen(source), 160).summary == "by state"
+
+
+def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: Told) -> None:
+    view = View()
+    view.sought = "STOPPED k"
+    assert names(view.screenful(seen(source), 160)) == []
+    view.sought = "STOPPED 49"
+    shown = view.screenful(seen(source), 160)
+    assert (names(shown), shown.summary) == ([STOPPED], "by state, 1 of 5 have 'STOPPED 49'")
+    view.choose(1)
+    assert view.sought == ""
+    view.choose(3)
+    assert (view.chosen, view.sought) == (0, "STOPPED 49")
+    view.back()
+    assert view.sought == ""
+
+
+def test_an_opened_group_has_its_partitions_and_its_reason(source: Told) -> None:
+    view = View()
+    view.open((STOPPED,))
+    assert view.group == STOPPED
+    waiting = view.screenful(seen(source), 160)
+    assert waiting.about[-1] == "asking for its partitions"
+    shown = view.screenful(seen(source, STOPPED), 160)
+    assert [(row[0].strip(), row[4].strip()) for row in shown.table.rows] == [
+        ("clicks", "4900"),
+        ("clicks", "0"),
+    ]
+    assert shown.about[0] == STOPPED
+    assert shown.about[1].startswith("stopped: clicks-1: 4,900 to read and no commit for")
+    assert view.screenful(seen(source, GAINING), 160).table.rows == (), "those of another group"
+    view.back()
+    assert view.group is None
+
+
+def test_an_opened_application_has_every_copy_of_its_tasks() -> None:
+    told = Told(page(everything(), NOW_MS))
+    view = View()
+    view.choose(1)
+    (key,) = view.screenful(seen(told), 160).table.keys
+    assert key == (GROUP,)
+    view.open(key)
+    assert view.group is None, "its state has its tasks"
+    shown = view.screenful(seen(told), 160)
+    rows = [[cell.strip() for cell in row] for row in shown.table.rows]
+    assert [row[:4] for row in rows] == [
+        ["0_0", "a", "active", "-"],
+        ["0_1", "a", "active", "-"],
+        ["0_1", "b", "warmup", "50000"],
+    ]
+    assert shown.about[1].startswith("generation 7: ")
+    assert "next probing rebalance in" in shown.about[2]
+
+
+def test_an_opened_reassignment_has_its_copies_its_reason_and_then_its_end() -> None:
+    made = reassigning()
+    view = View()
+    view.choose(2)
+    keys = view.screenful(seen(Told(page(made, SEEN_MS))), 160).table.keys
+    assert keys == (("dead", 0), ("new", 0), ("fine", 0))
+    view.open(keys[0])
+    shown = view.screenful(seen(Told(page(made, SEEN_MS))), 160)
+    assert shown.about[:2] == ("dead-0", "dead target (destination-broker-down)")
+    assert "away 3 min" in shown.about[2]
+    assert shown.about[3].startswith("start broker 5")
+    assert [[cell.strip() for cell in row] for row in shown.table.rows] == [
+        ["5", "added", "no", "-", "-", "away, silent"],
+        ["1", "removed", "yes", "100000", "100%", "-"],
+    ]
+    made.reassignments.end(TopicPartition("dead", 0), (5,), (5,), SEEN_MS)
+    gone = view.screenful(seen(Told(page(made, SEEN_MS))), 160)
+    assert gone.about[-1].startswith("no longer in movement: completed after")
+
+
+def test_what_is_gone_is_said_and_what_there_is_none_of() -> None:
+    nothing = Told({**many_groups(1), "groups": []})
+    view = View()
+    assert view.screenful(seen(nothing), 60).about == ("no groups on this cluster",)
+    for number, said in enumerate(
+        ("this group is gone", "this application is gone", "no longer in movement")
+    ):
+        view.choose(number)
+        view.open(("x", 0) if number == 2 else ("x",))
+        assert view.screenful(seen(nothing), 60).about[-1] == said
+
+
+def test_throttles_that_are_left_and_what_is_not_known_stand_above_the_reassignments() -> None:
+    (*_, last) = reassignments(page(reassigning(), ORPHANED_MS)).about
+    assert last.startswith("throttle without a movement on the topic left")
+    made = reassigning()
+    made.reassignments.apply_cluster(cluster_observation(SEEN_MS, missing=("the quorum",)))
+    assert reassignments(page(made, SEEN_MS)).about == ("not known: the quorum",)
+
+
+def test_names_of_any_script_fit_and_keep_both_ends() -> None:
+    told = Told(many_groups())
+    view = View()
+    for width in (60, 80):
+        shown = view.screenful(seen(told), width)
+        assert max(map(cell_len, texts(shown))) <= width
+        name = names(shown)[0]
+        start, _, end = name.partition("…")
+        assert RIGHT_TO_LEFT.startswith(start)
+        assert RIGHT_TO_LEFT.endswith(end)
+        assert start
+        assert end
+    assert len(shown.table.rows) == 1_000
+    assert HOSTILE not in "".join(names(view.screenful(seen(Told(page(everything(), NOW_MS))), 60)))
+
+
+def test_generated_names_and_widths_fit() -> None:
+    print(f"seed {SEED}")
+    draw = random.Random(SEED)
+    alphabet = "abcé日本語אבגد\u0301\u200d\u202e\n\x1b😀-._"
+    for _ in range(60):
+        found = many_groups(1)
+        found["groups"] = [
+            {
+                "group": "".join(draw.choices(alphabet, k=draw.randrange(1, 250))) + str(n),
+                "partitions": draw.randrange(10**6),
+                "lag_at_least": draw.randrange(10**15),
+                "status": draw.choice(["ok", "unknown", "a-new-one"]),
+            }
+            for n in range(draw.randrange(1, 8))
+        ]
+        width = draw.randrange(60, 200)
+        view = View()
+        assert max(map(cell_len, texts(view.screenful(seen(Told(found)), width)))) <= width
+        view.open((found["groups"][0]["group"],))
+        assert all(
+            cell_len(line) <= 3 * width for line in view.screenful(seen(Told(found)), width).about
+        )
+
+
+def test_of_fifty_thousand_groups_a_thousand_are_shown_and_the_filter_finds_the_others() -> None:
+    told = Told(many_groups(50_000))
+    view = View()
+    shown = view.screenful(seen(told), 80)
+    assert len(shown.table.rows) == 1_000
+    assert shown.summary == "by state, the first 1,000 of 50,000"
+    assert shown.tabs[0] == " 1 groups 50,000 "
+    view.sought = "group-49998"
+    assert names(view.screenful(seen(told), 80)) == ["group-49998"]
+
+
+def test_the_lines_around_the_table_say_who_when_and_why_not() -> None:
+    now = many_groups(1)
+    assert words.status("http://h", None, 3.2, "", 80) == "asking http://h for 3 s"
+    assert (
+        words.status("http://h", None, 3, "no such host", 80)
+        == "asking http://h for 3 s: no such host"
+    )
+    assert words.status("http://h", now, 2, "", 80) == "cluster-1 at http://h, 2 s ago"
+    assert (
+        words.status("http://h", {**now, "cluster_name": "demo"}, 300, "", 80)
+        == "demo at http://h, 5 min ago"
+    )
+    assert (
+        words.status("h", now, 14, "nothing listens", 80)
+        == "14 s old, asking again: nothing listens"
+    )
+    unready = {**now, "unready": ["standby: b is active"]}
+    assert words.status("h", unready, 1, "", 80).endswith("not all is known: standby: b is active")
+    assert cell_len(words.status("h" * 99, now, 2, "\x1b[2J", 60)) <= 60
+    tables = ("groups", "applications", "reassignments")
+    assert words.tabs(tables, (1, 2, 3), 60) == [
+        " 1 groups 1 ",
+        " 2 applications 2 ",
+        " 3 reassignments 3 ",
+    ]
+    assert words.tabs(tables, (1, 2, 3), 45) == [" 1 group 1 ", " 2 appli 2 ", " 3 reass 3 "]
+    assert words.tabs(tables, (1, 2, 3), 10) == [" 1 ", " 2 ", " 3 "]
+
+
+def test_a_table_of_each_kind_counts_what_there_is() -> None:
+    found = page(everything(), NOW_MS)
+    assert len(groups(found).lines) == len(found["groups"])
+    (line,) = applications(found).lines
+    assert line.cells[:4] == (GROUP, "2", "2", "0")
+    assert [line.key for line in reassignments(found).lines] == [("orders-in", 0)]
+
+
+def test_a_screenful_of_a_thousand_groups_takes_a_fraction_of_the_time_between_two() -> None:
+    told, view = Told(many_groups()), View()
+    began = time.process_time()
+    view.screenful(seen(told), 80)
+    assert time.process_time() - began < 1.0

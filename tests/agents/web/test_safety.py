@@ -1,0 +1,46 @@
+"""``/api/groups/GROUP/safe`` on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from caughtup.agents.process.health import Health
+from tests.support.groups.records import GROUP
+from tests.support.observability.site import Site
+from tests.support.states import everything
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with Site(everything(), Health(ready=True)) as running:
+        yield running
+
+
+async def test_it_says_whether_an_instance_can_be_stopped_and_why_not(site: Site) -> None:
+    async with site.get(f"/api/groups/{GROUP}/safe?stop=b&leave_group=true") as response:
+        assert response.status == 200
+        assert (await response.json())["safe"] is True
+    async with site.get(f"/api/groups/{GROUP}/safe?stop=a&within=1&leave_group=true") as response:
+        told = await response.json()
+    assert told["safe"] is False
+    assert told["reason"].startswith("0_0's only caught-up copy is here")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "why"),
+    [
+        ("plain/safe?stop=a", 404, "no Kafka Streams application"),
+        (f"{GROUP}/safe?stop=nobody", 404, "'nobody' is not among a, b"),
+        (f"{GROUP}/safe", 400, "?stop=CLIENT"),
+        (f"{GROUP}/safe?stop=a&within=nan", 400, "?stop=CLIENT"),
+        (f"{GROUP}/safe?stop=a&within=-1", 400, "?stop=CLIENT"),
+    ],
+)
+async def test_what_is_asked_wrongly_is_refused(
+    site: Site, path: str, status: int, why: str
+) -> None:
+    async with site.get(f"/api/groups/{path}") as response:
+        assert response.status == status
+        assert why in (await response.json())["error"]

@@ -1,0 +1,55 @@
+"""Racks of replicas: asked for where a leader may have decided by them, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state.cluster import ClusterState
+from tests.models.learning.applications import GROUP, Application
+from tests.support.decisions import decided_generation
+
+
+def with_racks(generation: StreamsGeneration, *racks: str | None) -> StreamsGeneration:
+    """Return a generation whose processes are in these racks, in turn."""
+    clients = {}
+    for at, (process, client) in enumerate(generation.clients.items()):
+        rack = racks[at % len(racks)]
+        members = tuple(replace(member, rack=rack) for member in client.members)
+        clients[process] = replace(client, members=members)
+    return replace(generation, clients=clients)
+
+
+def a_generation() -> tuple[ClusterState, StreamsGeneration, int]:
+    app = Application("racks", doubts=0, failures=0)
+    app._join()
+    played = app.rebalance()
+    state = ClusterState("cluster-1", {GROUP: app.parameters})
+    state.ends = played.ends
+    return state, played.generation, played.seen_ms
+
+
+def test_racks_are_asked_for_as_long_as_a_generation_of_racked_clients_waits() -> None:
+    state, generation, seen_ms = a_generation()
+    assert state.racked_topics() is None
+    state.applications.apply_generation(GROUP, with_racks(generation, "a", "b"), seen_ms)
+    wanted = state.racked_topics()
+    assert wanted is not None
+    assert wanted("in0")
+    assert wanted(f"{GROUP}-store0-changelog")
+    assert not wanted("others")
+    state.replicas = {TopicPartition("in0", 0): ("a", "b")}
+    list(state.decide(seen_ms + END_OFFSETS_WAIT_MS))
+    assert decided_generation(state).inputs.replicas == state.replicas
+    assert state.racked_topics() is None
+
+
+def test_without_a_rack_of_each_client_none_is_asked_for() -> None:
+    state, generation, seen_ms = a_generation()
+    state.applications.apply_generation(GROUP, with_racks(generation, "a", None), seen_ms)
+    assert state.racked_topics() is None
+    state.replicas = {TopicPartition("in0", 0): ("a", "b")}
+    list(state.decide(seen_ms + END_OFFSETS_WAIT_MS))
+    assert decided_generation(state).inputs.replicas is None
