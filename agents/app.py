@@ -166,7 +166,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(Assessor(state, health, settings.reassignment_budget))
     app.service(Forgetter(state, health, recommended, learned))
     app.service(ConnectReader(settings, health, state))
-    app.service(ConnectWatcher(state, health))
+    app.service(ConnectWatcher(state, health, movements))
     app.service(ends)
     app.service(moves)
     if settings.lag_interval:

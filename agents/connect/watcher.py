@@ -9,8 +9,12 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
+from caughtup.agents.topics.outbox import Outbox
+from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect_clusters.table import Undecided
+from caughtup.models.records.keys import encode_group
+from caughtup.models.records.movements import CONNECT, ConnectMovementRecord
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -36,10 +40,12 @@ class ConnectWatcher(Service):
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(self, state: ClusterState, health: Health) -> None:
+    def __init__(self, state: ClusterState, health: Health, movements: TopicWriter) -> None:
         super().__init__()
         self._state = state
         self._health = health
+        self._movements = movements
+        self._outbox = Outbox(state.set_aside)
 
     @Service.task
     async def _run(self) -> None:
@@ -61,6 +67,22 @@ class ConnectWatcher(Service):
             watch = await asyncio.to_thread(undecided.decide)
             if state.connect.settle(group, watch):
                 log.info("%s", summary(watch))
+                self._tell(undecided.before, watch)
+
+    @Service.task
+    async def _write(self) -> None:
+        """Write what is to be told, however long that fails: deciding doesn't wait for it."""
+        while not self.should_stop:
+            await self._outbox.flush()
+            await self.sleep(_LOOK_SECONDS)
+
+    def _tell(self, before: Watch | None, after: Watch) -> None:
+        """Write what becomes of what moves, unless another instance does."""
+        if not self._health.is_alive:
+            return
+        for event in self._state.connect.untold(before, after):
+            value = CONNECT.encode(ConnectMovementRecord.from_event(event))
+            self._outbox.put(self._movements, encode_group(event.group), value)
 
 
 def summary(watch: Watch) -> str:

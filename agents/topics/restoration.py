@@ -22,6 +22,7 @@ from caughtup.models.records.decoding import RefusedError, require_past
 from caughtup.models.records.keys import decode_group
 from caughtup.models.records.learned_configs import read_learned
 from caughtup.models.records.movements import (
+    ConnectMovementRecord,
     PartitionMovementRecord,
     TaskMovementRecord,
     read_movement,
@@ -44,7 +45,7 @@ def _decode_recommendation(
 
 def _decode_movement(
     key: bytes | None, value: bytes | None, _: int | None, clock_ms: int
-) -> PartitionMovementRecord | TaskMovementRecord:
+) -> PartitionMovementRecord | TaskMovementRecord | ConnectMovementRecord:
     record = read_movement(key, value)
     require_past(record.at_ms, clock_ms)
     return record
@@ -57,10 +58,13 @@ def _decode_learned(
 
 
 def _apply_movement(
-    state: ClusterState, record: PartitionMovementRecord | TaskMovementRecord
+    state: ClusterState,
+    record: PartitionMovementRecord | TaskMovementRecord | ConnectMovementRecord,
 ) -> bool:
     if isinstance(record, PartitionMovementRecord):
         state.reassignment_events.restore(record.to_event())
+    elif isinstance(record, ConnectMovementRecord):
+        return state.connect.told_until(record.group, record.at_ms)
     else:
         state.applications.movements.restore(record.to_event())
     return True

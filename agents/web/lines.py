@@ -1,4 +1,4 @@
-"""``/api/lag`` and ``/api/reassignments``: what commands print as JSON, an object a line.
+"""``/api/lag``, ``/api/reassignments`` and ``/api/connect``: what commands print as JSON, an object a line.
 
 A look at the cluster knows no rhythm and no past; the service does, and answers with the same
 lines.
@@ -14,6 +14,7 @@ import msgspec
 from aiohttp import web
 
 from caughtup.agents.process.turns import in_turns
+from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.views.reassignment_lines import reassignment_lines
 from caughtup.agents.web.answer import send_whole
@@ -34,6 +35,7 @@ class Lines:
         """Add what it answers to an application."""
         app.router.add_get("/api/lag", self._lag)
         app.router.add_get("/api/reassignments", self._reassignments)
+        app.router.add_get("/api/connect", self._connect)
 
     async def _lag(self, request: web.Request) -> web.StreamResponse:
         """Answer with the lines of groups, in the order of ``?group=NAME&group=…``; else of all."""
@@ -43,6 +45,17 @@ class Lines:
 
     async def _reassignments(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, self._moving())
+
+    async def _connect(self, request: web.Request) -> web.StreamResponse:
+        """Answer with the lines of Connect groups: those of ``?group=NAME``, else of all."""
+        known = self._state.connect.groups
+        groups = dict.fromkeys(request.query.getall("group", [])) or sorted(known)
+        return await self._answer(request, self._connect_of(list(groups)))
+
+    def _connect_of(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for group in groups:
+            with self._state.faults.isolated(_FAULTS, group, self._clock()):
+                yield from connect_lines(self._state, group, self._clock())
 
     def _lag_of(self, groups: Iterable[str], known: Container[str]) -> Iterator[dict[str, Any]]:
         for group in (group for group in groups if group in known):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from caughtup.models.connect.generation import ConnectGeneration
+from caughtup.models.connect.watching.movements import ConnectMovement, movements
 from caughtup.models.connect.watching.told import config_offset
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.connect_clusters.contradictions import Contradiction, contradictions
@@ -21,6 +22,8 @@ from caughtup.models.wire.group_metadata import GroupMetadata
 _WAITING = 100
 #: So long (ms) a generation waits for its configuration to be read.
 PATIENCE_MS = 5_000
+#: Groups of which it is known until when their movements were told.
+_MOST_TOLD = 20_000
 
 
 class Undecided(NamedTuple):
@@ -60,6 +63,7 @@ class ConnectClusters:
         self.groups: dict[str, ConnectGroup] = {}
         self.looked = False
         self.ceased: Counter[str] = Counter()
+        self._told_ms: dict[str, int] = {}
 
     def apply_generation(
         self, group: str, generation: ConnectGeneration | None, seen_ms: int
@@ -162,6 +166,21 @@ class ConnectClusters:
         known.waiting.popleft()
         known.watch = watch
         return True
+
+    def told_until(self, group: str, at_ms: int) -> bool:
+        """Note that a group's movements were told up to a moment (ms); False if there is no room."""
+        if group not in self._told_ms and len(self._told_ms) >= _MOST_TOLD:
+            return False
+        self._told_ms[group] = max(at_ms, self._told_ms.get(group, 0))
+        return True
+
+    def untold(self, before: Watch | None, after: Watch) -> list[ConnectMovement]:
+        """Return what a generation means for what moves, nothing if it was told already."""
+        group, at_ms = after.generation.group, max(after.generation.as_of_ms, 0)
+        if at_ms <= self._told_ms.get(group, -1):
+            return []
+        self.told_until(group, at_ms)
+        return list(movements(before, after))
 
     def give_up(self, group: str) -> None:
         """Leave out a generation that can't be decided again, and what was known before it."""

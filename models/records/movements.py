@@ -1,12 +1,14 @@
-"""caughtup-movements: what becomes of movements, of tasks and of partitions, event by event."""
+"""caughtup-movements: what becomes of what moves, tasks, partitions and connectors, by event."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+from caughtup.models.connect.watching import movements as connect
+from caughtup.models.connect.watching.movements import ConnectMovement
 from caughtup.models.decisions.movements import RECOMMENDED, Plan, Step, TaskMovementEvent
 from caughtup.models.decisions.recommendation import PlannedMovement
-from caughtup.models.ids import ProcessId, TopicPartition
+from caughtup.models.ids import ConnectorTaskId, ProcessId, TopicPartition
 from caughtup.models.reassignments import events as reassignments
 from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.decoding import BAD_KEY, RecordFormat, RefusedError, require_agreement
@@ -31,6 +33,9 @@ from caughtup.models.records.fields import (
 )
 from caughtup.models.records.keys import decode_group, decode_partition
 
+#: What tells connectors and their tasks from tasks of Kafka Streams.
+CONNECT_KINDS = ("connector", "connector-task")
+
 _SCHEMAS = (1,)
 _MOST_BYTES = 64 << 10
 
@@ -38,7 +43,7 @@ _MOST_BYTES = 64 << 10
 class MovementRecord(Record):
     """What tells events of partitions from those of tasks.
 
-    kind: ``partition``, or what the movement of a task does.
+    kind: ``partition``, ``connector`` or ``connector-task``, or what the movement of a task does.
     """
 
     kind: Name
@@ -172,18 +177,80 @@ class PartitionMovementRecord(Record):
         )
 
 
+class ConnectMovementRecord(MovementRecord):
+    """An event of a connector, or of one of its tasks, that goes to a worker. The key is the group.
+
+    kind: ``connector`` or ``connector-task``.
+    event: planned once it is foreseen who gets what nobody has, promoted when the worker is given
+        it, else dropped.
+    group: the workers' group.
+    generation: the group's generation from which the event follows.
+    at_ms: when the group's state changed, by its coordinator's clock.
+    connector: the connector's name.
+    to: the worker that it goes to, by host and port.
+    reason: why it goes there, a sentence.
+    task: the task's number; absent for the connector itself.
+    from: the worker that had it in the generation before; absent where none had.
+    why: why it was dropped.
+    """
+
+    kind: Literal["connector", "connector-task"]
+    event: connect.Step
+    group: Group
+    generation: Generation
+    at_ms: TimeMs
+    connector: Name
+    to: Name
+    reason: str
+    task: Partition | Absent = ABSENT
+    from_: Name | Absent = renamed_absent("from")
+    why: str | Absent = ABSENT
+
+    @property
+    def name(self) -> str:
+        """The connector's name, or the task's."""
+        task = or_none(self.task)
+        return self.connector if task is None else str(ConnectorTaskId(self.connector, task))
+
+    @classmethod
+    def from_event(cls, event: ConnectMovement) -> ConnectMovementRecord:
+        """Return the record of an event."""
+        task = event.item.task if isinstance(event.item, ConnectorTaskId) else None
+        connector = event.item if isinstance(event.item, str) else event.item.connector
+        return cls(
+            CONNECT.schema,
+            "connector" if task is None else "connector-task",
+            event.step,
+            event.group,
+            event.generation,
+            event.at_ms,
+            connector,
+            event.to,
+            event.reason,
+            or_absent(task),
+            or_absent(event.source),
+            or_absent(event.why),
+        )
+
+
 _KIND = RecordFormat(MovementRecord, _SCHEMAS, _MOST_BYTES)
 TASKS = RecordFormat(TaskMovementRecord, _SCHEMAS, _MOST_BYTES)
 PARTITIONS = RecordFormat(PartitionMovementRecord, _SCHEMAS, _MOST_BYTES)
+CONNECT = RecordFormat(ConnectMovementRecord, _SCHEMAS, _MOST_BYTES)
 
 
 def read_movement(
     key: bytes | None, value: bytes | None
-) -> TaskMovementRecord | PartitionMovementRecord:
+) -> TaskMovementRecord | PartitionMovementRecord | ConnectMovementRecord:
     """Decode an event. Raises RefusedError; there are no tombstones."""
     if value is None:
         raise RefusedError(BAD_KEY, "a record without a value, of which movement nobody can tell")
-    if _KIND.decode(value).kind == "partition":
+    kind = _KIND.decode(value).kind
+    if kind in CONNECT_KINDS:
+        given = CONNECT.decode(value)
+        require_agreement(decode_group(key), given.group)
+        return given
+    if kind == "partition":
         moved = PARTITIONS.decode(value)
         require_agreement(decode_partition(key), moved.topic_partition)
         return moved

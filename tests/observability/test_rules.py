@@ -26,6 +26,7 @@ from tests.observability.repository import (
     promtool,
     read_yaml,
 )
+from tests.support.connect.clusters import stormy
 from tests.support.reassignments.reassigning import reassigning
 from tests.support.states import NOW_MS, everything, judged
 
@@ -73,7 +74,7 @@ def test_promtool_accepts_the_metrics() -> None:
     health.leaderless_partitions = 3
     telling = Telling(objectives=Objectives([(".*", 60)]))
     seen = set()
-    for state in (everything(), judged(), reassigning()):
+    for state in (everything(), judged(), reassigning(), stormy(NOW_MS - 1_000).state):
         for granularity in ("partition", "topic", "group"):
             labels = GroupLabels(Detail(granularity))
             pieces = exposition(state, health, labels, telling=telling, others=process_families())

@@ -233,6 +233,13 @@ class Service:
         state: dict[str, Any] = json.loads(self._get("api/state"))
         return state
 
+    def connect(self, group: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the lines of ``/api/connect`` of a group, by their kind."""
+        lines: dict[str, list[dict[str, Any]]] = {}
+        for line in self._get(f"api/connect?group={group}").splitlines():
+            lines.setdefault(json.loads(line)["kind"], []).append(json.loads(line))
+        return lines
+
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -16,7 +16,11 @@ from caughtup.models.records.decoding import RefusedError, require_agreement
 from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.records.fields import Absent
 from caughtup.models.records.keys import decode_group
-from caughtup.models.records.movements import PartitionMovementRecord, read_movement
+from caughtup.models.records.movements import (
+    ConnectMovementRecord,
+    PartitionMovementRecord,
+    read_movement,
+)
 from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
@@ -71,6 +75,12 @@ def _movement(record: Record) -> Row:
             *(of.topic, of.partition, list(of.from_), list(of.to), _known(of.why)),
         )
     partition = (None,) * 4
+    if isinstance(of, ConnectMovementRecord):
+        return (
+            *(of.at_ms, of.event, of.kind, of.group, of.generation, None, None),
+            *(of.name, _known(of.from_), of.to, of.reason, None),
+            *(*partition, _known(of.why)),
+        )
     return (
         *(of.at_ms, of.event, of.kind, of.group, of.generation, of.plan),
         *(of.decision_id, of.task, _known(of.from_), of.to, of.reason, _known(of.lag)),

@@ -11,13 +11,8 @@ from typing import Any
 import pytest
 
 from caughtup.demo.processes.children import Processes
-from caughtup.models.connect.names import written
-from caughtup.models.ids import TopicPartition
-from caughtup.models.offsets import EndOffsets
-from caughtup.models.polls.batch import decode_batch
 from tests.observability.test_dashboard import DASHBOARDS, panels
-from tests.support.connect.clusters import WorkerCluster, settled
-from tests.support.groups.records import commit
+from tests.support.connect.clusters import stormy
 from tests.support.observability.prometheus import Prometheus
 from tests.support.observability.scraping import text
 from tests.support.service import wait_for
@@ -31,33 +26,10 @@ TARGETS = [
 ]
 
 
-def stormy() -> WorkerCluster:
-    """Return a cluster with something of everything: a task failed, W3 comes and goes, and is away."""
-    cluster = settled()
-    cluster.group.now_ms = int(time.time() * 1000)
-    cluster.configure("sink", 1, topics="orders")
-    cluster.round()
-    cluster.run()
-    cluster.source_offset("A")
-    orders = TopicPartition("orders", 0)
-    cluster.state.apply_ends(orders, EndOffsets(0, 9, 9, cluster.group.now_ms))
-    batch = decode_batch([commit(0, 7, topic="orders", group="connect-sink")])
-    cluster.state.apply_batch(batch, cluster.group.now_ms)
-    for _ in range(3):
-        if "W3" not in cluster.group.members:
-            cluster.group.join("W3")
-        cluster.round()
-        cluster.group.leave("W3")
-        cluster.round()
-    failed = written(cluster.group.owned["W1"])[-1]
-    cluster.status(failed, "FAILED", "W1")
-    return cluster
-
-
 @pytest.fixture(scope="module")
 def prometheus() -> Iterator[Prometheus]:
     """A Prometheus that has scraped the group twice."""
-    state = stormy().state
+    state = stormy(int(time.time() * 1000)).state
 
     class Metrics(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

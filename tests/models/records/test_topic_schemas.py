@@ -93,10 +93,10 @@ def test_the_examples_are_valid_and_there_is_one_of_each_kind(topic: Topic) -> N
     for example in shown:
         key, value = example["key"].encode(), json.dumps(example["value"]).encode()
         assert problems(topic.name, key, value) == []
-        (kind,) = kinds_of(topic.name, [key])
+        (kind,) = kinds_of(topic.name, [key], example["value"])
         struct = next(each.struct for each in topic.kinds if each.struct.__name__ == kind)
         assert msgspec.to_builtins(msgspec.json.decode(value, type=struct)) is not None
-    kinds = [kinds_of(topic.name, [example["key"].encode()]) for example in shown]
+    kinds = [kinds_of(topic.name, [example["key"].encode()], example["value"]) for example in shown]
     assert kinds == [{kind.struct.__name__} for kind in topic.kinds]
 
 
@@ -111,7 +111,7 @@ def test_a_schema_takes_what_readers_take(data: st.DataObject) -> None:
         taken = True
     except RefusedError:
         taken = False
-    (struct,) = kinds_of(own.topic, [own.key])
+    (struct,) = kinds_of(own.topic, [own.key], own.value)
     topic = next(each for each in TOPICS if each.name == own.topic)
     schema = {**topic_schema(topic), "$ref": f"#/$defs/{struct}"}
     for name in ("if", "then", "else"):

@@ -13,10 +13,13 @@ from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.models.connect.names import written
 from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.connect_clusters.topic_sets import TopicSet
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
 from tests.support.connect.playing import GROUP, Group
+from tests.support.groups.records import commit
 
 TOPICS = TopicSet("connect-configs", "connect-status", "connect-offsets")
 
@@ -118,4 +121,27 @@ def settled(**more: Any) -> WorkerCluster:
     cluster.group.join("W1", "W2", "W3")
     cluster.round()
     cluster.run()
+    return cluster
+
+
+def stormy(now_ms: int) -> WorkerCluster:
+    """Return a cluster with something of everything: a task failed, W3 comes and goes, and is away."""
+    cluster = settled()
+    cluster.group.now_ms = now_ms
+    cluster.configure("sink", 1, topics="orders")
+    cluster.round()
+    cluster.run()
+    cluster.source_offset("A")
+    orders = TopicPartition("orders", 0)
+    cluster.state.apply_ends(orders, EndOffsets(0, 9, 9, cluster.group.now_ms))
+    batch = decode_batch([commit(0, 7, topic="orders", group="connect-sink")])
+    cluster.state.apply_batch(batch, cluster.group.now_ms)
+    for _ in range(3):
+        if "W3" not in cluster.group.members:
+            cluster.group.join("W3")
+        cluster.round()
+        cluster.group.leave("W3")
+        cluster.round()
+    failed = written(cluster.group.owned["W1"])[-1]
+    cluster.status(failed, "FAILED", "W1")
     return cluster

@@ -50,13 +50,13 @@ class Kind(NamedTuple):
 class Topic(NamedTuple):
     """A topic by its name without prefix, in a paragraph.
 
-    ``when``: the JSON Schema that tells values of the first of two kinds from the second.
+    ``when``: the JSON Schemas that tell values of each kind but the last.
     """
 
     name: str
     about: str
     kinds: tuple[Kind, ...]
-    when: dict[str, Any] | None = None
+    when: tuple[dict[str, Any], ...] = ()
     tombstones: bool = True
 
 
@@ -68,6 +68,7 @@ def _has(name: str, value: str) -> dict[str, Any]:
     return {"properties": {name: {"const": value}}, "required": [name]}
 
 
+_CONNECT = {"properties": {"kind": {"enum": list(movements.CONNECT_KINDS)}}, "required": ["kind"]}
 _GROUP = Key(GroupKey, "the group", "orders")
 _PARTITION = Key(PartitionKey, "the partition", "orders-3")
 _COPY = Key(CopyArray, "group, process and task", '["orders","4e9bd3eb-…","0_3"]', is_text=False)
@@ -96,7 +97,7 @@ TOPICS = (
                 Key(Literal["_cluster"], "a name that no partition has", "_cluster"),
             ),
         ),
-        when={"required": ["topic"]},
+        when=({"required": ["topic"]},),
     ),
     Topic(
         topics.RECOMMENDATIONS,
@@ -116,11 +117,18 @@ TOPICS = (
     ),
     Topic(
         topics.MOVEMENTS,
-        "What becomes of movements of tasks and of reassignments, an event for each step. The "
-        "active instance writes them, and reads them back when it becomes active; the history "
-        "and people read them.",
-        (_kind(movements.TASKS, _GROUP), _kind(movements.PARTITIONS, _PARTITION)),
-        when={"not": _has("kind", "partition")},
+        "What becomes of movements of tasks, of reassignments, and of connectors and tasks of "
+        "Connect that change workers, an event for each step. The active instance writes them, "
+        "and reads them back when it becomes active; the history and people read them.",
+        (
+            _kind(movements.TASKS, _GROUP),
+            _kind(movements.CONNECT, _GROUP),
+            _kind(movements.PARTITIONS, _PARTITION),
+        ),
+        when=(
+            {"not": {"anyOf": [_CONNECT, _has("kind", "partition")]}},
+            _CONNECT,
+        ),
         tombstones=False,
     ),
     Topic(
@@ -132,7 +140,7 @@ TOPICS = (
             Kind(lag_lines.PartitionLine, (), (_LINE,)),
             Kind(lag_lines.CopyLine, (), (_COPY,)),
         ),
-        when=_has("kind", "partition"),
+        when=(_has("kind", "partition"),),
     ),
     Topic(
         topics.TASK_POSITIONS,

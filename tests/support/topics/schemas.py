@@ -54,9 +54,9 @@ def topic_schema(topic: Topic) -> Schema:
         for name, component in components.items()
     }
     refs = [{"$ref": _REF.format(name=kind.__name__)} for kind in kinds]
-    root = refs[0]
-    if topic.when is not None:
-        root = {"if": topic.when, "then": refs[0], "else": refs[1]}
+    root: Schema = refs[-1]
+    for when, then in zip(reversed(topic.when), reversed(refs[:-1]), strict=True):
+        root = {"if": when, "then": then, "else": root}
     return {
         "$schema": DIALECT,
         "title": f"caughtup-{topic.name}",

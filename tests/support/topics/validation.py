@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
-from tests.support.topics.catalogue import TOPICS, Kind
+from tests.support.topics.catalogue import TOPICS, Kind, Topic
 from tests.support.topics.schemas import Schema, file_of, key_schema
 
 #: Reads schemas as the readers read values: 5.0, an integer to JSON Schema, is none to them.
@@ -29,22 +29,27 @@ def problems(topic: str, key: bytes | None, value: bytes | None) -> list[str]:
 
     A field that the topic's schema hasn't is wrong, too: who writes it has left it undocumented.
     """
-    kind = _kind_of(topic, key)
+    decoded = None if value is None else json.loads(value)
+    kind = _kind_of(topic, key, decoded)
     if kind is None:
         return [f"{topic}: no key is like {key!r}"]
     if value is None:
         return [] if _BY_NAME[topic].tombstones else [f"{topic}: a tombstone of {key!r}"]
-    errors = _validator(topic, kind.struct.__name__).iter_errors(json.loads(value))
+    errors = _validator(topic, kind.struct.__name__).iter_errors(decoded)
     return [f"{topic} {key!r}: {error.json_path}: {error.message}" for error in errors]
 
 
-def kinds_of(topic: str, keys: Iterable[bytes | None]) -> set[str]:
-    """Name the structs of the records that have these keys."""
-    return {kind.struct.__name__ for key in keys if (kind := _kind_of(topic, key)) is not None}
+def kinds_of(topic: str, keys: Iterable[bytes | None], value: object = None) -> set[str]:
+    """Name the structs of the records that have these keys, and such a value where keys don't tell."""
+    found = (_kind_of(topic, key, value) for key in keys)
+    return {kind.struct.__name__ for kind in found if kind is not None}
 
 
-def _kind_of(topic: str, key: bytes | None) -> Kind | None:
-    """Find the kind of records that have such keys, the second of two first: it is the narrower."""
+def _kind_of(topic: str, key: bytes | None, value: object = None) -> Kind | None:
+    """Find the kind of records that have such keys, the last one first: it is the narrowest.
+
+    Of kinds with the same keys it is the one that the value is of.
+    """
     for kind in reversed(_BY_NAME[topic].kinds):
         for form in kind.keys:
             try:
@@ -52,8 +57,15 @@ def _kind_of(topic: str, key: bytes | None) -> Kind | None:
             except ValueError:
                 continue
             if Validator(key_schema(form)).is_valid(found):
-                return kind
+                return _of_value(_BY_NAME[topic], kind, value)
     return None
+
+
+def _of_value(topic: Topic, kind: Kind, value: object) -> Kind:
+    for when, one in zip(topic.when, topic.kinds, strict=False):
+        if one.keys == kind.keys and Validator(when).is_valid(value):
+            return one
+    return kind
 
 
 @cache

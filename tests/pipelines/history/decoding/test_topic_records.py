@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from caughtup.models.connect.watching.movements import ConnectMovement
+from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.controllers import target
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
 from caughtup.models.records.end_offsets import EndOffsetsRecord
 from caughtup.models.records.fields import builtins_of
-from caughtup.models.records.movements import PartitionMovementRecord
+from caughtup.models.records.movements import ConnectMovementRecord, PartitionMovementRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
@@ -151,6 +153,23 @@ def test_an_event_of_a_partitions_movement_is_a_row_of_the_same_table() -> None:
     assert promoted == {**planned, "event": "promoted", "as_of_ms": LOOK.as_of_ms + 9}
     dropped = {**partition_events()[0], "event": "dropped", "why": "cancelled"}
     assert row("movements", b"events-0", dropped)["dropped_why"] == "cancelled"
+
+
+def test_an_event_of_a_connectors_task_is_a_row_of_the_same_table() -> None:
+    event = ConnectMovement(
+        "promoted", "connect", 9, 5, ConnectorTaskId("sink", 1), "w2:8083", "w1:8083", "it is new"
+    )
+    assert row("movements", b"connect", ConnectMovementRecord.from_event(event)) == {
+        "as_of_ms": 5,
+        "event": "promoted",
+        "movement_kind": "connector-task",
+        "group": "connect",
+        "generation": 9,
+        "task": "sink-1",
+        "from_process": "w1:8083",
+        "to_process": "w2:8083",
+        "reason": "it is new",
+    }
 
 
 def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:

@@ -1,0 +1,112 @@
+"""What becomes of connectors and tasks that change workers: planned, promoted or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.watching.watch import Watch
+from caughtup.models.connect.work import Item
+from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
+
+Step = Literal["planned", "promoted", "dropped"]
+
+#: Why a worker is given something, as ``Assigned`` and the lack of a decision have it.
+_REASONS = {
+    "new": "it is new",
+    "not_received": "it was given to a worker that didn't get to know",
+    "no_delay": "its worker is gone, and there is no delay",
+    "delay_over": "its worker is gone, and the delay is over",
+    "came_back": "the worker came without work while the delay ran",
+    "eager": "all work is dealt anew",
+}
+_UNEXPLAINED = "the leader decided so"
+_FORESEEN = "nobody has it, and the next round gives it to this worker"
+
+
+class ConnectMovement(NamedTuple):
+    """A step of a connector or a task on its way to a worker; ``source`` had it, None for nobody.
+
+    ``at_ms`` is when the group's state changed. ``why``: it was dropped, for this reason.
+    """
+
+    step: Step
+    group: str
+    generation: int
+    at_ms: int
+    item: Item
+    to: str
+    source: str | None
+    reason: str
+    why: str | None = None
+
+
+def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovement]:
+    """Yield what a generation means for what changes workers, in order.
+
+    Of a first generation only what is planned: what was there before it isn't known.
+    """
+    generation, at_ms = after.generation, max(after.generation.as_of_ms, 0)
+    planned, plan = {} if before is None else _plan(before), _plan(after)
+    had = {} if before is None else _owners(before, owned_then=True)
+    given = {} if before is None else _owners(after, owned_then=False)
+    decision = after.again.decision
+    because = {} if decision is None else decision.assigned_because
+
+    def event(
+        step: Step, item: Item, to: str, reason: str, why: str | None = None
+    ) -> ConnectMovement:
+        return ConnectMovement(
+            step,
+            generation.group,
+            generation.generation,
+            at_ms,
+            item,
+            to,
+            had.get(item),
+            reason,
+            why,
+        )
+
+    for item in _in_order(planned):
+        to = planned[item]
+        if given.get(item, to) != to:
+            yield event("dropped", item, to, _FORESEEN, f"{given[item]} was given it")
+        elif item not in given and plan.get(item) != to:
+            yield event("dropped", item, to, _FORESEEN, "it is no longer planned")
+    for item in _in_order(given):
+        reason = _REASONS[because[item]] if item in because else _UNEXPLAINED
+        if planned.get(item) != given[item]:
+            yield event("planned", item, given[item], reason)
+        yield event("promoted", item, given[item], reason)
+    for item in _in_order(plan):
+        if planned.get(item) != plan[item]:
+            yield event("planned", item, plan[item], _FORESEEN)
+
+
+def _plan(watch: Watch) -> dict[Item, str]:
+    """Return to which worker goes what nobody has."""
+    workers = watch.generation.workers
+    nobodys: tuple[Item, ...] = (*watch.unassigned.connectors, *watch.unassigned.tasks)
+    return {
+        item: worker_id(workers[watch.forecast.goes_to[item]])
+        for item in nobodys
+        if item in watch.forecast.goes_to
+    }
+
+
+def _owners(watch: Watch, *, owned_then: bool) -> dict[Item, str]:
+    """Return the worker of all that is run then, or of all that is newly given."""
+    found: dict[Item, str] = {}
+    for worker in watch.generation.workers.values():
+        work = worker.owns
+        if not owned_then:
+            work = ConnectorsAndTasks() if worker.told is None else worker.told.assigned
+        items: tuple[Item, ...] = (*work.connectors, *work.tasks)
+        found.update(dict.fromkeys(items, worker_id(worker)))
+    return found
+
+
+def _in_order(items: Mapping[Item, str]) -> list[Item]:
+    return sorted(items, key=lambda item: (not isinstance(item, str), item))
