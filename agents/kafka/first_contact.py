@@ -27,7 +27,7 @@ _PATIENCE_SECONDS = 10.0
 _SILENT_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 #: How long an endpoint of tokens that is away may take to come back.
-_TOKEN_SECONDS = 5.0
+_TOKEN_SECONDS = 2.5
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
 
@@ -34,6 +35,9 @@ def test_a_broker_that_is_elsewhere_than_it_says_is_named_with_the_config() -> N
     )
 
 
+DOCUMENTED = Path(__file__).parents[3] / "docs/operating.md"
+
+
 @pytest.fixture
 def tokens() -> Iterator[TokenEndpoint]:
     with TokenEndpoint({"service": "hunter2"}) as endpoint:
@@ -56,6 +60,8 @@ def test_a_token_endpoint_that_is_away_is_tried_for_a_moment(
         with pytest.raises(UserError, match=re.escape(f"no token from {tokens.url}: nothing lis")):
             connect(given)
         assert time.monotonic() - began > 0.2
+    told = "no token from URL: nothing listens there (connection refused)"
+    assert f"| {told} |" in DOCUMENTED.read_text()
     require_token(given)
 
 
