@@ -20,11 +20,7 @@ _NO_JAR = f"{JAR} is not in this installation: `make wheel` makes one that has i
 
 @click.command(
     short_help="Write rules, dashboards, docs and the follower into a directory.",
-    epilog=examples(
-        "caughtup files --list",
-        "caughtup files --to /etc/caughtup prometheus grafana",
-        "caughtup files --to lib caughtup-follower.jar",
-    ),
+    epilog=examples("caughtup files --list", "caughtup files --to /etc/caughtup"),
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 @click.option(
