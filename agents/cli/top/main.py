@@ -11,7 +11,6 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.errors import UserError
-from caughtup.demo.extras import install_command
 
 
 @click.command(
@@ -43,7 +42,7 @@ def top(every: float | None, **connection: Any) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        raise UserError(f"caughtup top needs Textual; type: {install_command('top')}") from None
+        raise UserError("caughtup top needs Textual; type: pip install 'caughtup[top]'") from None
     from caughtup.agents.cli.top.sources import FromLooks, FromService
 
     service = service_of(connection)
