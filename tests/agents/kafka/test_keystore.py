@@ -92,7 +92,7 @@ def test_without_the_extra_the_service_names_it_and_librdkafka_alone_needs_none(
     kafka = forms["PKCS #12"]
     (line,) = property_problems(kafka, SERVICE)
     assert line.startswith("setting kafka.ssl.keystore.location: ")
-    assert "install caughtup[pkcs12], or use ssl.certificate.location" in line
+    assert "type: pip install 'caughtup[pkcs12]', or use ssl.certificate.location" in line
     assert list(property_problems(kafka, ONLY_LIBRDKAFKA)) == []
     with pytest.raises(UserError, match=r"caughtup\[pkcs12\]"):
         ssl_context(kafka)
