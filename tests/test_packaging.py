@@ -27,8 +27,8 @@ IMPORT_ALL = """
 import pkgutil, sys
 import caughtup.models
 for module in pkgutil.walk_packages(caughtup.models.__path__, "caughtup.models."):
-    if module.name.startswith("caughtup.models.records"):
-        continue  # needs msgspec, and nothing else of the models needs it
+    if module.name.startswith(("caughtup.models.records", "caughtup.models.connect_clusters")):
+        continue  # these need msgspec, and nothing else of the models needs it
     __import__(module.name)
     print(module.name)
 print(caughtup.models.__file__)
