@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.releases import Release
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.ranges import (
@@ -23,7 +24,6 @@ MOST_DECISIONS = 64
 #: As many in any case, and as many lags at most as are looked at: large groups take long.
 _LEAST_DECISIONS = 8
 _MOST_LAGS = 2_000_000
-_AVAILABLE = Algorithm("high_availability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,21 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
     """
     most = min(most, max(_LEAST_DECISIONS, _MOST_LAGS // max(1, evidence.lags)))
     sifter = Sifter(evidence, evidence.decisions + most)
-    parts = [part for one in hypotheses for part in sifter.parts(one)]
+    parts = [*sifter.parts(hypotheses)]
     doubts = list(evidence.doubts)
-    spared = None
+    spared: dict[Span, Span] = {}
     if any(finding is Finding.CONTRADICTED for _, finding in parts):
-        spared = _standbys_of_a_fallback(evidence, parts)
+        for releases in {one.releases for one, _ in parts}:
+            span = _standbys_of_a_fallback(evidence, parts, releases)
+            if span is not None:
+                spared[releases] = span
         parts = [
             (one, Finding.UNSURE)
-            if finding is Finding.CONTRADICTED and _is_spared(one, spared)
+            if finding is Finding.CONTRADICTED and _is_spared(one, spared.get(one.releases))
             else (one, finding)
             for one, finding in parts
         ]
-    if spared is not None or sifter.is_spared:
+    if spared or sifter.is_spared:
         doubts.append("its leader may not have had end offsets, and decided without")
     findings = frozenset(finding for _, finding in parts)
     if Finding.UNSURE in findings:
@@ -87,8 +90,11 @@ def _is_spared(one: ConfigRange, spared: Span | None) -> bool:
     )
 
 
-def _standbys_of_a_fallback(evidence: Evidence, parts: Sequence[Part]) -> Span | None:
+def _standbys_of_a_fallback(
+    evidence: Evidence, parts: Sequence[Part], releases: Span
+) -> Span | None:
     """Return the numbers of standbys with which the fallback assignor decides the same."""
+    available = Algorithm("high_availability", release=Release(releases.high))
     if evidence.is_quiet:
         return None  # the fallback always asks for a probing rebalance
     most = evidence.clients - 1  # more than that are no more
@@ -99,8 +105,8 @@ def _standbys_of_a_fallback(evidence: Evidence, parts: Sequence[Part]) -> Span |
         fits = [
             span
             for span in numbers
-            if any(one.standbys.meet(span) for one, _ in parts)
-            and evidence.is_explained_without_ends(_AVAILABLE, span.low)
+            if any(one.standbys.meet(span) for one, _ in parts if one.releases == releases)
+            and evidence.is_explained_without_ends(available, span.low)
         ]
     except ScenarioError:
         return None
