@@ -73,7 +73,7 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
     _end_on_signals()
     try:
         if story == "connect":
-            sys.exit(_connect(max_delay, console, output))
+            sys.exit(_connect(max_delay, 0 if scripted else web_port, console, output))
         with Stage(web_port=0 if scripted else web_port) as stage:
             if scripted:
                 sys.exit(_scripted(stage, console, output))
@@ -120,21 +120,22 @@ def _scripted(stage: Stage, console: Console, output: str) -> int:
     return 0 if facts.ok else 1
 
 
-def _connect(max_delay: int, console: Console, output: str) -> int:
-    from caughtup.demo.story.connect.show import play, print_played
+def _connect(max_delay: int, web_port: int, console: Console, output: str) -> int:
+    from caughtup.demo.story.connect import printed
+    from caughtup.demo.story.connect.show import play
     from caughtup.demo.story.connect.stage import ConnectStage
     from caughtup.demo.story.show import narrator
 
     started = time.monotonic()
-    with ConnectStage(max_delay_ms=1000 * max_delay) as stage:
+    with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage:
         played = play(stage, narrator(console))
     if output == "json":
-        for row in played.rows:
-            click.echo(msgspec.json.encode(row.line(played.match(row))).decode())
+        for line in printed.lines(played):
+            click.echo(msgspec.json.encode(line).decode())
         seconds = round(time.monotonic() - started, 1)
         click.echo(msgspec.json.encode({"ok": played.ok, "seconds": seconds}).decode())
     else:
-        print_played(played, 1000 * max_delay, console)
+        printed.print_played(played, 1000 * max_delay, console)
     return 0 if played.ok else 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from shutil import get_terminal_size
 from typing import Any
 
@@ -19,11 +19,13 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.models.security.kafka import Client
-from caughtup.models.state.cluster import ClusterState
+
+Line = dict[str, Any]
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -34,6 +36,7 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
         "caughtup connect -b broker:9092",
         "caughtup connect -b broker:9092 connect-cluster --watch",
         "caughtup connect -b broker:9092 'connect-*' --json",
+        "caughtup connect --service http://127.0.0.1:8080 --watch",
     ),
 )
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
@@ -48,6 +51,7 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
     help="How long --watch waits between two looks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@service_options
 @connection_options
 @format_option
 def connect(
@@ -63,22 +67,24 @@ def connect(
     and to whom it goes when, and where statuses contradict what the group was told.
 
     GROUP is a group.id of Connect workers; a pattern such as 'connect-*' chooses several. Reads the
-    cluster as it is now and exits; 3 when no Connect group matched.
+    cluster as it is now and exits; 3 when no Connect group matched. --service asks a service, which
+    has seen more generations than the log still has.
     """
-    looks = ConnectLooks(settings_of(connection, (Client.LIBRDKAFKA,)))
+    service = service_of(connection)
+    look = _lines_of_looks(connection) if service is None else service.connect
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
         sys.stdout.reconfigure(errors="backslashreplace")
     json = as_json or output == "json"
-    state = looks.look()
-    known = sorted(state.connect.groups)
+    lines = look()
+    known = _groups(lines)
     for name in groups:
         if not named(known, [name]):
             click.echo(f"caughtup: no Connect group {printable(name)} on this cluster", err=True)
     if watch:
-        _watch(looks, state, groups, every, json=json, wide=wide)
+        _watch(look, lines, groups, every, json=json, wide=wide)
         return
     printed = False
-    for line in shown(state, groups, json=json, wide=wide):
+    for line in shown(lines, groups, json=json, wide=wide):
         click.echo(line)
         printed = True
     if not printed:
@@ -87,25 +93,42 @@ def connect(
         sys.exit(NOTHING_MATCHED)
 
 
+def _lines_of_looks(connection: dict[str, Any]) -> Callable[[], list[Line]]:
+    """Return what looks at the cluster and tells of its Connect groups."""
+    looks = ConnectLooks(settings_of(connection, (Client.LIBRDKAFKA,)))
+
+    def look() -> list[Line]:
+        state, at_ms = looks.look(), now_ms()
+        groups = sorted(state.connect.groups)
+        return [line for group in groups for line in connect_lines(state, group, at_ms)]
+
+    return look
+
+
 def shown(
-    state: ClusterState, groups: Sequence[str], *, json: bool, wide: bool = False
+    lines: Sequence[Line], groups: Sequence[str], *, json: bool, wide: bool = False
 ) -> Iterator[str]:
     """Yield what is printed of the groups that are asked for, all without names."""
     at_ms, first = now_ms(), True
-    for group in named(sorted(state.connect.groups), groups):
+    for group in named(_groups(lines), groups):
+        of_group = [line for line in lines if line["group"] == group]
         if json:
-            for line in connect_lines(state, group, at_ms):
+            for line in of_group:
                 yield msgspec.json.encode(line).decode()
             continue
         if not first:
             yield ""
         first = False
-        yield from group_lines(state, group, Output.of_stdout(wide=wide), at_ms)
+        yield from group_lines(group, of_group, Output.of_stdout(wide=wide), at_ms)
+
+
+def _groups(lines: Sequence[Line]) -> list[str]:
+    return sorted({line["group"] for line in lines})
 
 
 def _watch(
-    looks: ConnectLooks,
-    state: ClusterState,
+    look: Callable[[], list[Line]],
+    lines: Sequence[Line],
     groups: Sequence[str],
     seconds: float,
     *,
@@ -116,16 +139,16 @@ def _watch(
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
     try:
         while True:
-            lines = list(shown(state, groups, json=json, wide=wide))
+            text = list(shown(lines, groups, json=json, wide=wide))
             if terminal:
                 room = max(1, get_terminal_size().lines - 1)
-                click.echo(_CLEAR + "\n".join(lines[:room]))
-            elif lines:
-                click.echo("\n".join(lines) + ("" if json else "\n"))
+                click.echo(_CLEAR + "\n".join(text[:room]))
+            elif text:
+                click.echo("\n".join(text) + ("" if json else "\n"))
             sys.stdout.flush()
             time.sleep(seconds)
             try:
-                state = looks.look()
+                lines = look()
             except UserError as error:  # it may be over at the next look
                 error.show()
     except KeyboardInterrupt:

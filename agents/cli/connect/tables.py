@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from caughtup.agents.cli.columns import Column, Output, lines, printable
-from caughtup.agents.views.connect_lines import connect_lines
-from caughtup.models.state.cluster import ClusterState
 
 _WORKERS = (
     Column("WORKER", name=True),
@@ -47,10 +45,12 @@ _COLOURS = {
 }
 
 
-def group_lines(state: ClusterState, group: str, output: Output, now_ms: int) -> Iterator[str]:
-    """Yield what is printed of a group."""
+def group_lines(
+    group: str, told: Iterable[dict[str, Any]], output: Output, now_ms: int
+) -> Iterator[str]:
+    """Yield what is printed of a group, of its lines."""
     by_kind: dict[str, list[dict[str, Any]]] = {}
-    for line in connect_lines(state, group, now_ms):
+    for line in told:
         by_kind.setdefault(line["kind"], []).append(line)
     for about in by_kind.get("group", []):
         yield from _about(group, about, now_ms)

@@ -62,6 +62,15 @@ class ServiceClient:
         """Return the lines of what is in movement, and of throttles left over."""
         return list(self._lines("/api/reassignments"))
 
+    def connect(self) -> list[dict[str, Any]]:
+        """Return the lines of all Connect groups."""
+        lines = list(self._lines("/api/connect"))
+        return (
+            lines
+            if all("group" in line and "kind" in line for line in lines)
+            else [self._decoded(b"")]
+        )
+
     def safe(
         self, group: str, client: str, within_seconds: float, *, leave_group: bool
     ) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.demo.connect.group_log import LoggedGeneration
-from caughtup.demo.story.connect.cases import D_MS, SETTLED, Step, Told
+from caughtup.demo.story.connect.cases import D_MS, Step, Told
 from caughtup.models.connect.names import written
 
-_EVERYTHING = frozenset(" ".join(SETTLED.values()).split())
+#: Rounds that come when a delay is over; who left and came back before is known by then.
+_DUE = ("3.2", "4.3")
 #: The document's names of workers, in what happens.
 _ROLE = re.compile(r"\bW[123]\b")
 
@@ -47,10 +48,9 @@ class Row:
         return _text(_after(self.logged), waits)
 
     @property
-    def unassigned(self) -> list[str]:
-        """What is configured and nobody has after it, by name."""
-        has = {item for items in _after(self.logged).values() for item in items}
-        return sorted(_EVERYTHING - has, key=lambda item: ("-" in item, item))
+    def is_due(self) -> bool:
+        """Whether it came because a delay was over, as told."""
+        return self.step.number in _DUE
 
     @property
     def as_documented(self) -> bool | None:

@@ -1,88 +1,116 @@
-"""The six cases for somebody to watch: told as they come, then held against the log, in a table."""
+"""The six cases for somebody to watch: told as they come, and held against what caughtup says."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from dataclasses import dataclass, field
+from typing import Any
 
 from caughtup.demo.connect.decided_again import DecidedAgain, decide_again
 from caughtup.demo.connect.group_log import ConfigLog
 from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import Row
-from caughtup.demo.story.connect.stage import ConnectStage
+from caughtup.demo.story.connect.stage import GROUP, ConnectStage
+from caughtup.demo.story.connect.watched import Foretold, Watched
+from caughtup.demo.story.stage import caughtup_command
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Played:
-    """What was played: the cases' rounds, and every generation of the group decided again."""
+    """What was played: the cases' rounds, and what was said of them.
 
-    rows: Sequence[Row]
-    again: Sequence[DecidedAgain]
+    ``again`` has every generation decided again from the logs alone, ``watched`` what the running
+    service said, ``read`` the results that ``caughtup connect --json`` printed in the end.
+    ``foretold`` has, by round, what the service had said about it before.
+    """
+
+    watched: Watched
+    rows: list[Row] = field(default_factory=list)
+    foretold: dict[str, Foretold] = field(default_factory=dict)
+    again: Sequence[DecidedAgain] = ()
+    read: dict[int, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
-        """Whether each generation was decided as its leader did, and each case came as it should."""
-        return all(one.match for one in self.again) and all(row.as_decided for row in self.rows)
+        """Whether all generations are matches, and all that was foretold came so."""
+        return (
+            bool(self.rows)
+            and all(self.matches(one.logged.number) for one in self.again)
+            and all(row.as_decided and self.came(row) is not False for row in self.rows)
+        )
 
-    def match(self, row: Row) -> bool:
-        """Return whether a round was decided as its leader did."""
-        return any(one.match for one in self.again if one.logged.number == row.logged.number)
+    def matches(self, generation: int) -> bool:
+        """Return whether a generation was a match each time that it was decided again."""
+        again = any(one.match for one in self.again if one.logged.number == generation)
+        said = self.watched.results.get(generation), self.read.get(generation, "match")
+        return again and said == ("match", "match")
+
+    def came(self, row: Row) -> bool | None:
+        """Return whether a round came as foretold; None where nothing was to be foretold."""
+        foretold = self.foretold.get(row.step.number)
+        return None if foretold is None else foretold.came(row.logged)
 
 
 def play(stage: ConnectStage, say: Say) -> Played:
-    """Start the cluster, play the cases, decide each generation again. Raises CaughtupError."""
+    """Start all, play the cases, decide each generation again. Raises CaughtupError."""
+    played = Played(Watched(stage.page, GROUP))
+    waiting: list[Foretold] = []
 
     def tell(row: Row) -> None:
-        say(f"  {row.step.number} {row.event}")
-        say(f"      generation {row.logged.number}, led by {row.logged.leader}: {row.kafka}")
-        due_ms = row.logged.rejoin_at_ms
-        if due_ms is not None:
-            say(f"      nobody has {' '.join(row.unassigned)}; dealt at {_clock(due_ms)}")
+        played.rows.append(row)
+        number, logged = row.step.number, row.logged
+        say(f"  {number} {row.event}")
+        say(f"      generation {logged.number}, led by {logged.leader}: {row.kafka}")
+        if waiting and row.is_due:
+            played.foretold[number] = waiting[-1]
+        if logged.rejoin_at_ms is None:
+            played.watched.heard(logged)
+            return
+        waiting.append(played.watched.foretold(logged))
+        say(f"      caughtup: {_said(waiting[-1])}")
 
     say("starting a Kafka broker")
     stage.start_cluster()
+    say("starting caughtup")
+    stage.start_service()
+    say(f"the page: {stage.url}; in another terminal: {shlex.join(_connect(stage, '--watch'))}")
     with stage.log() as log:
         cases = SixCases(stage.cluster, stage.workers, log, say, tell)
         say("a first worker makes two connectors, A of two tasks and B of one, and leaves")
         cases.set_up()
-        rows = cases.play()
+        played.watched.view()
+        cases.play()
         generations = log.generations()
+    played.watched.heard(generations[-1])
     configured = ConfigLog.read(stage.cluster, stage.workers.config_topic)
     max_delay_ms = stage.workers.max_delay_ms
-    return Played(rows, tuple(decide_again(generations, configured.before, max_delay_ms)))
+    played.again = tuple(decide_again(generations, configured.before, max_delay_ms))
+    played.read = _read(stage)
+    return played
 
 
-def print_played(played: Played, max_delay_ms: int, console: Console) -> None:
-    """Print the table: what the document says of each round, what Kafka did, whether we knew."""
-    table = Table(
-        "case", "what happens", "the document", "Kafka 4.3.1", "as documented", "match",
-        title="The document's six cases on three workers",
-        caption=f"d is {max_delay_ms / 1000:g} s. As documented: each worker has as much of each "
-        "kind. Match: caughtup decides the generation as its leader did.",
-    )  # fmt: skip
-    for row in played.rows:
-        documented = {True: "yes", False: "[yellow]no[/]", None: "not said"}[row.as_documented]
-        match = "yes" if played.match(row) else "[red]NO[/]"
-        table.add_row(
-            row.step.number, row.event, *map(escape, (row.document, row.kafka)), documented, match
-        )
-    console.print(table)
-    matches = sum(one.match for one in played.again)
-    console.print(f"{matches} of {len(played.again)} generations decided as their leaders did.")
-    for one in played.again:
-        if not one.match:
-            console.print(f"[red]generation {one.logged.number}[/]: {escape(one.differs)}")
-    for row in played.rows:
-        if not row.as_decided:
-            console.print(f"[red]{row.step.number}[/]: not what 4.3.1 is known to decide")
+def _said(foretold: Foretold) -> str:
+    """Say what was foretold as a person reads it."""
+    if foretold.at_ms is None:
+        return "nothing is foretold"
+    goes = ", ".join(f"{item} goes to {worker}" for item, worker in foretold.goes_to.items())
+    return f"{goes} at {time.strftime('%H:%M:%S', time.localtime(foretold.at_ms / 1000))}"
 
 
-def _clock(at_ms: int) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
+def _connect(stage: ConnectStage, *options: str) -> list[str]:
+    config = ("--config", str(stage.settings_file))
+    return [*caughtup_command(), "connect", GROUP, *config, *options]
+
+
+def _read(stage: ConnectStage) -> dict[int, str]:
+    """Read the newest generations' results as ``caughtup connect --json`` prints them."""
+    printed = subprocess.run(_connect(stage, "--json"), capture_output=True, text=True, check=True)
+    lines: list[dict[str, Any]] = [json.loads(line) for line in printed.stdout.splitlines()]
+    (group,) = (line for line in lines if line["kind"] == "group")
+    return {past["generation"]: past["result"] for past in group["history"]}

@@ -1,4 +1,4 @@
-"""Connect clusters of real workers on the session's cluster."""
+"""Connect clusters of real workers on the session's cluster, and the service beside them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ import pytest
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
+from caughtup.demo.story.connect.watched import Watched
+from tests.support.service import Service
 
 MakeWorkers = Callable[..., ConnectWorkers]
+Follow = Callable[[ConnectWorkers], GroupLog]
+Watch = Callable[[ConnectWorkers], Watched]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,13 @@ def make_workers(cluster: EmbeddedCluster) -> Iterator[MakeWorkers]:
 
 
 @pytest.fixture(scope="module")
-def follow(cluster: EmbeddedCluster) -> Iterator[Callable[[ConnectWorkers], GroupLog]]:
+def follow(cluster: EmbeddedCluster) -> Iterator[Follow]:
     """Follows the generations of Connect clusters."""
     with ExitStack() as followed:
         yield lambda workers: followed.enter_context(GroupLog(cluster, workers.group))
+
+
+@pytest.fixture(scope="module")
+def watch(service: Service) -> Watch:
+    """Asks the service for what it has of Connect clusters' groups."""
+    return lambda workers: Watched(service.page, workers.group)

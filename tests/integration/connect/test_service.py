@@ -135,6 +135,8 @@ def test_a_task_that_fails_is_named_and_the_command_says_what_the_service_does(
     ran = caughtup("connect", workers.group, "--json", *settings, directory=tmp_path)
     assert ran.code == 0, ran
     told = service.connect(workers.group)
+    asked = caughtup("connect", "--json", "--service", service.url, directory=tmp_path)
+    assert [one for one in asked.lines if one["kind"] == "worker"] == told["worker"]
     for kind in ("worker", "unassigned"):
         assert [one for one in ran.lines if one["kind"] == kind] == told.get(kind, [])
     assert failed["name"] in [one["name"] for one in ran.lines if one["kind"] == "contradiction"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.cli.connect import main
+from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.models.connect.names import written
 from tests.support.connect.clusters import WorkerCluster, settled
 from tests.support.connect.playing import GROUP
@@ -28,8 +29,14 @@ def bounced(monkeypatch: pytest.MonkeyPatch) -> WorkerCluster:
     return cluster
 
 
+def told(cluster: WorkerCluster) -> list[dict[str, Any]]:
+    """Return the lines of all Connect groups."""
+    groups, now_ms = sorted(cluster.state.connect.groups), cluster.group.now_ms
+    return [one for group in groups for one in connect_lines(cluster.state, group, now_ms)]
+
+
 def lines(cluster: WorkerCluster) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in main.shown(cluster.state, [GROUP], json=True)]
+    return [json.loads(line) for line in main.shown(told(cluster), [GROUP], json=True)]
 
 
 def test_json_has_the_contract_s_fields_of_workers_and_of_what_nobody_has(bounced: WorkerCluster):
@@ -59,7 +66,7 @@ def test_json_has_the_contract_s_fields_of_workers_and_of_what_nobody_has(bounce
 
 
 def test_a_person_reads_the_same_and_the_worst_first(bounced: WorkerCluster):
-    text = "\n".join(main.shown(bounced.state, ["connect-*"], json=False))
+    text = "\n".join(main.shown(told(bounced), ["connect-*"], json=False))
     assert text.startswith("connect-cluster, generation 3 (sessioned), decided again: match\n")
     assert "a delay runs (waiting), the next round is in 200 s" in text
     assert "w2:8083 left 100 s ago: in_time" in text
@@ -71,8 +78,8 @@ def test_a_person_reads_the_same_and_the_worst_first(bounced: WorkerCluster):
 def test_a_name_that_a_terminal_would_obey_is_escaped(bounced: WorkerCluster):
     bounced.configure("\x1b[2Jx", 1)
     bounced.round()
-    assert "\x1b" not in "\n".join(main.shown(bounced.state, [], json=False))
+    assert "\x1b" not in "\n".join(main.shown(told(bounced), [], json=False))
 
 
 def test_groups_that_are_not_asked_for_are_not_shown(bounced: WorkerCluster):
-    assert list(main.shown(bounced.state, ["other"], json=True)) == []
+    assert list(main.shown(told(bounced), ["other"], json=True)) == []
