@@ -116,13 +116,14 @@ class RangeRecord(Part, omit_defaults=True):
     def from_range(cls, one: ConfigRange) -> RangeRecord:
         """Write a range down."""
         assignor: Assignor = one.algorithm.assignor  # type: ignore[assignment]
-        spans = (list(one.span(name)) for name in (STANDBYS, WARM_UPS, LAG))
         strategy: Strategy = one.algorithm.strategy  # type: ignore[assignment]
         costs = None if one.algorithm.costs is None else list(one.algorithm.costs)
         return cls(
             assignor,
             list(one.algorithm.tags),
-            *spans,
+            list(one.standbys),
+            list(one.warm_ups),
+            list(one.lag),
             strategy=strategy,
             costs=or_absent(costs),
             releases=[int(number) for number in one.releases],
