@@ -32,7 +32,7 @@ from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.learning.learned import Learned
-from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.parameters import STRATEGY, ApplicationParameters
 from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 
@@ -152,6 +152,9 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         undecided.placed,
     )
     inputs = replace(inputs, replicas=undecided.replicas)
+    if generation.is_racked and undecided.replicas is None:
+        doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
+        inputs = replace(inputs, unknown=(*inputs.unknown, doubt))
     if state is not None:
         inputs = leader_inputs(generation, state, inputs)
         return DueGeneration(

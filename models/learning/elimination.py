@@ -32,7 +32,8 @@ class Sifted:
 
     ``findings`` are those there were, and ``doubts`` say why some of them are neither matches nor
     contradicted. ``decision`` is that of one that matches, or else of the first one asked, None
-    without any; ``differences`` say how that one differs.
+    without any; ``differences`` say how that one differs. ``releases_differ``: some of them decide
+    what the leader did, and others don't.
     """
 
     left: Hypotheses
@@ -40,6 +41,7 @@ class Sifted:
     doubts: tuple[str, ...]
     decision: Decision | None
     differences: tuple[str, ...]
+    releases_differ: bool = False
 
 
 def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS) -> Sifted:
@@ -69,6 +71,9 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
     if spared or sifter.is_spared:
         doubts.append("its leader may not have had end offsets, and decided without")
     findings = frozenset(finding for _, finding in parts)
+    by_release: dict[Span, set[Finding]] = {}
+    for one, finding in parts:
+        by_release.setdefault(one.releases, set()).add(finding)
     if Finding.UNSURE in findings:
         doubts += evidence.unsettled_tasks
     if sifter.is_spent:
@@ -79,6 +84,7 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
         tuple(doubts),
         sifter.decision,
         sifter.texts,
+        len({Finding.MATCH in found for found in by_release.values()}) > 1,
     )
 
 

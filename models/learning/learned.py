@@ -180,7 +180,8 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
     if not doubts:
         between = "between threads, where lags aren't known exactly"
         doubts = [": ".join((between, *sifted.differences[:1]))]
-    names = tuple(name for name in ALL_NAMES if is_open(name, sifted.left))
+    among = ALL_NAMES if sifted.releases_differ else NAMES
+    names = tuple(name for name in among if is_open(name, sifted.left))
     doubts += [
         f"open: {name}, {text_of(name, sifted.left)}, until {WOULD_TELL[name]}" for name in names
     ]
