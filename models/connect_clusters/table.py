@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -64,7 +64,7 @@ class ConnectClusters:
         self.groups: dict[str, ConnectGroup] = {}
         self.looked = False
         self.unreadable: dict[str, str] = {}
-        self.ceased: Counter[str] = Counter()
+        self.ceased = 0
         self._told_ms: dict[str, int] = {}
 
     def apply_generation(
@@ -73,7 +73,7 @@ class ConnectClusters:
         """Apply a group's newest generation; None for one that isn't Connect's."""
         if generation is None:
             if self.groups.pop(group, None) is not None:
-                self.ceased[group] += 1
+                self.ceased += 1
             return
         known = self.groups.setdefault(group, ConnectGroup(deque(maxlen=_WAITING)))
         known.empty_since_ms = None

@@ -99,7 +99,7 @@ def test_a_group_that_stops_being_connects_is_forgotten_and_counted_and_an_empty
         wire.group_metadata(GroupMetadata("consumer", 10, "range", "c-1", 1, (member,)), 3)
     )
     assert cluster.lines("group") == []
-    assert cluster.state.connect.ceased == {GROUP: 1}
+    assert cluster.state.connect.ceased == 1
     assert other.lines("group")[0]["result"] == "match"
     other.read(None)
     assert cluster.state.connect.groups == {}
