@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 import caughtup
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.errors import UserError
 
 JAR = "caughtup-follower.jar"
@@ -17,7 +18,10 @@ _PACKAGE = Path(caughtup.__file__).parent
 _NO_JAR = f"{JAR} is not in this installation: `make wheel` makes one that has it"
 
 
-@click.command(short_help="Write rules, dashboards, docs and the follower into a directory.")
+@click.command(
+    short_help="Write rules, dashboards, docs and the follower into a directory.",
+    epilog=examples("caughtup files --list", "caughtup files --to /etc/caughtup"),
+)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 @click.option(
     "--to",

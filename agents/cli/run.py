@@ -86,7 +86,7 @@ def run(
 
 def prepare(settings: Settings) -> ClusterState:
     """Connect, and create what is missing. Raises UserError."""
-    admin, cluster = connect(settings)
+    admin, cluster = connect(settings, keep_trying=True)
     try:
         described = describe_topics(admin, settings)
     except KafkaException as error:

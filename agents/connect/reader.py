@@ -129,10 +129,13 @@ class ConnectReader(Service):
         connect = self._state.connect
         lost = failed or any(connect.topics_of(g)[0].topics is None for g in connect.groups)
         self._look_at = self._clock() + (_SOON_SECONDS if lost else _TOPICS_SECONDS)
+        connect.unreadable = dict(failed)
         for topic, why in failed.items():
             self._failed(f"{topic}: {why}")
 
     async def _take(self, poll: Poll) -> None:
+        unreadable = {topic: error.str() for topic, error in poll.refused.items()}
+        self._state.connect.unreadable.update(unreadable)
         for topic, records in poll.records.items():
             rest = iter(records)
             while some := list(islice(rest, _SLICE_RECORDS)):
@@ -142,6 +145,8 @@ class ConnectReader(Service):
             self._failed(poll.errors[0].str())
         elif poll.records:
             self._health.recovered(PROBE)
+            for topic in poll.records:
+                self._state.connect.unreadable.pop(topic, None)
 
     def _failed(self, why: str) -> None:
         if self._health.failed(PROBE):

@@ -16,13 +16,17 @@ from typing import Any, NamedTuple
 
 from caughtup.agents.kafka.keystore import without_closed
 from caughtup.agents.kafka.protocol.connection import bootstrap_addresses
-from caughtup.agents.kafka.protocol.greeting import Greeting, NotKafkaError, greet
+from caughtup.agents.kafka.protocol.greeting import NotKafkaError, greet
+from caughtup.agents.kafka.protocol.looks import (
+    STEP_SECONDS,
+    connected,
+    plain_greeting,
+    speaks_tls,
+)
 from caughtup.agents.kafka.tls import ssl_context
 from caughtup.agents.settings import Settings
 from caughtup.models.security.logins import protocol_of
 
-#: For an address to take a connection, and for each answer.
-STEP_SECONDS = 2.0
 #: A broker that is away for a moment may come back; one that is silent may only be busy.
 _AWAY_SECONDS, _SILENT_SECONDS = 1.5, 4.0
 #: So many addresses are tried at once.
@@ -36,6 +40,7 @@ _CERTIFICATE = {
     62: "is not for this name: connect by a name that it is for, or have one issued for this name",
     64: "is not for this address: connect by a name that it is for, or have one issued for it",
 }
+_CHECK_CERTIFICATE = "check ssl.certificate.* or ssl.keystore.*, and what the broker trusts"
 _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21, 24, 27})
 
 
@@ -76,7 +81,7 @@ def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     protocol = protocol_of(kafka)
     try:
-        with closing(_connected(host, port)) as plain:
+        with closing(connected(host, port)) as plain:
             if not protocol.endswith("SSL"):
                 return _without_tls(plain, at, host, port, kafka)
             return _with_tls(plain, at, host, port, kafka)
@@ -110,12 +115,6 @@ def _unresolved(error: socket.gaierror) -> str:
     return "no host has this name: check bootstrap_servers"
 
 
-def _connected(host: str, port: int) -> socket.socket:
-    connection = socket.create_connection((host, port), STEP_SECONDS)
-    connection.settimeout(STEP_SECONDS)
-    return connection
-
-
 def _without_tls(
     plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
 ) -> Trouble | None:
@@ -125,7 +124,7 @@ def _without_tls(
     except TimeoutError:
         return _silent(at)
     except (OSError, NotKafkaError) as error:
-        if _speaks_tls(host, port):
+        if speaks_tls(host, port):
             login = protocol.startswith("SASL")
             return Trouble(
                 f"{at} speaks TLS, and security.protocol is {protocol}: set it to "
@@ -137,15 +136,17 @@ def _without_tls(
 def _with_tls(
     plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
 ) -> Trouble | None:
+    agreed = False
     try:
         with ssl_context(without_closed(kafka)).wrap_socket(plain, server_hostname=host) as secured:
+            agreed = True
             return _asked(secured, at, kafka)
     except TimeoutError:
         return _silent(at)
     except ssl.SSLCertVerificationError as error:
         return Trouble(f"the certificate of {at} {_refused_certificate(error, kafka)}")
     except (OSError, NotKafkaError) as error:
-        if (greeting := _plain_greeting(host, port)) is not None:
+        if (greeting := plain_greeting(host, port)) is not None:
             without = "SASL_PLAINTEXT" if greeting.wants_login else "PLAINTEXT"
             return Trouble(
                 f"{at} speaks no TLS, and security.protocol is {protocol_of(kafka)}: connect to "
@@ -153,6 +154,12 @@ def _with_tls(
             )
         if isinstance(error, ssl.SSLError) and (line := _refused_by_broker(at, error, kafka)):
             return Trouble(line)
+        # In TLS 1.3 a certificate is refused after that, and the alert is often lost.
+        if agreed and isinstance(error, OSError) and _has_certificate(kafka):
+            return Trouble(
+                f"{at} closes the connection once it has our certificate: {_CHECK_CERTIFICATE}",
+                _AWAY_SECONDS,
+            )
         return _no_kafka(at, error)
 
 
@@ -194,14 +201,18 @@ def _refused_by_broker(at: str, error: ssl.SSLError, kafka: Mapping[str, Any]) -
         return f"{at} and this machine have no version of TLS in common: check ssl.enabled.protocols there"
     if "HANDSHAKE_FAILURE" in reason or "NO_SHARED_CIPHER" in reason:
         return f"{at} refuses to speak TLS as it is set here: check ssl.* under [kafka], cipher suites above all"
-    if "ALERT" in reason and "ssl.keystore.location" not in kafka:
-        if any(name.startswith("ssl.certificate.") for name in kafka):
-            return f"{at} refuses our certificate: check ssl.certificate.location, and what the broker trusts"
+    if "ALERT" in reason and without_closed(kafka) is kafka:
+        if _has_certificate(kafka):
+            return f"{at} refuses our certificate: {_CHECK_CERTIFICATE}"
         return (
             f"{at} wants a client's certificate: set ssl.certificate.location and "
             "ssl.key.location under [kafka]"
         )
     return None
+
+
+def _has_certificate(kafka: Mapping[str, Any]) -> bool:
+    return any(name.startswith(("ssl.certificate.", "ssl.keystore.")) for name in kafka)
 
 
 def _asked(connection: socket.socket, at: str, kafka: Mapping[str, Any]) -> Trouble | None:
@@ -227,26 +238,3 @@ def _asked(connection: socket.socket, at: str, kafka: Mapping[str, Any]) -> Trou
             f"{at} does not take sasl.mechanism {mechanism}: set one that it offers: {names}"
         )
     return None
-
-
-def _speaks_tls(host: str, port: int) -> bool:
-    """Return whether a TLS handshake begins there, whatever the certificate."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    try:
-        with closing(_connected(host, port)) as plain, context.wrap_socket(plain):
-            return True
-    except ssl.SSLError as error:
-        return "ALERT" in (error.reason or "")
-    except OSError:
-        return False
-
-
-def _plain_greeting(host: str, port: int) -> Greeting | None:
-    """Return what Kafka says there without TLS; None if nothing does."""
-    try:
-        with closing(_connected(host, port)) as plain:
-            return greet(plain, "")
-    except (OSError, NotKafkaError):
-        return None

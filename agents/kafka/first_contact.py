@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from threading import Thread
@@ -16,8 +17,9 @@ from caughtup.agents.kafka.diagnosis import STEP_SECONDS, Trouble, diagnose, tro
 from caughtup.agents.kafka.tokens.source import source_of
 from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.agents.settings import Settings
-from caughtup.models.errors import CaughtupError
-from caughtup.models.security.logins import Bearer, login_of
+from caughtup.models.security.logins import Bearer, complaints, has_own_way, login_of
+
+log = logging.getLogger(__name__)
 
 #: How long a cluster that is slow, and looks sound, may take to answer.
 _PATIENCE_SECONDS = 10.0
@@ -25,7 +27,7 @@ _PATIENCE_SECONDS = 10.0
 _SILENT_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 #: How long an endpoint of tokens that is away may take to come back.
-_TOKEN_SECONDS = 5.0
+_TOKEN_SECONDS = 2.5
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
 
@@ -61,12 +63,13 @@ class _Asked(Generic[_Result]):
             self.error = error
 
 
-def connect(settings: Settings) -> Connection:
+def connect(settings: Settings, *, keep_trying: bool = False) -> Connection:
     """Connect. Raises UserError when a property is bad, or the cluster is away or refuses us.
 
     What keeps it from connecting is looked for as soon as the client fails at something.
+    ``keep_trying``: for as long as it takes to get a token.
     """
-    require_token(settings)
+    require_token(settings, keep_trying=keep_trying)
     reasons: list[KafkaError] = []
     try:
         admin = AdminClient(rdkafka_config(settings, error_cb=reasons.append))
@@ -77,23 +80,28 @@ def connect(settings: Settings) -> Connection:
     return Connection(admin, str(found.cluster_id))
 
 
-def require_token(settings: Settings) -> None:
+def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
     """Get a token for the logins to come, where they need one. Raises UserError.
 
-    What may be over in a moment, such as an endpoint that starts anew, is tried again.
+    What may be over by itself, such as an endpoint that starts anew, is tried again for a moment,
+    or until it is over.
     """
-    try:
-        if not isinstance(login_of(settings.kafka), Bearer):
-            return
-    except CaughtupError:  # a way that librdkafka alone has
+    kafka = settings.kafka
+    if has_own_way(kafka) or complaints(login_of, kafka):  # then only librdkafka can tell
         return
-    began = time.monotonic()
+    if not isinstance(login_of(kafka), Bearer):
+        return
+    began, said = time.monotonic(), False
     while True:
         try:
-            source_of(settings.kafka).token()
+            source_of(kafka).token()
         except TokenError as error:
-            if not error.passing or time.monotonic() - began > _TOKEN_SECONDS:
+            over = time.monotonic() - began > _TOKEN_SECONDS
+            if not error.passing or (over and not keep_trying):
                 raise UserError(str(error)) from None
+            if over and not said:
+                log.warning("%s; trying again until there is one", error)
+                said = True
             time.sleep(_POLL_SECONDS)
         else:
             return

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from caughtup.agents.errors import UserError
+from caughtup.demo.extras import install_command
 
 LOCATION, _PASSWORD = "ssl.keystore.location", "ssl.keystore.password"
 _MOST_BYTES = 1 << 20
@@ -36,8 +37,8 @@ def opened_keystore(kafka: Mapping[str, Any]) -> str | None:
     if not can_open_keystores():
         raise UserError(
             f"setting kafka.{LOCATION}: what opens PKCS #12 for aiokafka, which the service uses as "
-            "well, is not installed: install caughtup[pkcs12], or use ssl.certificate.location and "
-            "ssl.key.location (openssl pkcs12 makes PEM of it)"
+            f"well, is not installed; type: {install_command('pkcs12')}, or use "
+            "ssl.certificate.location and ssl.key.location (openssl pkcs12 makes PEM of it)"
         )
     try:
         with Path(str(location)).open("rb") as file:

@@ -18,6 +18,7 @@ from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
 from caughtup.agents.kafka.tls import ssl_context
 from caughtup.agents.kafka.tokens.provider import load_provider
 from caughtup.agents.kafka.tokens.token import TokenError
+from caughtup.demo.extras import install_command
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client, problems
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
@@ -98,7 +99,7 @@ def _missing_packages(kafka: Mapping[str, Any], clients: Collection[Client]) -> 
         if Client.AIOKAFKA in clients and find_spec("gssapi") is None:
             yield (
                 "sasl.mechanism: what gets aiokafka, which the service uses as well, a ticket is not "
-                "installed: install caughtup[kerberos]"
+                f"installed; type: {install_command('kerberos')}"
             )
 
 

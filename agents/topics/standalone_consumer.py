@@ -66,11 +66,15 @@ class Unreadable(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """Records by topic, each in its order; what was passed over; errors, after which it goes on."""
+    """Records by topic, each in its order; what was passed over; errors, after which it goes on.
+
+    ``refused`` has the errors of those topics that a broker doesn't let us read.
+    """
 
     records: dict[str, list[ConsumerRecord]]
     errors: list[KafkaError]
     unreadable: list[Unreadable]
+    refused: dict[str, KafkaError]
 
 
 class StandaloneConsumer:
@@ -167,7 +171,7 @@ class StandaloneConsumer:
 
     def poll(self, seconds: float) -> Poll:
         """Wait so long for a first message, then take what is there."""
-        poll = Poll({}, [], [])
+        poll = Poll({}, [], [], {})
         messages = self._consumer.consume(1, seconds)
         if messages:
             messages += self._consumer.consume(_POLL_RECORDS, 0)
@@ -204,6 +208,8 @@ class StandaloneConsumer:
                 self._consumer.seek(place)
         else:
             poll.errors.append(error)
+            if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                poll.refused[topic] = error
 
     def _log_end(self, topic: str, number: int) -> int:
         """Return where a partition's log ends, as the brokers last answered."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -54,7 +54,8 @@ class ConnectClusters:
     """Connect groups by name. ``told``: the topics of groups whose settings name them.
 
     ``looked``: all topics were looked through, and what looked like a worker cluster's was read.
-    ``ceased`` counts the groups that stopped being Connect's.
+    ``unreadable`` says why topics can't be read, by topic. ``ceased`` counts the groups that
+    stopped being Connect's.
     """
 
     def __init__(self, told: Mapping[str, TopicSet] | None = None) -> None:
@@ -62,7 +63,8 @@ class ConnectClusters:
         self.topics: dict[TopicSet, ClusterTopics] = {}
         self.groups: dict[str, ConnectGroup] = {}
         self.looked = False
-        self.ceased: Counter[str] = Counter()
+        self.unreadable: dict[str, str] = {}
+        self.ceased = 0
         self._told_ms: dict[str, int] = {}
 
     def apply_generation(
@@ -71,7 +73,7 @@ class ConnectClusters:
         """Apply a group's newest generation; None for one that isn't Connect's."""
         if generation is None:
             if self.groups.pop(group, None) is not None:
-                self.ceased[group] += 1
+                self.ceased += 1
             return
         known = self.groups.setdefault(group, ConnectGroup(deque(maxlen=_WAITING)))
         known.empty_since_ms = None
@@ -119,7 +121,11 @@ class ConnectClusters:
 
     def match(self, generation: ConnectGeneration) -> Match:
         """Find the topics of a group's worker cluster."""
-        return match(generation, self.topics, self.told.get(generation.group))
+        found = match(generation, self.topics, self.told.get(generation.group))
+        if found.topics is None and self.unreadable:
+            topic, why = min(self.unreadable.items())
+            return Match(None, f"{found.why}; {topic} can't be read: {why}")
+        return found
 
     def topics_of(self, group: str) -> tuple[Match, ClusterTopics | None]:
         """Return the topics of a group's worker cluster, and what is known from them."""

@@ -58,6 +58,7 @@ _EXCLUSIVE = (
     ("ssl.keystore.location", "ssl.certificate.pem"),
     ("ssl.keystore.location", "ssl.key.location"),
     ("ssl.keystore.location", "ssl.key.pem"),
+    ("https.ca.location", "https.ca.pem"),
     (f"{OAUTH}client.id", f"{OAUTH}client.credentials.client.id"),
     (f"{OAUTH}client.secret", f"{OAUTH}client.credentials.client.secret"),
 )

@@ -46,12 +46,14 @@ class ConnectLooks:
         """Read what the topics of worker clusters have by now."""
         if self._topics is None:
             self._topics = ConnectTopics(self._settings)
-        self._topics.look(state)
+        state.connect.unreadable = self._topics.look(state)
         until = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < until:
             poll = self._topics.poll(_POLL_SECONDS)
             for topic, records in poll.records.items():
                 apply_records(state, topic, records)
             self._topics.note_read(state)
-            if not poll.records and state.connect.looked:
+            unreadable = {topic: error.str() for topic, error in poll.refused.items()}
+            state.connect.unreadable.update(unreadable)
+            if not poll.records and (state.connect.looked or unreadable):
                 return

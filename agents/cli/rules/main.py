@@ -6,6 +6,7 @@ import re
 
 import click
 
+from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.rules.template import rules as written
 from caughtup.agents.cli.rules.template import thresholds
 from caughtup.agents.configuration.problems import unknown
@@ -13,7 +14,13 @@ from caughtup.agents.configuration.problems import unknown
 _URL = re.compile(r"https?://[^\s\"\\]+")
 
 
-@click.command(short_help="Print the alert rules.")
+@click.command(
+    short_help="Print the alert rules.",
+    epilog=examples(
+        "caughtup rules",
+        "caughtup rules --set CaughtupGroupDiverging.for=30m | promtool check rules",
+    ),
+)
 @click.option(
     "--set",
     "given",
@@ -28,10 +35,7 @@ _URL = re.compile(r"https?://[^\s\"\\]+")
 )
 @click.option("--list", "listed", is_flag=True, help="List what can be set, with its defaults.")
 def rules(given: tuple[str, ...], runbook_base: str | None, listed: bool) -> None:
-    """Print the alert rules for Prometheus, to be put into a file of its rule_files.
-
-    caughtup rules --set CaughtupGroupDiverging.for=30m > caughtup.rules.yml
-    """
+    """Print the alert rules for Prometheus, to be put into a file of its rule_files."""
     known = {threshold.name: threshold for threshold in thresholds()}
     if listed:
         for threshold in known.values():

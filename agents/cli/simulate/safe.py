@@ -25,7 +25,7 @@ UNSAFE = 1
     short_help="Whether an instance can be stopped now.",
     epilog=examples(
         "caughtup safe orders --stop orders-2 --service http://127.0.0.1:8080",
-        "until caughtup safe orders --stop $HOSTNAME --service $CAUGHTUP; do sleep 5; done",
+        "caughtup safe orders --stop orders-2 --within 30s --restore-rate 20000",
     ),
 )
 @click.argument("group")

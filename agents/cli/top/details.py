@@ -9,6 +9,7 @@ from typing import Any
 from caughtup.agents.cli.columns import Column
 from caughtup.agents.cli.lag.rows import ORDERS, PARTITION_COLUMNS, partition_rows
 from caughtup.agents.cli.reassignments.table import explained
+from caughtup.agents.cli.top.connect import work
 from caughtup.agents.cli.top.tables import Line, Table
 from caughtup.models.durations import duration
 
@@ -130,4 +131,4 @@ def reassignment(state: Mapping[str, Any], key: Sequence[Any], lines: object = N
 
 
 #: How a line of each of ``overviews.OVERVIEWS`` is opened, in the same order.
-DETAILS = (group, application, reassignment)
+DETAILS = (group, application, reassignment, work)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.errors import UserError
@@ -29,10 +30,10 @@ from caughtup.agents.errors import UserError
 @service_options
 @connection_options
 def top(every: float | None, **connection: Any) -> None:
-    """Watch groups, an application's tasks and reassignments on the whole terminal, until q.
+    """Watch groups, tasks, reassignments and Connect on the whole terminal, until q.
 
     Asks a service (--service), which knows verdicts and rates at once, or looks at the cluster
-    itself. Keys: 1 to 3 choose the table, / filters, s sorts, Enter opens a line, Escape goes
+    itself. Keys: 1 to 4 choose the table, / filters, s sorts, Enter opens a line, Escape goes
     back, r looks at once. When nobody answers, what was seen last stays, with its age.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -42,7 +43,7 @@ def top(every: float | None, **connection: Any) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        raise UserError("caughtup top needs Textual; type: pip install 'caughtup[top]'") from None
+        raise missing_extra("top", error) from None
     from caughtup.agents.cli.top.sources import FromLooks, FromService
 
     service = service_of(connection)

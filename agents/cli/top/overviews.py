@@ -12,6 +12,7 @@ from typing import Any
 from caughtup.agents.cli.columns import Column
 from caughtup.agents.cli.lag.rows import GROUP_COLUMNS, ORDERS, group_rows
 from caughtup.agents.cli.reassignments.table import cells as reassignment_cells
+from caughtup.agents.cli.top.connect import connect
 from caughtup.agents.cli.top.tables import Line, Table
 from caughtup.agents.views.reassignment_lines import severity
 from caughtup.models.durations import duration
@@ -107,4 +108,9 @@ def reassignments(state: Mapping[str, Any]) -> Table:
 
 
 #: What there is to choose from, in this order.
-OVERVIEWS: tuple[Callable[[Mapping[str, Any]], Table], ...] = (groups, applications, reassignments)
+OVERVIEWS: tuple[Callable[[Mapping[str, Any]], Table], ...] = (
+    groups,
+    applications,
+    reassignments,
+    connect,
+)

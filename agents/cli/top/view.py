@@ -13,7 +13,8 @@ from caughtup.agents.cli.top.tables import MOST, Drawn, Table, drawn, wanted
 
 Key = tuple[str | int, ...]
 
-NAMES = tuple(overview.__name__ for overview in OVERVIEWS)
+NAMES = ("groups", "applications", "reassignments", "connect")
+SHORT = ("groups", "apps", "moves", "connect")
 #: Sentences above a table: so many at most, each of so many lines at most.
 SENTENCES, WRAPPED = 4, 3
 
@@ -105,7 +106,7 @@ class View:
         said = words.summary(len(found[:MOST]), len(found), len(table.lines), self.sought, order)
         keys = words.KEYS if self.opened is None else words.KEYS_OPENED
         return Screenful(
-            tabs=tuple(words.tabs(NAMES, counts, width)),
+            tabs=tuple(words.tabs(NAMES, SHORT, counts, width)),
             about=tuple(elided(printable(line), width * WRAPPED) for line in about[:SENTENCES]),
             table=drawn(table, found[:MOST], width - 1),
             summary=elided(said, width),

@@ -12,11 +12,11 @@ from textual.widgets import DataTable
 from caughtup.agents.cli.lag.rows import COLOURS as LAG_COLOURS
 from caughtup.agents.cli.top.tables import Drawn
 
-_CALM = ("match", "caught_up", "moving", "tail", "completing")
+_CALM = ("match", "caught_up", "moving", "tail", "completing", "RUNNING")
 _WATCHED = ("slow", "warming", "waiting", "diverging", "measuring", "undetermined")
 _WRONG = (
     *("mismatch", "stranded", "flapping", "stalled", "chasing"),
-    *("blocked", "throttled out", "dead target", "no source"),
+    *("blocked", "throttled out", "dead target", "no source", "FAILED"),
 )
 #: How a cell is coloured, in columns that are.
 COLOURS = {

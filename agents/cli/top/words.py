@@ -35,19 +35,16 @@ def _age(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else duration(seconds)
 
 
-def tabs(names: Sequence[str], counts: Sequence[int], width: int) -> list[str]:
-    """Return what stands for each table: all of its name, or as much as there is room for."""
-    whole = [
-        f" {n} {name} {count:,} "
-        for n, (name, count) in enumerate(zip(names, counts, strict=True), 1)
-    ]
-    if sum(map(len, whole)) <= width:
-        return whole
-    short = [
-        f" {n} {name[:5]} {count:,} "
-        for n, (name, count) in enumerate(zip(names, counts, strict=True), 1)
-    ]
-    return short if sum(map(len, short)) <= width else [f" {n} " for n in range(1, len(names) + 1)]
+def tabs(
+    names: Sequence[str], short: Sequence[str], counts: Sequence[int], width: int
+) -> list[str]:
+    """Return what stands for each table: its name, a shorter one, or its number alone."""
+    for words in (names, short):
+        numbered = enumerate(zip(words, counts, strict=True), 1)
+        whole = [f" {number} {word} {count:,} " for number, (word, count) in numbered]
+        if sum(map(len, whole)) <= width:
+            return whole
+    return [f" {number} " for number in range(1, len(names) + 1)]
 
 
 def summary(shown: int, found: int, all_of: int, words: str, order: str) -> str:

@@ -64,7 +64,7 @@ def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
     )
     try:
         with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
-            return bytes(answer.read(_MOST_BYTES))
+            return _body(answer)
     except urllib.error.HTTPError as error:
         with error:
             raise _refused(error) from None
@@ -78,6 +78,17 @@ def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
         raise TokenError(_system_words(error), passing=True) from None
     except ValueError:
         raise TokenError("it is no address") from None
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    """Read an answer, which may come in drops. Raises OSError."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    found = b""
+    while (part := answer.read1(_MOST_BYTES)) and len(found) <= _MOST_BYTES:
+        found += part
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return found
 
 
 _UNVERIFIED = TokenError(

@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 
 from caughtup.agents.kafka.tokens.token import TokenError
+from caughtup.demo.extras import install_command
 
 try:
     from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
 except ModuleNotFoundError as error:
-    raise ImportError(
-        f"{error.name} is not installed: install caughtup[msk], such as by "
-        "`pip install 'caughtup[msk]'`"
-    ) from None
+    raise ImportError(f"{error.name} is not installed; type: {install_command('msk')}") from None
 
 
 def token(config: str) -> tuple[str, float]:

@@ -113,6 +113,10 @@ def _contradiction(family: Family, scrape: Scrape, group: str) -> Iterator[bytes
         yield family.line(labels, 1)
 
 
+def _ceased(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.state.connect.ceased)
+
+
 def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     watch = _watch(scrape, group)
     storm = None if watch is None else watch.comings.storm(scrape.now_ms)
@@ -159,6 +163,13 @@ def _of_groups(
 
 
 CONNECT_FAMILIES = (
+    Family(
+        "caughtup_connect_groups_ceased_total",
+        "Groups that stopped being Connect's: others have their names now",
+        ("cluster",),
+        _ceased,
+        type="counter",
+    ),
     _of_groups(
         "caughtup_connect_generation",
         "Generation of a Connect group, the newest that was decided again",

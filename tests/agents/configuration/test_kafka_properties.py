@@ -193,7 +193,7 @@ def test_a_ticket_is_refused_where_librdkafka_or_this_machine_has_no_way_to_one(
     monkeypatch.setattr(property_problems, "has_gssapi", lambda: True)
     assert refusal(*TICKET).startswith("setting kafka.sasl.kerberos.keytab: it is not set; ")
     said = refusal(*TICKET, "sasl.kerberos.keytab=/caughtup.keytab")
-    assert said.endswith("install caughtup[kerberos]")
+    assert said.endswith("; type: pip install 'caughtup[kerberos]'")
     monkeypatch.setattr(property_problems, "find_spec", lambda _: object())
     assert given(*TICKET, "sasl.kerberos.keytab=/caughtup.keytab").kafka
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from contextlib import suppress
 from pathlib import Path
@@ -11,10 +12,12 @@ import trustme
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import keystore
+from caughtup.agents.kafka.diagnosis import trouble_at
 from caughtup.agents.kafka.property_problems import property_problems
 from caughtup.agents.kafka.tls import ssl_context
 from caughtup.models.security.kafka import SERVICE, Client
 from tests.support.kafka.keystores import client_forms
+from tests.support.kafka.listeners import before, listening
 
 ONLY_LIBRDKAFKA = (Client.LIBRDKAFKA,)
 
@@ -89,7 +92,23 @@ def test_without_the_extra_the_service_names_it_and_librdkafka_alone_needs_none(
     kafka = forms["PKCS #12"]
     (line,) = property_problems(kafka, SERVICE)
     assert line.startswith("setting kafka.ssl.keystore.location: ")
-    assert "install caughtup[pkcs12], or use ssl.certificate.location" in line
+    assert "type: pip install 'caughtup[pkcs12]', or use ssl.certificate.location" in line
     assert list(property_problems(kafka, ONLY_LIBRDKAFKA)) == []
     with pytest.raises(UserError, match=r"caughtup\[pkcs12\]"):
         ssl_context(kafka)
+
+
+@pytest.mark.parametrize("form", ["PEM files", "inline PEM", "PKCS #12"])
+def test_a_certificate_that_a_broker_does_not_trust_is_named(
+    forms: dict[str, dict[str, str]], form: str, tmp_path: Path
+) -> None:
+    served = trustme.CA()
+    served.cert_pem.write_to_path(tmp_path / "served.pem")
+    kafka = {**forms[form], "ssl.ca.location": str(tmp_path / "served.pem")}
+    with listening(before("127.0.0.1:1", served.issue_cert("127.0.0.1"), trustme.CA())) as address:
+        host, _, port = address.partition(":")
+        trouble = trouble_at(host, int(port), kafka)
+    assert trouble is not None
+    # Which of the two depends on what comes first: the broker's alert, or its reset.
+    refused = f"{address} (refuses our certificate|closes the connection once it has .*): check ssl"
+    assert re.match(refused, trouble.line)

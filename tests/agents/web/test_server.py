@@ -14,12 +14,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
+from caughtup.agents.web import lines
 from caughtup.agents.web.server import WebServer, static_files
 from tests.support.groups.records import GROUP
 from tests.support.observability.site import Site
 from tests.support.states import HOSTILE, NOW_MS, cluster_state, everything
 
-PATHS = ("/", "/page.js", "/page.css", "/api/state", "/api/events", "/metrics", "/ready")
+PATHS = (
+    *("/", "/page.js", "/page.css", "/metrics", "/ready"),
+    *("/api/state", "/api/events", "/api/lag", "/api/reassignments"),
+)
 
 
 @pytest.fixture
@@ -179,3 +183,37 @@ async def test_it_listens_on_an_address_of_ipv6(caplog: pytest.LogCaptureFixture
     finally:
         await server.stop()
     assert f"the page: {url}" in caplog.text
+
+
+async def test_lines_are_those_of_the_command_and_of_the_groups_that_are_named(site: Site) -> None:
+    async with site.get("/api/lag") as response:
+        assert response.content_type == "application/x-ndjson"
+        every = [json.loads(line) for line in (await response.text()).split("\n")[:-1]]
+    names = site.state.group_names()
+    assert list(dict.fromkeys(line["group"] for line in every)) == names
+    asked = [("group", "plain"), ("group", "no such"), ("group", HOSTILE), ("group", "plain")]
+    async with site.get("/api/lag", params=asked) as response:
+        found = [json.loads(line) for line in (await response.text()).split("\n")[:-1]]
+    assert found == [line for name in ("plain", HOSTILE) for line in every if line["group"] == name]
+    async with site.get("/api/reassignments") as response:
+        (moving, *_) = [json.loads(line) for line in (await response.text()).splitlines()]
+    assert (moving["kind"], moving["topic"]) == ("partition", "orders-in")
+
+
+async def test_a_group_whose_lines_cannot_be_made_costs_itself_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lines.lag_lines
+
+    def failing(state: Any, group: str) -> Any:
+        if group == "plain":
+            raise ZeroDivisionError
+        return made(state, group)
+
+    monkeypatch.setattr(lines, "lag_lines", failing)
+    async with site.get("/api/lag") as response:
+        found = {json.loads(line)["group"] for line in (await response.text()).split("\n")[:-1]}
+    assert found == set(site.state.group_names()) - {"plain"}
+    assert [(fault.part, fault.subject) for fault in site.state.faults.newest()] == [
+        ("page", "plain")
+    ]

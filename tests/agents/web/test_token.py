@@ -14,7 +14,16 @@ from tests.support.observability.site import Site
 
 TOKEN = "s3cret-tökén: with a colon"
 OPEN = ("/ready", "/healthz")
-CLOSED = ("/", "/page.js", "/api/state", "/api/events", "/metrics", "/nothing/here")
+CLOSED = (
+    "/",
+    "/page.js",
+    "/api/state",
+    "/api/lag",
+    "/api/reassignments",
+    "/api/events",
+    "/metrics",
+    "/nothing/here",
+)
 
 
 @pytest.fixture

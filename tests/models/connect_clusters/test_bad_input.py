@@ -58,6 +58,17 @@ def test_a_config_topic_that_is_not_there_or_has_nothing_is_said(known: bool):
     )
 
 
+def test_a_topic_that_cannot_be_read_is_said_with_why():
+    cluster = settled(topics=TopicSet("elsewhere", "nowhere"))
+    cluster.state.connect.read_topics([])
+    cluster.state.connect.unreadable = {"connect-configs": "Topic authorization failed"}
+    (about,) = cluster.lines("group")
+    assert about["topics_unknown"] == (
+        "no topics look like a worker cluster's; "
+        "connect-configs can't be read: Topic authorization failed"
+    )
+
+
 def test_two_clusters_with_the_same_topics_are_told_and_their_statuses_count_for_neither():
     cluster = settled()
     other = WorkerCluster(
@@ -88,7 +99,7 @@ def test_a_group_that_stops_being_connects_is_forgotten_and_counted_and_an_empty
         wire.group_metadata(GroupMetadata("consumer", 10, "range", "c-1", 1, (member,)), 3)
     )
     assert cluster.lines("group") == []
-    assert cluster.state.connect.ceased == {GROUP: 1}
+    assert cluster.state.connect.ceased == 1
     assert other.lines("group")[0]["result"] == "match"
     other.read(None)
     assert cluster.state.connect.groups == {}

@@ -47,7 +47,9 @@ class TokenEndpoint:
         return f"http://127.0.0.1:{self._port}/keys"
 
     def start(self) -> None:
-        """Listen, at the port it had before if it was stopped."""
+        """Listen, at the port it had before if it was stopped; does nothing while it does."""
+        if self._server is not None:
+            return
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -96,7 +96,7 @@ def _message(topic: Topic, kind: Kind) -> dict[str, Any]:
         "examples": [
             {"summary": f"With the key {shown['key']}.", "payload": shown["value"]}
             for shown in examples()[topic.name]
-            if kinds_of(topic.name, [shown["key"].encode()]) == {name}
+            if kinds_of(topic.name, [shown["key"].encode()], shown["value"]) == {name}
         ],
     }
 

@@ -57,7 +57,8 @@ async def test_groups_then_partitions_then_back_with_the_cursor_where_it_was(sou
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await shows(pilot, STOPPED)
         assert shown[0].startswith("cluster-1 at http://caughtup.example:8080, 0 s ago")
-        assert shown[1].startswith(" 1 groups 5  2 applications 0  3 reassignments 0")
+        tabs = " 1 groups 5  2 applications 0  3 reassignments 0  4 connect 0"
+        assert shown[1] == tabs
         await pilot.press("down", "enter")
         shown = await shows(pilot, "4900")
         await shows(pilot, "PARTITION")
@@ -79,7 +80,7 @@ async def test_keys_choose_sort_and_filter(source: Told) -> None:
         await shows(pilot, "no Kafka Streams application")
         await pilot.press("tab")
         await shows(pilot, "no partition is in movement")
-        await pilot.press("tab", "slash", *"q1s gain")
+        await pilot.press("tab", "tab", "slash", *"q1s gain")
         await shows(pilot, "0 of 5 have 'q1s gain'")
         for _ in range(4):
             await pilot.press("left")

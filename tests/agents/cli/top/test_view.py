@@ -95,7 +95,7 @@ def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: T
     assert (names(shown), shown.summary) == ([STOPPED], "by state, 1 of 5 have 'STOPPED 49'")
     view.choose(1)
     assert view.sought == ""
-    view.choose(3)
+    view.choose(4)
     assert (view.chosen, view.sought) == (0, "STOPPED 49")
     view.back()
     assert view.sought == ""
@@ -248,14 +248,63 @@ def test_the_lines_around_the_table_say_who_when_and_why_not() -> None:
     unready = {**now, "unready": ["standby: b is active"]}
     assert words.status("h", unready, 1, "", 80).endswith("not all is known: standby: b is active")
     assert cell_len(words.status("h" * 99, now, 2, "\x1b[2J", 60)) <= 60
-    tables = ("groups", "applications", "reassignments")
-    assert words.tabs(tables, (1, 2, 3), 60) == [
-        " 1 groups 1 ",
-        " 2 applications 2 ",
-        " 3 reassignments 3 ",
+    names, short = ("groups", "applications"), ("groups", "apps")
+    assert words.tabs(names, short, (1, 2000), 40) == [" 1 groups 1 ", " 2 applications 2,000 "]
+    assert words.tabs(names, short, (1, 2), 24) == [" 1 groups 1 ", " 2 apps 2 "]
+    assert words.tabs(names, short, (1, 2), 10) == [" 1 ", " 2 "]
+
+
+CONNECT = {
+    "group": "connect-orders",
+    "generation": 5,
+    "protocol": 2,
+    "result": "match",
+    "next_rebalance_ms": NOW_MS + 240_000,
+    "workers": [{"worker": "w1:8083", "leader": True}],
+    "connectors": [{"name": "sink", "tasks": 2}],
+    "unassigned": [{"name": "sink-1", "connector": "sink", "task": 1, "goes_to": "w2:8083"}],
+    "contradictions": [{"name": "sink-0", "why": "two workers say that they run it"}],
+    "items": [
+        {"name": "sink", "connector": "sink", "workers": ["w1:8083"], "state": "RUNNING"},
+        {
+            "name": "sink-0",
+            "connector": "sink",
+            "task": 0,
+            "workers": ["w1:8083"],
+            "state": "FAILED",
+        },
+        {"name": "sink-1", "connector": "sink", "task": 1, "workers": []},
+    ],
+}
+
+
+def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> None:
+    idle = {**CONNECT, "group": "idle", "unassigned": [], "contradictions": [], "items": []}
+    told = Told({**many_groups(1), "now_ms": NOW_MS, "connect": [idle, CONNECT]})
+    view = View()
+    view.choose(3)
+    shown = view.screenful(seen(told), 120)
+    assert [[cell.strip() for cell in row] for row in shown.table.rows] == [
+        ["connect-orders", "1", "1", "2", "1", "1", "match", "5"],
+        ["idle", "1", "1", "0", "0", "0", "match", "5"],
     ]
-    assert words.tabs(tables, (1, 2, 3), 45) == [" 1 group 1 ", " 2 appli 2 ", " 3 reass 3 "]
-    assert words.tabs(tables, (1, 2, 3), 10) == [" 1 ", " 2 ", " 3 "]
+    view.open(("connect-orders",))
+    view.sort()
+    shown = view.screenful(seen(told), 120)
+    assert [[cell.strip() for cell in row] for row in shown.table.rows] == [
+        ["sink-1", "-", "-", "-", "w2:8083"],
+        ["sink", "w1:8083", "RUNNING", "-", "-"],
+        ["sink-0", "w1:8083", "FAILED", "-", "-"],
+    ]
+    assert shown.about[1:] == (
+        "generation 5: match, next rebalance in 4 min",
+        "sink-0: two workers say that they run it",
+    )
+    gone = Told({**told.state(), "connect": []})
+    assert view.screenful(seen(gone), 120).about[-1] == "this Connect group is gone"
+    view.choose(3)
+    older = Told({**many_groups(1)})
+    assert view.screenful(seen(older), 120).about == ("no Connect group is known",)
 
 
 def test_a_table_of_each_kind_counts_what_there_is() -> None:

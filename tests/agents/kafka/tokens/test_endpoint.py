@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 
@@ -98,6 +99,15 @@ def test_a_failure_that_may_pass_is_told_from_one_that_does_not(
     assert said.passing is passing
 
 
+def dripping(connection: socket.socket) -> None:
+    """Answer byte by byte, each well within the time that an answer has."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(1000):
+        connection.sendall(b" ")
+        time.sleep(0.01)
+
+
 def test_an_endpoint_that_is_down_hangs_or_breaks_is_named(
     endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +118,8 @@ def test_an_endpoint_that_is_down_hangs_or_breaks_is_named(
     )
     assert said.passing
     monkeypatch.setattr("caughtup.agents.kafka.tokens.endpoint._TIMEOUT_SECONDS", 0.2)
-    for serve, words in ((silent, "no answer within 0.2 s"), (closing, "onnection")):
+    late = "no answer within 0.2 s"
+    for serve, words in ((silent, late), (dripping, late), (closing, "onnection")):
         with listening(serve) as address:
             assert words in str(refusal(f"http://{address}/token?secret=hunter2"))
 

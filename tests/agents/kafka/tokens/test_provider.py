@@ -114,7 +114,7 @@ def test_without_amazons_signer_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", None)
     with pytest.raises(UserError) as refused:
         given(**{PROVIDER: f"{MSK}:token"})
-    assert "install caughtup[msk]" in refused.value.message
+    assert "; type: pip install 'caughtup[msk]'" in refused.value.message
     assert "aws_msk_iam_sasl_signer" in refused.value.message
 
 

@@ -248,3 +248,31 @@ def test_imbalance_that_stays_is_told_since_when():
     assert watch.uneven_since_ms == generation.as_of_ms
     later = replace(uneven, generation=uneven.generation + 1, as_of_ms=uneven.as_of_ms + 5)
     assert follow(watch, later, CONNECTORS).uneven_since_ms == generation.as_of_ms
+
+
+def test_an_eager_group_is_decided_again_without_any_memory():
+    group = Group(CONNECTORS)
+    group.join("W1", "W2")
+    generation, _ = group.round()
+    dealt = {
+        name: ConnectorsAndTasks((connector,), (ConnectorTaskId("A", task),))
+        for name, connector, task in zip(sorted(generation.workers), "AB", (0, 1), strict=True)
+    }
+    first = min(dealt)
+    dealt[first] = ConnectorsAndTasks(("A",), (ConnectorTaskId("A", 0), ConnectorTaskId("B", 0)))
+    workers = {
+        name: replace(
+            worker,
+            said=replace(worker.said, version=0, assignment=None),
+            told=replace(worker.told, version=0, assigned=dealt[name], revoked=NOTHING),
+        )
+        for name, worker in generation.workers.items()
+    }
+    eager = replace(generation, protocol="default", workers=workers)
+    watch = follow(None, eager, CONNECTORS)
+    assert (watch.again.result, watch.again.remembered) == ("match", None)
+    assert (written(watch.unassigned), watch.forecast.at_ms) == ([], None)
+    other = replace(workers[first], told=replace(workers[first].told, assigned=NOTHING))
+    wrong = follow(None, replace(eager, workers={**workers, first: other}), CONNECTORS)
+    assert wrong.again.result == "mismatch"
+    assert follow(watch, eager, CONNECTORS).again.result == "match"
