@@ -57,6 +57,9 @@ def match(
     workers = {worker_id(worker) for worker in generation.workers.values()}
     possible = [one for one in sorted(known) if _may_be(generation, known[one])]
     by_worker = [one for one in possible if known[one].statuses.workers() & workers]
+    if not by_worker:
+        # Another group's workers, with the same topics, may have written all of them anew.
+        by_worker = [o for o in possible if known[o].statuses.earlier_workers() & workers]
     candidates = by_worker or [one for one in possible if not known[one].statuses.workers()]
     if len(candidates) > 1:
         named = [one for one in candidates if one.config.startswith(generation.group)]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from caughtup.models.connect.names import written
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.records.connect.config import decode_config
 from caughtup.models.records.connect.status import decode_status
@@ -79,6 +80,11 @@ def test_two_clusters_with_the_same_topics_are_told_and_their_statuses_count_for
     other.round()
     other.status("A", "FAILED", "W7")
     assert other.lines("group")[0]["shared_with"] == [GROUP]
+    assert cluster.lines("group")[0]["shared_with"] == ["connect-other"]
+    # Both run the same, so of each status only who wrote it last is left.
+    for worker in cluster.group.members:
+        for name in written(cluster.group.owned[worker]):
+            other.status(name, "RUNNING", "W7")
     assert cluster.lines("group")[0]["shared_with"] == ["connect-other"]
     assert cluster.contradictions() == other.contradictions() == []
 
