@@ -23,6 +23,11 @@ class ClusterTopics:
     read: set[str] = field(default_factory=set)
 
     @property
+    def read_so_far(self) -> tuple[int, int]:
+        """Return what changes with whatever is read that a match depends on."""
+        return self.configuration.next_offset, self.statuses.records
+
+    @property
     def is_configured(self) -> bool:
         """Whether anything was read of the config topic."""
         return bool(self.configuration.next_offset)
@@ -52,6 +57,9 @@ def match(
     workers = {worker_id(worker) for worker in generation.workers.values()}
     possible = [one for one in sorted(known) if _may_be(generation, known[one])]
     by_worker = [one for one in possible if known[one].statuses.workers() & workers]
+    if not by_worker:
+        # Another group's workers, with the same topics, may have written all of them anew.
+        by_worker = [o for o in possible if known[o].statuses.earlier_workers() & workers]
     candidates = by_worker or [one for one in possible if not known[one].statuses.workers()]
     if len(candidates) > 1:
         named = [one for one in candidates if one.config.startswith(generation.group)]

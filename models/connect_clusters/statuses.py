@@ -12,6 +12,8 @@ from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
 #: Connectors and tasks with a status: as many as there may be, deleted ones included.
 _MOST_STATUSES = 200_000
+#: Workers that are remembered, though others have written all of their statuses anew.
+_MOST_WORKERS = 10_000
 #: Connectors with source offsets, and partitions of each that are counted.
 _MOST_CONNECTORS, _MOST_PARTITIONS = 20_000, 10_000
 
@@ -33,12 +35,16 @@ class Statuses:
     def __init__(self) -> None:
         self.newest: dict[Subject, Said] = {}
         self.late: dict[Subject, Said] = {}
+        #: Records that were applied.
+        self.records = 0
         self._workers: Counter[str] = Counter()
+        self._earlier: dict[str, None] = {}
 
     def apply(self, event: Status | StatusRemoved | None, at_ms: int) -> None:
         """Apply a record. Raises RefusedError where there are too many."""
         if event is None:
             return
+        self.records += 1
         before = self.newest.get(event.subject)
         if before is not None:
             self._workers[before.status.worker] -= 1
@@ -59,10 +65,17 @@ class Statuses:
             self.late.pop(event.subject, None)
         self.newest[event.subject] = said
         self._workers[event.worker] += 1
+        self._earlier[event.worker] = None
+        if len(self._earlier) > _MOST_WORKERS:
+            del self._earlier[next(iter(self._earlier))]
 
     def workers(self) -> set[str]:
-        """Name the workers that wrote any of the statuses."""
+        """Name the workers that wrote any of the newest statuses."""
         return {worker for worker, count in self._workers.items() if count > 0}
+
+    def earlier_workers(self) -> set[str]:
+        """Name the workers that ever wrote one, as long as that is remembered."""
+        return set(self._earlier)
 
 
 class Freshness(NamedTuple):

@@ -58,7 +58,7 @@ def _unassigned(watch: Watch, scrape: Scrape) -> float:
     known = scrape.state.connect.groups[group]
     _, topics = scrape.state.connect.topics_of(group)
     configured = configured_items(watch, None if topics is None else topics.configuration)
-    owned = owners(watch.generation) if known.empty_since_ms is None else {}
+    owned = owners(watch) if known.empty_since_ms is None else {}
     return sum(item not in owned for item in configured)
 
 
@@ -83,10 +83,10 @@ def _assigned(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     if watch is None:
         return
     workers: Counter[tuple[str, str]] = Counter()
-    for worker in watch.generation.workers.values():
-        owns = worker.owns
-        workers[worker_id(worker), "connector"] += len(owns.connectors)
-        workers[worker_id(worker), "task"] += len(owns.tasks)
+    for member, owns in watch.owned.items():
+        worker = worker_id(watch.generation.workers[member])
+        workers[worker, "connector"] += len(owns.connectors)
+        workers[worker, "task"] += len(owns.tasks)
     for (worker, kind), count in sorted(workers.items()):
         yield family.line((scrape.state.cluster, group, worker, kind), count)
 
@@ -111,6 +111,10 @@ def _contradiction(family: Family, scrape: Scrape, group: str) -> Iterator[bytes
         )
         labels = scrape.state.cluster, group, one.kind, connector, task, one.worker
         yield family.line(labels, 1)
+
+
+def _ceased(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.state.connect.ceased)
 
 
 def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
@@ -159,6 +163,13 @@ def _of_groups(
 
 
 CONNECT_FAMILIES = (
+    Family(
+        "caughtup_connect_groups_ceased_total",
+        "Groups that stopped being Connect's: others have their names now",
+        ("cluster",),
+        _ceased,
+        type="counter",
+    ),
     _of_groups(
         "caughtup_connect_generation",
         "Generation of a Connect group, the newest that was decided again",

@@ -29,6 +29,7 @@ def test_a_group_at_rest_has_its_figures_and_no_contradiction(monkeypatch: pytes
     assert sum(found["caughtup_connect_assigned"].values()) == 5
     assert set(found["caughtup_connect_contradictions"].values()) == {0}
     assert found["caughtup_connect_uneven_seconds"] == {(GROUP,): 0}
+    assert found["caughtup_connect_groups_ceased_total"] == {(): 0}
     assert found["caughtup_connect_connector_tasks"] == {(GROUP, "A"): 2, (GROUP, "B"): 1}
     assert found["caughtup_connect_source_offset_age_seconds"] == {(GROUP, "A"): 5}
     absent = ("contradiction", "storm_generations", "delay_ends_timestamp_seconds")
