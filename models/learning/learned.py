@@ -26,6 +26,7 @@ from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.leaders_release import (
     leaders_releases,
     leaders_version,
+    likely_releases,
     under_releases,
 )
 from caughtup.models.learning.probing import probing_interval
@@ -117,14 +118,15 @@ def learn(
         evidence = Evidence(generation, inputs)
     except ScenarioError as error:
         return learned, Verdict("undetermined", error.message)
-    releases = leaders_releases(generation)
+    releases, likely = leaders_releases(generation), likely_releases(generation)
     if learned.hypotheses is None:
         every = possible(learned.told, tag_keys(generation), racked=generation.is_racked)
+        every = under_releases(every, likely, likely)
         learned = replace(learned, hypotheses=every, since=generation.generation)
     learned = replace(
         learned,
-        hypotheses=under_releases(learned.hypotheses or (), releases),
-        suspected=under_releases(learned.suspected, releases),
+        hypotheses=under_releases(learned.hypotheses or (), releases, likely),
+        suspected=under_releases(learned.suspected, releases, likely),
     )
     sifted = sift(learned.hypotheses or (), evidence)
     if sifted.left:
@@ -209,6 +211,7 @@ def _contradicted(
     racked = evidence.generation.is_racked
     every = under_releases(
         possible(UNTOLD, keys, racked=racked, costs=OTHER_COSTS),
+        leaders_releases(evidence.generation),
         leaders_releases(evidence.generation),
     )
     fresh = still or sift(every, evidence).left

@@ -47,7 +47,9 @@ def test_what_is_left_is_what_decides_the_same(seed: int) -> None:
     for evidence in played(seed, 3):
         by_itself = Evidence(evidence.generation, evidence._inputs)
         releases = leaders_releases(evidence.generation)
-        everything = under_releases(possible(UNTOLD, tag_keys(evidence.generation)), releases)
+        everything = under_releases(
+            possible(UNTOLD, tag_keys(evidence.generation)), releases, releases
+        )
         available = [
             one.algorithm._replace(release=Release(number))
             for one in everything

@@ -10,7 +10,7 @@ from caughtup.models.decisions.inputs.gathering import gather_inputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.contradiction import ALL_NAMES, ASSIGNOR, in_doubt, said, text_of
-from caughtup.models.learning.leaders_release import leaders_releases, under_releases
+from caughtup.models.learning.leaders_release import likely_releases, under_releases
 from caughtup.models.learning.learned import Learned, learn, tag_keys
 from caughtup.models.learning.probing import PROBING, probing_interval, whole_minutes
 from caughtup.models.learning.provenance import KnownConfig, chosen, known_configs
@@ -52,8 +52,8 @@ def configs(learned: Learned) -> dict[str, KnownConfig]:
 
 def everything(generation: StreamsGeneration) -> Hypotheses:
     """Return all that a generation's leader may have been configured with."""
-    releases = leaders_releases(generation)
-    return joined(under_releases(possible(UNTOLD, tag_keys(generation)), releases))
+    releases = likely_releases(generation)
+    return joined(under_releases(possible(UNTOLD, tag_keys(generation)), releases, releases))
 
 
 def texts(hypotheses: Hypotheses) -> list[str]:
