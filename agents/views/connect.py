@@ -6,7 +6,6 @@ from typing import Any
 
 from caughtup.agents.views.copies import present
 from caughtup.agents.views.groups import group_summary
-from caughtup.models.connect.generation import ConnectGeneration
 from caughtup.models.connect.names import written
 from caughtup.models.connect.watching.forecast import Imbalance
 from caughtup.models.connect.watching.told import worker_id
@@ -41,7 +40,7 @@ def worker_rows(watch: Watch) -> list[Row]:
     rows = []
     generation = watch.generation
     for member, worker in generation.workers.items():
-        owns, told = worker.owns, worker.told
+        owns, told = watch.owned[member], worker.told
         rows.append(
             present(
                 worker=worker_id(worker),
@@ -69,7 +68,7 @@ def unassigned_rows(known: ConnectGroup, topics: ClusterTopics | None) -> list[R
     if watch is None:
         return []
     names, configuration = names_of(watch), None if topics is None else topics.configuration
-    owned = owners(watch.generation) if known.empty_since_ms is None else {}
+    owned = owners(watch) if known.empty_since_ms is None else {}
     changed = {} if configuration is None else configuration.changed_ms
     rows = []
     for item in configured_items(watch, configuration):
@@ -90,14 +89,14 @@ def unassigned_rows(known: ConnectGroup, topics: ClusterTopics | None) -> list[R
     return rows
 
 
-def owners(generation: ConnectGeneration) -> dict[Item, list[str]]:
+def owners(watch: Watch) -> dict[Item, list[str]]:
     """Return the workers of each connector and task: several where they ran it twice."""
     found: dict[Item, list[str]] = {}
-    for worker in generation.workers.values():
-        owns = worker.owns
+    for member, owns in watch.owned.items():
+        worker = worker_id(watch.generation.workers[member])
         items: tuple[Item, ...] = (*owns.connectors, *owns.tasks)
         for item in items:
-            found.setdefault(item, []).append(worker_id(worker))
+            found.setdefault(item, []).append(worker)
     return found
 
 
@@ -197,7 +196,7 @@ def _lag_of(state: ClusterState, group: str) -> Row:
 
 def item_rows(watch: Watch, topics: ClusterTopics | None) -> list[Row]:
     """List connectors and tasks with their workers, and what was last said of each."""
-    owned = owners(watch.generation)
+    owned = owners(watch)
     configuration = None if topics is None else topics.configuration
     rows = []
     for item in configured_items(watch, configuration):

@@ -52,9 +52,10 @@ class StandIn:
     def _run(self) -> None:
         while not self._stopped.wait(TICK_SECONDS):
             while not self._stopped.is_set() and self._still() is not None:
-                readable, _, _ = select.select(self._listeners, [], [], TICK_SECONDS)
-                for listener in readable:
-                    with suppress(OSError):  # who asked has left, or the loop was quicker
+                # Who asked has left, the loop was quicker, or the server stops.
+                with suppress(OSError, ValueError):
+                    readable, _, _ = select.select(self._listeners, [], [], TICK_SECONDS)
+                    for listener in readable:
                         self._answer(listener)
 
     def _still(self) -> float | None:

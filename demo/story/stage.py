@@ -41,7 +41,7 @@ class Stage(ClosedOnExit):
         controllers: int = 1,
         web_port: int = 0,
         broker_properties: Mapping[str, str] | None = None,
-        settings: Mapping[str, str | int] | None = None,
+        settings: Mapping[str, str | int | list[str]] | None = None,
     ) -> None:
         self._more_settings = settings or {}
         self.processes = Processes()

@@ -13,12 +13,12 @@ class Release(IntEnum):
     to the next is a table in docs/design.md.
     """
 
-    V2_8 = 20800
-    V3_0 = 30000
-    V3_2 = 30200
-    V3_3 = 30300
-    V3_5_2 = 30502
-    V3_7 = 30700
+    V2_8 = 0
+    V3_0 = 1
+    V3_2 = 2
+    V3_3 = 3
+    V3_5_2 = 4
+    V3_7 = 5
 
     @property
     def text(self) -> str:

@@ -68,13 +68,12 @@ def contradictions(
 def _contradictions(
     watch: Watch, configuration: Configuration | None, statuses: Statuses | None, now_ms: int
 ) -> Iterator[Contradiction]:
-    workers = watch.generation.workers.values()
-    here = {worker_id(worker) for worker in workers}
+    workers = watch.generation.workers
+    here = {worker_id(worker) for worker in workers.values()}
     owners: dict[Item, str] = {}
-    for worker in workers:
-        owned = worker.owns
+    for member, owned in watch.owned.items():
         items: tuple[Item, ...] = (*owned.connectors, *owned.tasks)
-        owners.update(dict.fromkeys(items, worker_id(worker)))
+        owners.update(dict.fromkeys(items, worker_id(workers[member])))
     for item in configured_items(watch, configuration):
         owner = owners.get(item, "")
         if not owner and (overdue := _overdue(watch, item, now_ms)):

@@ -23,6 +23,11 @@ class ClusterTopics:
     read: set[str] = field(default_factory=set)
 
     @property
+    def read_so_far(self) -> tuple[int, int]:
+        """Return what changes with whatever is read that a match depends on."""
+        return self.configuration.next_offset, self.statuses.records
+
+    @property
     def is_configured(self) -> bool:
         """Whether anything was read of the config topic."""
         return bool(self.configuration.next_offset)

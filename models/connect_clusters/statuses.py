@@ -35,6 +35,8 @@ class Statuses:
     def __init__(self) -> None:
         self.newest: dict[Subject, Said] = {}
         self.late: dict[Subject, Said] = {}
+        #: Records that were applied.
+        self.records = 0
         self._workers: Counter[str] = Counter()
         self._earlier: dict[str, None] = {}
 
@@ -42,6 +44,7 @@ class Statuses:
         """Apply a record. Raises RefusedError where there are too many."""
         if event is None:
             return
+        self.records += 1
         before = self.newest.get(event.subject)
         if before is not None:
             self._workers[before.status.worker] -= 1

@@ -42,12 +42,14 @@ class Undecided(NamedTuple):
 class ConnectGroup:
     """A group: what was seen of it last, and the generations that are yet to be decided again.
 
-    ``empty_since_ms`` is since when it has no workers, None while it has.
+    ``empty_since_ms`` is since when it has no workers, None while it has. ``asked`` keeps the
+    contradictions that were asked for last, and what they are of.
     """
 
     waiting: deque[tuple[ConnectGeneration, int]]
     watch: Watch | None = None
     empty_since_ms: int | None = None
+    asked: tuple[object, list[Contradiction]] | None = None
 
 
 class ConnectClusters:
@@ -66,13 +68,16 @@ class ConnectClusters:
         self.unreadable: dict[str, str] = {}
         self.ceased = 0
         self._told_ms: dict[str, int] = {}
+        #: What was matched last of each group, and what that was of.
+        self._matched: dict[str, tuple[object, Match]] = {}
 
     def apply_generation(
         self, group: str, generation: ConnectGeneration | None, seen_ms: int
     ) -> None:
         """Apply a group's newest generation; None for one that isn't Connect's."""
         if generation is None:
-            if self.groups.pop(group, None) is not None:
+            if group in self.groups:
+                self.forget(group)
                 self.ceased += 1
             return
         known = self.groups.setdefault(group, ConnectGroup(deque(maxlen=_WAITING)))
@@ -114,6 +119,7 @@ class ConnectClusters:
     def forget(self, group: str) -> None:
         """Forget a group."""
         self.groups.pop(group, None)
+        self._matched.pop(group, None)
 
     def read_topics(self, sets: Iterable[TopicSet]) -> None:
         """Keep what is known of these sets of topics, and nothing of others."""
@@ -121,7 +127,16 @@ class ConnectClusters:
 
     def match(self, generation: ConnectGeneration) -> Match:
         """Find the topics of a group's worker cluster."""
-        found = match(generation, self.topics, self.told.get(generation.group))
+        group = generation.group
+        of = (
+            generation.generation,
+            generation.leader,
+            self.told.get(group),
+            *((topics, one.read_so_far) for topics, one in self.topics.items()),
+        )
+        if self._matched.get(group, (None, None))[0] != of:
+            self._matched[group] = (of, match(generation, self.topics, self.told.get(group)))
+        found = self._matched[group][1]
         if found.topics is None and self.unreadable:
             topic, why = min(self.unreadable.items())
             return Match(None, f"{found.why}; {topic} can't be read: {why}")
@@ -201,6 +216,17 @@ class ConnectClusters:
         if known is None or known.watch is None or known.empty_since_ms is not None:
             return []
         _, topics = self.topics_of(group)
-        if topics is None or self.sharing(group):
-            return contradictions(known.watch, None, None, now_ms)
-        return contradictions(known.watch, topics.configuration, topics.statuses, now_ms)
+        configuration, statuses = None, None
+        if topics is not None and not self.sharing(group):
+            configuration, statuses = topics.configuration, topics.statuses
+        # A scrape and the page ask for the same several times in a second.
+        of = (
+            known.watch,
+            now_ms // 1000,
+            configuration and configuration.next_offset,
+            statuses and statuses.records,
+        )
+        if known.asked is None or known.asked[0] != of:
+            found = contradictions(known.watch, configuration, statuses, now_ms)
+            known.asked = (of, found)
+        return known.asked[1]

@@ -152,8 +152,8 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         undecided.placed,
     )
     inputs = replace(inputs, replicas=undecided.replicas)
-    if generation.is_racked:
-        doubt = f"{STRATEGY}: all clients have racks"
+    if generation.is_racked and undecided.replicas is None:
+        doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
         inputs = replace(inputs, unknown=(*inputs.unknown, doubt))
     if state is not None:
         inputs = leader_inputs(generation, state, inputs)

@@ -18,7 +18,7 @@ from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignme
 from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_subscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.subscription_info import VERSIONS, decode_subscription_info
 
 
 def group_type(metadata: GroupMetadata) -> str:
@@ -44,6 +44,8 @@ class StreamsMember:
     assignment: AssignmentInfo | None
     #: As the group's record has it; Kafka's default where nobody says.
     session_timeout_ms: int = 45_000
+    latest_version: int = VERSIONS[-1]
+    """The newest version of subscriptions that its release writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ def _read_member(
         assigned=assigned,
         assignment=given,
         session_timeout_ms=member.session_timeout_ms,
+        latest_version=max(info.version, info.latest_supported_version),
     )
 
 

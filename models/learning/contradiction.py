@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from caughtup.models.assignment.releases import Release
 from caughtup.models.learning.ranges import (
     ANY,
     INT_MAX,
     LAG,
+    RELEASE,
+    SPANS,
     STANDBYS,
     WARM_UPS,
     Algorithm,
@@ -18,11 +21,13 @@ from caughtup.models.learning.ranges import (
     spans_of,
 )
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.parameters import TAGS
+from caughtup.models.parameters import STRATEGY, TAGS
 
 #: What scenarios call the assignor.
 ASSIGNOR = "assignor"
-NAMES = (*ANY, TAGS, ASSIGNOR)
+NAMES = (*ANY, TAGS, ASSIGNOR, STRATEGY)
+#: What hypotheses differ by.
+ALL_NAMES = (*NAMES, RELEASE)
 #: What would tell a config that is open.
 WOULD_TELL: Mapping[str, str] = {
     STANDBYS: "a generation with more instances",
@@ -30,11 +35,13 @@ WOULD_TELL: Mapping[str, str] = {
     LAG: "a copy that lags by something in between when a leader decides",
     TAGS: "a generation with other instances, and standbys",
     ASSIGNOR: "an instance that joins or leaves",
+    STRATEGY: "an instance that joins or leaves, in another rack",
+    RELEASE: "a task with state that changes its instance",
 }
 
 
 def in_doubt(
-    before: Hypotheses, now: Hypotheses, among: Collection[str] = NAMES
+    before: Hypotheses, now: Hypotheses, among: Collection[str] = ALL_NAMES
 ) -> tuple[str, ...]:
     """Name the configs that seem to have other values now than before.
 
@@ -56,7 +63,7 @@ def said(names: Sequence[str], before: Hypotheses, now: Hypotheses) -> str:
 
 def _is_apart(name: str, before: Hypotheses, now: Hypotheses) -> bool:
     """Return whether a config has no value that is among both."""
-    if name in ANY:
+    if name in SPANS:
         spans = spans_of(before, name)
         return not any(one.meet(other) for one in spans_of(now, name) for other in spans)
     return _unordered(name, before).isdisjoint(_unordered(name, now))
@@ -66,18 +73,25 @@ def _unordered(name: str, hypotheses: Hypotheses) -> set[str]:
     """Return the values of a config that isn't a number."""
     if name == ASSIGNOR:
         return {one.algorithm.assignor for one in hypotheses}
+    if name == STRATEGY:
+        return {_strategy(one.algorithm) for one in hypotheses}
     return {",".join(one.algorithm.tags) or "none" for one in hypotheses}
 
 
 def is_open(name: str, hypotheses: Hypotheses) -> bool:
     """Return whether a config may have several values."""
-    if name in ANY:
+    if name in SPANS:
         return any(one.low != one.high for one in spans_of(hypotheses, name))
     return len(_unordered(name, hypotheses)) > 1
 
 
 def text_of(name: str, hypotheses: Hypotheses) -> str:
     """Write down which values a config can have."""
+    if name == RELEASE:
+        spans = spans_of(hypotheses, name)
+        return " or ".join(
+            Release(n).text for span in spans for n in range(span.low, span.high + 1)
+        )
     if name not in ANY:
         return " or ".join(sorted(_unordered(name, hypotheses)))
     return " or ".join(_span(span) for span in spans_of(hypotheses, name))
@@ -98,8 +112,18 @@ def _agree_but_for(name: str, before: Hypotheses, now: Hypotheses) -> bool:
 
 def _without(name: str, one: ConfigRange) -> ConfigRange:
     """Return a range in which a config may be anything."""
-    if name in ANY:
-        return one.with_span(name, ANY[name])
+    if name in SPANS:
+        return one.with_span(name, SPANS[name])
+    algorithm = one.algorithm
     if name == TAGS:
-        return replace(one, algorithm=Algorithm(one.algorithm.assignor))
-    return replace(one, algorithm=Algorithm("", one.algorithm.tags))
+        return replace(one, algorithm=algorithm._replace(tags=()))
+    if name == STRATEGY:
+        return replace(one, algorithm=algorithm._replace(strategy="none", costs=None))
+    return replace(one, algorithm=algorithm._replace(assignor=""))
+
+
+def _strategy(algorithm: Algorithm) -> str:
+    if algorithm.costs is None:
+        return algorithm.strategy
+    traffic, non_overlap = algorithm.costs
+    return f"{algorithm.strategy} at costs of {traffic} and {non_overlap}"

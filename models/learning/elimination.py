@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.releases import Release
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.ranges import (
@@ -23,7 +24,6 @@ MOST_DECISIONS = 64
 #: As many in any case, and as many lags at most as are looked at: large groups take long.
 _LEAST_DECISIONS = 8
 _MOST_LAGS = 2_000_000
-_AVAILABLE = Algorithm("high_availability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class Sifted:
 
     ``findings`` are those there were, and ``doubts`` say why some of them are neither matches nor
     contradicted. ``decision`` is that of one that matches, or else of the first one asked, None
-    without any; ``differences`` say how that one differs.
+    without any; ``differences`` say how that one differs. ``releases_differ``: some of them decide
+    what the leader did, and others don't.
     """
 
     left: Hypotheses
@@ -40,6 +41,7 @@ class Sifted:
     doubts: tuple[str, ...]
     decision: Decision | None
     differences: tuple[str, ...]
+    releases_differ: bool = False
 
 
 def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS) -> Sifted:
@@ -52,20 +54,26 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
     """
     most = min(most, max(_LEAST_DECISIONS, _MOST_LAGS // max(1, evidence.lags)))
     sifter = Sifter(evidence, evidence.decisions + most)
-    parts = [part for one in hypotheses for part in sifter.parts(one)]
+    parts = [*sifter.parts(hypotheses)]
     doubts = list(evidence.doubts)
-    spared = None
+    spared: dict[Span, Span] = {}
     if any(finding is Finding.CONTRADICTED for _, finding in parts):
-        spared = _standbys_of_a_fallback(evidence, parts)
+        for releases in {one.releases for one, _ in parts}:
+            span = _standbys_of_a_fallback(evidence, parts, releases)
+            if span is not None:
+                spared[releases] = span
         parts = [
             (one, Finding.UNSURE)
-            if finding is Finding.CONTRADICTED and _is_spared(one, spared)
+            if finding is Finding.CONTRADICTED and _is_spared(one, spared.get(one.releases))
             else (one, finding)
             for one, finding in parts
         ]
-    if spared is not None or sifter.is_spared:
+    if spared or sifter.is_spared:
         doubts.append("its leader may not have had end offsets, and decided without")
     findings = frozenset(finding for _, finding in parts)
+    by_release: dict[Span, set[Finding]] = {}
+    for one, finding in parts:
+        by_release.setdefault(one.releases, set()).add(finding)
     if Finding.UNSURE in findings:
         doubts += evidence.unsettled_tasks
     if sifter.is_spent:
@@ -76,6 +84,7 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
         tuple(doubts),
         sifter.decision,
         sifter.texts,
+        len({Finding.MATCH in found for found in by_release.values()}) > 1,
     )
 
 
@@ -87,8 +96,11 @@ def _is_spared(one: ConfigRange, spared: Span | None) -> bool:
     )
 
 
-def _standbys_of_a_fallback(evidence: Evidence, parts: Sequence[Part]) -> Span | None:
+def _standbys_of_a_fallback(
+    evidence: Evidence, parts: Sequence[Part], releases: Span
+) -> Span | None:
     """Return the numbers of standbys with which the fallback assignor decides the same."""
+    available = Algorithm("high_availability", release=Release(releases.high))
     if evidence.is_quiet:
         return None  # the fallback always asks for a probing rebalance
     most = evidence.clients - 1  # more than that are no more
@@ -99,8 +111,8 @@ def _standbys_of_a_fallback(evidence: Evidence, parts: Sequence[Part]) -> Span |
         fits = [
             span
             for span in numbers
-            if any(one.standbys.meet(span) for one, _ in parts)
-            and evidence.is_explained_without_ends(_AVAILABLE, span.low)
+            if any(one.standbys.meet(span) for one, _ in parts if one.releases == releases)
+            and evidence.is_explained_without_ends(available, span.low)
         ]
     except ScenarioError:
         return None

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from caughtup.models.assignment.catch_up import UNBOUNDED
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
@@ -17,7 +18,8 @@ from caughtup.models.decisions.exact.members import Difference, compare_members,
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.learning.ranges import Algorithm, Span, united
+from caughtup.models.learning.ranges import Algorithm, ConfigRange, Span, united
+from caughtup.models.learning.scenario_racks import with_racks
 from caughtup.models.learning.target import Target, target_of
 from caughtup.models.learning.unknown_ends import limits_by_task, without_ends
 from caughtup.models.partition_assignor.clients import Client, clients_of
@@ -42,6 +44,7 @@ class Evidence:
         self._targets: dict[tuple[Algorithm, int], Target] = {}
         #: An algorithm and standbys → another algorithm with the same target.
         self._alike: dict[tuple[Algorithm, int], Algorithm] = {}
+        self._orders: dict[Release, LeaderOrders] = {}
         self._made: dict[tuple[Algorithm, int, int, int], Decision] = {}
         self._differences: dict[tuple[Algorithm, int, int, int], list[Difference]] = {}
         given = [one.assignment for one in generation.members() if one.assignment is not None]
@@ -60,6 +63,20 @@ class Evidence:
     def lags(self) -> int:
         """Count the lags that a decision looks at."""
         return self.clients * len(self._scenario.stateful)
+
+    def releases(self, one: ConfigRange) -> list[Span]:
+        """Cut a range's releases where they may decide this generation otherwise, latest first."""
+        algorithm, found = one.algorithm, one.releases
+        cuts = {Release.V3_0, Release.V3_2}
+        if algorithm.assignor == "high_availability":
+            cuts.add(Release.V3_3)
+        if self.held_back:
+            cuts.add(Release.V3_5_2)
+        if algorithm.strategy != "none":
+            cuts.add(Release.V3_7)
+        lows = sorted({found.low, *(cut for cut in cuts if found.low < cut <= found.high)})
+        highs = [*(low - 1 for low in lows[1:]), found.high]
+        return [Span(low, high) for low, high in zip(lows, highs, strict=True)][::-1]
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
@@ -111,11 +128,15 @@ class Evidence:
     ) -> list[Difference]:
         """Compare what these configs decide with what the members were given."""
         key = self._key(algorithm, standbys, warm_ups, lag)
+        if self.held_back or algorithm.release < Release.V3_2:
+            # Members follow otherwise what they wait for, or are dealt it otherwise.
+            key = key[0]._replace(release=algorithm.release), *key[1:]
         found = self._differences.get(key)
         if found is None:
             decision = self.decide(algorithm, standbys, warm_ups, lag)
+            scenario = replace(self._scenario, release=algorithm.release)
             found = self._differences[key] = self._compare(
-                self._scenario, decision, from_hash_map=algorithm.assignor == "public_sticky"
+                scenario, decision, from_hash_map=algorithm.assignor == "public_sticky"
             )
         return found
 
@@ -146,12 +167,14 @@ class Evidence:
 
     def target(self, algorithm: Algorithm, standbys: int) -> Target:
         """Return where the high availability assignor wants the tasks, regardless of lags."""
-        key = algorithm if standbys else Algorithm(algorithm.assignor), standbys
+        algorithm = self._key(algorithm, standbys, 1, UNBOUNDED)[0]
+        key = algorithm, standbys
         found = self._targets.get(key)
         if found is None:
             decision = self.decide(algorithm, standbys, 1, UNBOUNDED)
             for (other, number), target in self._targets.items():
-                if number == standbys and target.decision == decision:
+                same = other._replace(tags=()) == algorithm._replace(tags=())
+                if same and number == standbys and target.decision == decision:
                     self._alike[key] = other
                     found = target
                     break
@@ -167,12 +190,12 @@ class Evidence:
         go on, and threads get their tasks in another order.
         Source: StreamsPartitionAssignor.createTaskAssignor.
         """
-        unknown = without_ends(self._scenario)
+        unknown = replace(without_ends(self._scenario), release=algorithm.release)
         if algorithm.assignor == "high_availability":
             self.decisions += 1
             configs = replace(unknown.configs, num_standby_replicas=standbys)
             fallback = replace(unknown, configs=configs)
-            decision = decide_fallback_prior(fallback, self._orders)
+            decision = decide_fallback_prior(fallback, self._leader_orders(algorithm.release))
         else:
             decision = self.decide(algorithm, standbys, 1, 0)
         from_hash_map = algorithm.assignor == "public_sticky"
@@ -187,11 +210,27 @@ class Evidence:
         More standbys than others are no more, and tags say where the target is and nothing else.
         """
         standbys = min(standbys, self.clients - 1)
+        algorithm = algorithm._replace(release=self._deciding(algorithm, standbys, warm_ups, lag))
         if algorithm.assignor != "high_availability":
             return algorithm, standbys, 1, 0
         if not standbys:
-            algorithm = Algorithm(algorithm.assignor)
+            algorithm = algorithm._replace(tags=())
         return self._alike.get((algorithm, standbys), algorithm), standbys, warm_ups, lag
+
+    def _deciding(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Release:
+        """Return the newest release that decides which process gets which tasks as this one does.
+
+        Before 3.3 those that have to wait had another order, which shows only if somebody does.
+        """
+        release = algorithm.release
+        if algorithm.strategy != "none":
+            return release
+        if release == Release.V3_2 and algorithm.assignor == "high_availability":
+            newest = algorithm._replace(release=NEWEST)
+            waits = lag < UNBOUNDED
+            waits = waits and self.decide(newest, standbys, warm_ups, lag).probing_rebalance_needed
+            return release if waits else NEWEST
+        return NEWEST if release >= Release.V3_2 else release
 
     def _decide(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Decision:
         configs = replace(
@@ -201,11 +240,15 @@ class Evidence:
             acceptable_recovery_lag=lag,
             rack_aware_assignment_tags=algorithm.tags,
         )
-        scenario = replace(self._scenario, assignor=algorithm.assignor, configs=configs)
+        scenario = replace(
+            self._scenario, assignor=algorithm.assignor, configs=configs, release=algorithm.release
+        )
+        if algorithm.strategy != "none":
+            scenario = with_racks(scenario, algorithm, self._inputs, self._processes)
         if algorithm.assignor == "public_sticky":
             return decide_public_sticky(scenario, arrival=tuple(self._processes))
         if algorithm.assignor == "sticky":
-            return decide_sticky(scenario, self._orders)
+            return decide_sticky(scenario, self._leader_orders(algorithm.release))
         return decide(scenario)
 
     def _compare(
@@ -220,14 +263,16 @@ class Evidence:
             from_hash_map=from_hash_map,
         )
 
-    @cached_property
-    def _orders(self) -> LeaderOrders:
+    def _leader_orders(self, release: Release) -> LeaderOrders:
+        if release in self._orders:
+            return self._orders[release]
         tasks = self._inputs.scenario.tasks
         partitions = TaskPartitions(
             {task: one.sources for task, one in tasks.items()},
             {task: one.changelogs for task, one in tasks.items() if one.stateful},
         )
-        return leader_orders(tuple(self._processes), partitions)
+        found = self._orders[release] = leader_orders(tuple(self._processes), partitions, release)
+        return found
 
     @cached_property
     def _processes(self) -> Mapping[ProcessId, Client]:

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from caughtup.models.assignment.compact import CompactScenario, ConfigValue
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
 from caughtup.models.decisions.inputs.known_configs import ASSUMED, KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import in_doubt, text_of
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
 from caughtup.models.learning.probing import PROBING
-from caughtup.models.learning.provenance import known_configs
-from caughtup.models.learning.ranges import LAG, STANDBYS, agreeing, possible
+from caughtup.models.learning.provenance import chosen, known_configs
+from caughtup.models.learning.ranges import (
+    LAG,
+    STANDBYS,
+    Algorithm,
+    agreeing,
+    allowing,
+    possible,
+)
 from caughtup.models.learning.unknown_ends import limits_by_task
-from caughtup.models.parameters import DEFAULTS, TAGS
+from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
 from caughtup.models.partition_assignor.clients import clients_of
 
 
@@ -28,13 +36,15 @@ def with_known_configs(
     """
     configs = known_configs(learned, tag_keys(generation))
     values = {one.name: one.value for one in configs}
-    config = {name: values[name] for name in sorted(DEFAULTS)}
-    tags = [tag for tag in str(values[TAGS] or "").split(",") if tag]
+    algorithm = chosen(learned.possible or possible(learned.told, ())).algorithm
+    config: dict[str, ConfigValue] = {name: values[name] for name in sorted(DEFAULTS)}
+    if algorithm.tags:
+        config[TAGS] = list(algorithm.tags)
     lag = values[LAG]
-    scenario = replace(inputs.scenario, config={**config, **({TAGS: list(tags)} if tags else {})})
+    scenario = replace(inputs.scenario, config=config)
     return replace(
         inputs,
-        scenario=scenario,
+        scenario=_with_racks(scenario, algorithm, inputs, generation),
         unknown=(*_besides_lag(inputs), *_of_lag(inputs, generation, lag)),
         assumed=tuple(sorted(_assumed(inputs, configs))),
         configs=configs,
@@ -44,8 +54,7 @@ def with_known_configs(
 
 def contradicted_settings(learned: Learned) -> Iterator[str]:
     """Say of each config that seems to be another one than the settings tell what both say."""
-    keys = {key for one in learned.suspected for key in one.algorithm.tags}
-    everything = possible(learned.told, keys)
+    everything = allowing(learned.told, learned.suspected)
     if learned.suspected and not agreeing(learned.suspected, everything):
         since = learned.suspected_since
         for name in in_doubt(everything, learned.suspected, told_names(learned.told)):
@@ -60,6 +69,34 @@ def contradicted_settings(learned: Learned) -> Iterator[str]:
             f"{PROBING}: {interval} in the settings, {span.low} to {span.high} by when its leader "
             "asked for the next rebalance, unless its clock is off"
         )
+
+
+def _with_racks(
+    scenario: CompactScenario,
+    algorithm: Algorithm,
+    inputs: GenerationInputs,
+    generation: StreamsGeneration,
+) -> CompactScenario:
+    """Return a scenario with the racks by which an algorithm goes, if it does and they are known."""
+    if algorithm.strategy == "none" or inputs.replicas is None:
+        return scenario
+    traffic, non_overlap = algorithm.costs or (None, None)
+    clients = clients_of(members_of(generation))
+    topics = {p.topic for one in scenario.tasks.values() for p in (*one.sources, *one.changelogs)}
+    return replace(
+        scenario,
+        config={
+            **scenario.config,
+            STRATEGY: algorithm.strategy,
+            "rack.aware.assignment.traffic_cost": traffic,
+            "rack.aware.assignment.non_overlap_cost": non_overlap,
+        },
+        clients={
+            process: replace(client, rack=clients[process].rack)
+            for process, client in scenario.clients.items()
+        },
+        replicas={p: tuple(own) for p, own in inputs.replicas.items() if p.topic in topics},
+    )
 
 
 def _besides_lag(inputs: GenerationInputs) -> Iterator[str]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.releases import releases_of
 from caughtup.models.decisions.exact.generation import in_words
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import (
+    ALL_NAMES,
     ASSIGNOR,
     NAMES,
     WOULD_TELL,
@@ -21,8 +23,22 @@ from caughtup.models.learning.contradiction import (
 )
 from caughtup.models.learning.elimination import MOST_DECISIONS, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
+from caughtup.models.learning.leaders_release import (
+    leaders_releases,
+    leaders_version,
+    under_releases,
+)
 from caughtup.models.learning.probing import probing_interval
-from caughtup.models.learning.ranges import UNTOLD, Hypotheses, Span, Told, agreeing, possible
+from caughtup.models.learning.ranges import (
+    OTHER_COSTS,
+    UNTOLD,
+    Hypotheses,
+    Span,
+    Told,
+    agreeing,
+    allowing,
+    possible,
+)
 from caughtup.models.learning.sifter import Finding
 from caughtup.models.parameters import TAGS
 
@@ -58,8 +74,7 @@ class Learned:
         own = self.hypotheses or ()
         if not self.suspected:
             return own
-        keys = {key for one in self.suspected for key in one.algorithm.tags}
-        return (*own, *agreeing(self.suspected, possible(self.told, keys)))
+        return (*own, *agreeing(self.suspected, allowing(self.told, self.suspected)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +117,15 @@ def learn(
         evidence = Evidence(generation, inputs)
     except ScenarioError as error:
         return learned, Verdict("undetermined", error.message)
+    releases = leaders_releases(generation)
     if learned.hypotheses is None:
-        every = possible(learned.told, tag_keys(generation))
+        every = possible(learned.told, tag_keys(generation), racked=generation.is_racked)
         learned = replace(learned, hypotheses=every, since=generation.generation)
+    learned = replace(
+        learned,
+        hypotheses=under_releases(learned.hypotheses or (), releases),
+        suspected=under_releases(learned.suspected, releases),
+    )
     sifted = sift(learned.hypotheses or (), evidence)
     if sifted.left:
         learned, verdict = _explained(learned, sifted, evidence)
@@ -122,6 +143,10 @@ def _unusable(generation: StreamsGeneration) -> str:
     for member in generation.members():
         if member.assignment is None or member.assignment.error_code:
             return f"the leader gave {member.client_id} no assignment but an error"
+    if not releases_of(leaders_version(generation)):
+        return f"its leader's release is not modelled: subscriptions {leaders_version(generation)}"
+    if len({member.latest_version for member in generation.members()}) > 1:
+        return "members are of different releases: a deployment is half done"
     keys = [frozenset(m.client_tags) for m in generation.members()]
     if any(own != keys[0] for own in keys):
         return "members name different client tags: a deployment is half done"
@@ -155,7 +180,8 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
     if not doubts:
         between = "between threads, where lags aren't known exactly"
         doubts = [": ".join((between, *sifted.differences[:1]))]
-    names = tuple(name for name in NAMES if is_open(name, sifted.left))
+    among = ALL_NAMES if sifted.releases_differ else NAMES
+    names = tuple(name for name in among if is_open(name, sifted.left))
     doubts += [
         f"open: {name}, {text_of(name, sifted.left)}, until {WOULD_TELL[name]}" for name in names
     ]
@@ -180,7 +206,12 @@ def _contradicted(
         return learned, Verdict("undetermined", why, sifted.decision)
     keys = tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
-    fresh = still or sift(possible(UNTOLD, keys), evidence).left
+    racked = evidence.generation.is_racked
+    every = under_releases(
+        possible(UNTOLD, keys, racked=racked, costs=OTHER_COSTS),
+        leaders_releases(evidence.generation),
+    )
+    fresh = still or sift(every, evidence).left
     number = evidence.generation.generation
     since = learned.suspected_since if still else number
     if not fresh:
@@ -188,7 +219,8 @@ def _contradicted(
         why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
         result = "undetermined" if learned.told.assignor is None else "mismatch"
         return after, Verdict(result, why, sifted.decision, unexplained=True)
-    within = agreeing(fresh, possible(learned.told, keys))
+    everything = possible(learned.told, keys, racked=racked, costs=OTHER_COSTS)
+    within = agreeing(fresh, everything)
     after = replace(learned, suspected=fresh, suspected_since=since)
     if within:
         names = in_doubt(before, within)
@@ -198,7 +230,7 @@ def _contradicted(
             )
         why = f"from generation {since} on: {said(names, before, within)}"
         return after, _doubting("undetermined", why, sifted, names)
-    names = in_doubt(possible(learned.told, keys), fresh, told_names(learned.told))
+    names = in_doubt(everything, fresh, told_names(learned.told))
     why = f"the settings are contradicted: {said(names, before, fresh)}"
     if sifted.differences:
         why += f"; by them {in_words(sifted.differences)}"

@@ -18,7 +18,7 @@ from caughtup.models.learning.ranges import (
     Span,
     possible,
 )
-from caughtup.models.parameters import DEFAULTS, TAGS
+from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
 
 _TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
 
@@ -28,11 +28,13 @@ def known_configs(
 ) -> tuple[KnownConfig, ...]:
     """Say what is known of each config.
 
-    ``tag_keys`` are the client tags that all members have, None where nobody looked.
+    ``tag_keys`` are the client tags that all members have, None where nobody looked. Of racks
+    nothing is said where they can't matter.
     """
     hypotheses = learned.possible or possible(learned.told, ())
     keys = {key for one in hypotheses for key in one.algorithm.tags}.union(tag_keys or ())
-    everything = possible(learned.told, keys)
+    racked = any(one.algorithm.strategy != "none" for one in hypotheses)
+    everything = possible(learned.told, keys, racked=racked)
     going_on = chosen(hypotheses)
     told = told_names(learned.told)
     values: Mapping[str, int | str] = {
@@ -41,9 +43,10 @@ def known_configs(
         LAG: going_on.lag.low,
         TAGS: ",".join(going_on.algorithm.tags),
         ASSIGNOR: going_on.algorithm.assignor,
+        STRATEGY: going_on.algorithm.strategy,
     }
     found: list[KnownConfig] = []
-    for name in NAMES:
+    for name in NAMES if racked else NAMES[:-1]:
         text = text_of(name, hypotheses)
         learnt = text != text_of(name, everything)
         untagged = name == TAGS and tag_keys is not None and not keys
@@ -86,13 +89,14 @@ def chosen(hypotheses: Hypotheses) -> ConfigRange:
         Span(standbys, standbys),
         Span(warm_ups, warm_ups),
         Span(lag, lag),
+        best.releases,
     )
 
 
 def _distance(one: ConfigRange) -> tuple[int, int, int, int, int]:
     return (
         ASSIGNORS.index(one.algorithm.assignor),
-        len(one.algorithm.tags),
+        len(one.algorithm.tags) + (one.algorithm.strategy != "none"),
         _off(one, STANDBYS),
         _off(one, WARM_UPS),
         _off(one, LAG),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
+from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.parameters import MOST_TAGS, ApplicationParameters
 
@@ -16,6 +18,8 @@ INT_MAX = (1 << 31) - 1
 #: scenarios call them.
 ASSIGNORS = ("high_availability", "sticky", "public_sticky")
 STANDBYS, WARM_UPS, LAG = "num.standby.replicas", "max.warmup.replicas", "acceptable.recovery.lag"
+#: No config: which release of Kafka Streams decides, by its family.
+RELEASE = "release"
 
 
 class Span(NamedTuple):
@@ -42,28 +46,59 @@ ANY: Mapping[str, Span] = {
 }
 
 
+#: All that is modelled.
+ANY_RELEASE = Span(min(Release), NEWEST)
+#: Whatever ranges have spans of.
+SPANS: Mapping[str, Span] = {**ANY, RELEASE: ANY_RELEASE}
+#: Costs of rack-aware assignment, of traffic and of what isn't where it was, that are tried where
+#: an assignor's own don't explain what is seen: hardly anybody sets any, and only their ratio counts.
+OTHER_COSTS = (Costs(1, 0), Costs(1, 1), Costs(1, 10), Costs(10, 1))
+
+
 class Algorithm(NamedTuple):
-    """An assignor by the name that scenarios have for it, and its ``rack.aware.assignment.tags``."""
+    """An assignor by the name that scenarios have for it, and what it reads but for numbers.
+
+    ``tags`` are its ``rack.aware.assignment.tags``, ``strategy`` its
+    ``rack.aware.assignment.strategy`` and ``costs`` what that one goes by, None for the assignor's
+    own. ``release`` is the one that is asked; a range may have several.
+    """
 
     assignor: str
     tags: tuple[str, ...] = ()
+    strategy: str = "none"
+    costs: Costs | None = None
+    release: Release = NEWEST
+
+    @property
+    def releases(self) -> Span:
+        """Which releases have it: tags are of 3.2, racks of 3.6, a public assignor of 3.8."""
+        first = Release.V2_8
+        if self.tags:
+            first = Release.V3_2
+        if self.strategy != "none":
+            first = Release.V3_5_2 if self.strategy == "min_traffic" else Release.V3_7
+        if self.assignor == "public_sticky":
+            first = Release.V3_7
+        return Span(first, NEWEST)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigRange:
-    """Every combination of the three spans with one algorithm.
+    """Every combination of the spans with one algorithm.
 
-    ``lag`` is ``acceptable.recovery.lag`` in offsets.
+    ``lag`` is ``acceptable.recovery.lag`` in offsets, ``releases`` are families of Kafka Streams'.
     """
 
     algorithm: Algorithm
     standbys: Span = ANY[STANDBYS]
     warm_ups: Span = ANY[WARM_UPS]
     lag: Span = ANY[LAG]
+    releases: Span = ANY_RELEASE
 
     def span(self, config: str) -> Span:
-        """Return the span of a config by Kafka's name."""
-        return {STANDBYS: self.standbys, WARM_UPS: self.warm_ups, LAG: self.lag}[config]
+        """Return the span of a config by Kafka's name, or of releases."""
+        own = {STANDBYS: self.standbys, WARM_UPS: self.warm_ups, LAG: self.lag}
+        return {**own, RELEASE: self.releases}[config]
 
     def with_span(self, config: str, span: Span) -> ConfigRange:
         """Return it with another span of a config."""
@@ -72,16 +107,19 @@ class ConfigRange:
             span if config == STANDBYS else self.standbys,
             span if config == WARM_UPS else self.warm_ups,
             span if config == LAG else self.lag,
+            span if config == RELEASE else self.releases,
         )
 
     def meet(self, other: ConfigRange) -> ConfigRange | None:
         """Return what is in both; None where nothing is."""
         standbys = self.standbys.meet(other.standbys)
         warm_ups = self.warm_ups.meet(other.warm_ups)
-        lag = self.lag.meet(other.lag)
-        if self.algorithm != other.algorithm or not (standbys and warm_ups and lag):
+        lag, releases = self.lag.meet(other.lag), self.releases.meet(other.releases)
+        if self.algorithm != other.algorithm:
             return None
-        return ConfigRange(self.algorithm, standbys, warm_ups, lag)
+        if not (standbys and warm_ups and lag and releases):
+            return None
+        return ConfigRange(self.algorithm, standbys, warm_ups, lag, releases)
 
 
 #: Disjoint ranges: a set of hypotheses.
@@ -117,10 +155,14 @@ class Told:
 UNTOLD = Told({})
 
 
-def possible(told: Told, keys: Iterable[str]) -> Hypotheses:
+def possible(
+    told: Told, keys: Iterable[str], *, racked: bool = False, costs: Sequence[Costs] = ()
+) -> Hypotheses:
     """Return all hypotheses that agree with what was told.
 
     ``keys`` are the client tags that all members have; Kafka refuses to start with others.
+    ``racked``: all members have a rack; otherwise Kafka assigns nothing by racks. ``costs`` are
+    those that may have been set besides the assignors' own.
     """
     spans = {
         name: Span(told.configs[name], told.configs[name]) if name in told.configs else span
@@ -128,15 +170,33 @@ def possible(told: Told, keys: Iterable[str]) -> Hypotheses:
     }
     tags = [told.tags] if told.tags is not None else _choices(sorted(keys))
     assignors = ASSIGNORS if told.assignor is None else (told.assignor,)
-    return tuple(
-        ConfigRange(Algorithm(assignor, own), spans[STANDBYS], spans[WARM_UPS], spans[LAG])
+    algorithms = (
+        Algorithm(assignor, own, *rack_aware)
         for assignor in assignors
         for own in (tags if assignor == "high_availability" else [()])
+        for rack_aware in (("none", None), *(_rack_aware(costs) if racked else ()))
     )
+    return tuple(
+        ConfigRange(one, spans[STANDBYS], spans[WARM_UPS], spans[LAG], one.releases)
+        for one in algorithms
+    )
+
+
+def _rack_aware(costs: Sequence[Costs]) -> Iterator[tuple[str, Costs | None]]:
+    for own in (None, *costs):
+        for strategy in ("min_traffic", "balance_subtopology"):
+            yield strategy, own
 
 
 def _choices(keys: Sequence[str]) -> list[tuple[str, ...]]:
     return [own for n in range(min(len(keys), MOST_TAGS) + 1) for own in combinations(keys, n)]
+
+
+def allowing(told: Told, hypotheses: Hypotheses) -> Hypotheses:
+    """Return all hypotheses that agree with what was told, as far as others know what there is."""
+    keys = {key for one in hypotheses for key in one.algorithm.tags}
+    racked = any(one.algorithm.strategy != "none" for one in hypotheses)
+    return possible(told, keys, racked=racked, costs=OTHER_COSTS)
 
 
 def agreeing(hypotheses: Hypotheses, others: Hypotheses) -> Hypotheses:
@@ -155,10 +215,10 @@ def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
     left, before = list(ranges), -1
     while len(left) != before:
         before = len(left)
-        for config in (LAG, WARM_UPS, STANDBYS):
+        for config in (RELEASE, LAG, WARM_UPS, STANDBYS):
             groups: dict[ConfigRange, list[Span]] = {}
             for one in left:
-                groups.setdefault(one.with_span(config, ANY[config]), []).append(one.span(config))
+                groups.setdefault(one.with_span(config, SPANS[config]), []).append(one.span(config))
             left = [
                 one.with_span(config, span)
                 for one, spans in groups.items()
@@ -174,7 +234,7 @@ def bounded(hypotheses: Hypotheses, most: int = MOST_RANGES) -> Hypotheses:
     found: dict[Algorithm, ConfigRange] = {}
     for one in hypotheses:
         other = found.get(one.algorithm, one)
-        for config in ANY:
+        for config in SPANS:
             low, high = zip(one.span(config), other.span(config), strict=True)
             other = other.with_span(config, Span(min(low), max(high)))
         found[one.algorithm] = other

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.ranges import Told, agreeing, possible
+from caughtup.models.learning.ranges import Told, agreeing, allowing
 
 
 def retold(learned: Learned, told: Told) -> Learned:
@@ -24,6 +24,5 @@ def retold(learned: Learned, told: Told) -> Learned:
     )
     if not adds or learned.hypotheses is None:
         return Learned(told)
-    keys = {key for one in learned.hypotheses for key in one.algorithm.tags}
-    left = agreeing(learned.hypotheses, possible(told, keys))
+    left = agreeing(learned.hypotheses, allowing(told, learned.hypotheses))
     return replace(learned, told=told, hypotheses=left) if left else Learned(told)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from caughtup.models.assignment.catch_up import UNBOUNDED
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.releases import Release
 from caughtup.models.decisions.exact.members import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.ranges import ConfigRange, Span
+from caughtup.models.learning.ranges import ConfigRange, Hypotheses, Span
 from caughtup.models.learning.target import Target, lag_classes, used_warm_ups
 
 
@@ -46,8 +47,19 @@ class Sifter:
         self.decision: Decision | None = None
         self.texts: tuple[str, ...] = ()
 
-    def parts(self, one: ConfigRange) -> Iterator[Part]:
-        """Cut a range into parts that decide alike, and say of each what was found."""
+    def parts(self, hypotheses: Hypotheses) -> Iterator[Part]:
+        """Cut ranges into parts that decide alike, and say of each what was found.
+
+        Under the newest releases first, whose decisions tell of most others as well.
+        """
+        cut = [[(one, own) for own in self._evidence.releases(one)] for one in hypotheses]
+        for one, releases in (own for turn in zip_longest(*cut) for own in turn if own):
+            algorithm = one.algorithm._replace(release=Release(releases.high))
+            asked = replace(one, algorithm=algorithm, releases=releases)
+            for part, found in self._of_one_release(asked):
+                yield replace(part, algorithm=one.algorithm), found
+
+    def _of_one_release(self, one: ConfigRange) -> Iterator[Part]:
         assignor = one.algorithm.assignor
         of_standbys: Callable[[ConfigRange, int], tuple[list[Part], bool]]
         of_standbys = self._available if assignor == "high_availability" else self._sticky
@@ -104,7 +116,7 @@ class Sifter:
             for lag, settled in _split(span, evidence.unsettled):
                 within = replace(part, lag=lag)
                 certain = self._certain and settled
-                if certain and self._is_ruled_out(target, lag):
+                if certain and self._is_ruled_out(target, lag, part.algorithm.release):
                     parts.append((within, Finding.CONTRADICTED))
                 elif self.is_spent and lag.low < target.settled_from:
                     parts.append((within, Finding.UNTESTED))
@@ -112,14 +124,16 @@ class Sifter:
                     parts += self._warm_ups(within, standbys, target, certain=certain)
         return parts, False
 
-    def _is_ruled_out(self, target: Target, lag: Span) -> bool:
+    def _is_ruled_out(self, target: Target, lag: Span, release: Release) -> bool:
         """Return whether it shows without a decision that a lag can't be.
 
-        An active that waits calls for a probing rebalance, and each copy beyond the standbys is
-        the warm-up of one that waits. All of a lag's span decide alike.
+        An active that waits calls for a probing rebalance, but before 3.2 it only waits where
+        somebody is caught up; and each copy beyond the standbys is the warm-up of one that waits.
+        All of a lag's span decide alike.
         """
         evidence = self._evidence
-        if evidence.is_quiet and target.waiting_actives and target.waiting_actives[-1] > lag.high:
+        waits = target.waiting_actives and target.waiting_actives[-1] > lag.high
+        if evidence.is_quiet and waits and release >= Release.V3_2:
             return True
         extra = evidence.copies_given - evidence.held_back - target.copies
         return sum(waits > lag.low for waits in target.waiting) < extra

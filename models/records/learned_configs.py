@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec  # noqa: TID251 - allowed here
 
+from caughtup.models.assignment.releases import Release
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.decisions.learned_configs import LearnedUntil
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.ranges import (
@@ -13,6 +15,7 @@ from caughtup.models.learning.ranges import (
     INT_MAX,
     LAG,
     MOST_RANGES,
+    RELEASE,
     STANDBYS,
     WARM_UPS,
     Algorithm,
@@ -36,6 +39,7 @@ from caughtup.models.records.fields import (
     DurationMs,
     Generation,
     Group,
+    Int,
     Long,
     Name,
     Offsets,
@@ -49,11 +53,16 @@ from caughtup.models.records.fields import (
 )
 from caughtup.models.records.keys import decode_group
 
+Strategy = Literal["none", "min_traffic", "balance_subtopology"]
+#: A family of releases, by its first one.
+Family = Literal["V2_8", "V3_0", "V3_2", "V3_3", "V3_5_2", "V3_7"]
 Assignor = Literal["high_availability", "sticky", "public_sticky"]
 Tags = Annotated[list[Name], msgspec.Meta(max_length=MOST_TAGS)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
 _TwoNumbers = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
 _TwoOffsets = Annotated[list[Offsets], msgspec.Meta(min_length=2, max_length=2)]
+_TwoFamilies = Annotated[list[Family], msgspec.Meta(min_length=2, max_length=2)]
+_TwoCosts = Annotated[list[Int], msgspec.Meta(min_length=2, max_length=2)]
 _TwoTimes = Annotated[list[DurationMs], msgspec.Meta(min_length=2, max_length=2)]
 
 
@@ -82,7 +91,7 @@ class ToldRecord(Part, omit_defaults=True):
         return Told(self.configs, None if tags is None else tuple(tags), or_none(self.assignor))
 
 
-class RangeRecord(Part):
+class RangeRecord(Part, omit_defaults=True):
     """Configs of which each combination may be the truth: the least and the greatest value of each.
 
     assignor: what decides, as ``caughtup assign`` calls it.
@@ -90,6 +99,10 @@ class RangeRecord(Part):
     num_standby_replicas: copies.
     max_warmup_replicas: copies.
     acceptable_recovery_lag: offsets.
+    releases: families of Kafka Streams' releases, each named after its first one.
+    strategy: its ``rack.aware.assignment.strategy``.
+    costs: of traffic and of what isn't where it was, by which that one goes; absent: its
+        assignor's own.
     """
 
     assignor: Assignor
@@ -97,21 +110,42 @@ class RangeRecord(Part):
     num_standby_replicas: _TwoNumbers
     max_warmup_replicas: _TwoNumbers
     acceptable_recovery_lag: _TwoOffsets
+    releases: _TwoFamilies
+    strategy: Strategy = "none"
+    costs: _TwoCosts | Absent = ABSENT
 
     @classmethod
     def from_range(cls, one: ConfigRange) -> RangeRecord:
         """Write a range down."""
         assignor: Assignor = one.algorithm.assignor  # type: ignore[assignment]
-        spans = (list(one.span(name)) for name in (STANDBYS, WARM_UPS, LAG))
-        return cls(assignor, list(one.algorithm.tags), *spans)
+        strategy: Strategy = one.algorithm.strategy  # type: ignore[assignment]
+        costs = None if one.algorithm.costs is None else list(one.algorithm.costs)
+        releases: list[Family] = [Release(n).name for n in one.releases]  # type: ignore[misc]
+        tags = list(one.algorithm.tags)
+        return cls(
+            assignor,
+            tags,
+            list(one.standbys),
+            list(one.warm_ups),
+            list(one.lag),
+            releases,
+            strategy,
+            or_absent(costs),
+        )
 
     def to_range(self) -> ConfigRange:
         """Return the range. Raises RefusedError."""
         return ConfigRange(
-            Algorithm(self.assignor, tuple(self.tags)),
+            Algorithm(
+                self.assignor,
+                tuple(self.tags),
+                self.strategy,
+                None if isinstance(self.costs, Absent) else Costs(*self.costs),
+            ),
             _span(STANDBYS, self.num_standby_replicas),
             _span(WARM_UPS, self.max_warmup_replicas),
             _span(LAG, self.acceptable_recovery_lag),
+            _span(RELEASE, [Release[name] for name in self.releases]),
         )
 
 

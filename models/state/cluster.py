@@ -20,6 +20,7 @@ from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.faults.refused_records import RefusedRecords
 from caughtup.models.faults.set_aside import SetAsideRecords
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
+from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.groups.topic_names import TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -186,8 +187,20 @@ class ClusterState:
             watch = self.watches.get(undecided.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
             rates = None if watch is None else watch.rates
-            replicas = self.replicas if undecided.generation.is_racked else None
+            replicas = self._replicas_of(undecided.generation)
             yield replace(undecided, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
+
+    def _replicas_of(
+        self, generation: StreamsGeneration
+    ) -> Mapping[TopicPartition, Sequence[str | None]] | None:
+        """Return the racks of replicas by which a leader may have decided.
+
+        None where it can't have, and where they aren't looked up yet.
+        """
+        if not generation.is_racked:
+            return None
+        known = {partition.topic for partition in self.replicas}
+        return self.replicas if generation.source_topics.keys() <= known else None
 
     def decide(self, now_ms: int) -> Iterator[Recommendation]:
         """Decide all that is due, here and now, and yield what is recommended by it."""

@@ -135,7 +135,8 @@ def read_moves(text: str) -> tuple[dict[tuple[str, int], str], float | None]:
         elif sample.name == "caughtup_reassignment_age_seconds":
             moves.setdefault((labels["topic"], int(labels["partition"])), "")
         elif sample.name == "caughtup_reassignment_status" and sample.value == 1:
-            moves[labels["topic"], int(labels["partition"])] = labels["status"]
+            verdict = labels["status"].replace("_", " ")  # as the page has it
+            moves[labels["topic"], int(labels["partition"])] = verdict
     return moves, age
 
 

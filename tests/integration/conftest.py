@@ -8,18 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import trustme
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from tests.support.kafka.keystores import broker_files
 from tests.support.observability.scene import Scene
 from tests.support.service import Service, wait_for
 
@@ -91,19 +85,7 @@ def _has_leaders(admin: AdminClient, topic: str, partitions: int) -> bool:
 @pytest.fixture(scope="session")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     """A certificate for 127.0.0.1, its key as Kafka reads it, and its authority."""
-    directory = tmp_path_factory.mktemp("tls")
-    authority = trustme.CA()
-    certificate = authority.issue_cert("127.0.0.1", "localhost")
-    files = Tls(directory / "chain.pem", directory / "key.pem", directory / "authority.pem")
-    files.certificate_chain.write_bytes(
-        b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
-    )
-    key = load_pem_private_key(certificate.private_key_pem.bytes(), password=None)
-    files.private_key.write_bytes(
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    )
-    authority.cert_pem.write_to_path(files.authority)
-    return files
+    return broker_files(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="session")

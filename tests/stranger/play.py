@@ -13,18 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import trustme
 from confluent_kafka.admin import AclOperation, ResourceType
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
-from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.processes.ports import free_ports
 from tests.support.kafka.acls import DESCRIBE, Allowed, allow, topic
+from tests.support.kafka.keystores import broker_files
 from tests.support.kafka.logins import PASSWORD, Guarded, Login
 from tests.support.kafka.tokens import TokenEndpoint
 from tests.support.kafka.topics import words_read
@@ -59,7 +52,7 @@ def play(directory: Path) -> Iterator[Step]:
     yield step(f"{wheel.name} is built")
     program = _installed(wheel, directory)
     yield step("it is installed in an empty environment")
-    with TokenEndpoint({}) as tokens, Guarded(_tls(directory), tokens) as cluster:
+    with TokenEndpoint({}) as tokens, Guarded(broker_files(directory), tokens) as cluster:
         words_read(cluster, 10, 4)
         yield step("a cluster that refuses everything is up")
         for mechanism, user in STRANGERS.items():
@@ -184,17 +177,3 @@ def _run(*command: str | Path) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout
-
-
-def _tls(directory: Path) -> Tls:
-    """Make a certificate for the broker, its key as Kafka reads it, and its authority."""
-    authority = trustme.CA()
-    certificate = authority.issue_cert("127.0.0.1")
-    files = Tls(directory / "chain.pem", directory / "key.pem", directory / "authority.pem")
-    files.certificate_chain.write_bytes(b"".join(b.bytes() for b in certificate.cert_chain_pems))
-    key = load_pem_private_key(certificate.private_key_pem.bytes(), password=None)
-    files.private_key.write_bytes(
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    )
-    authority.cert_pem.write_to_path(files.authority)
-    return files

@@ -36,8 +36,8 @@ def release_jars(version: str, *, runs: bool = False) -> list[Path]:
     return sorted(fetch_jars(name, wanted, without).glob("*.jar"))
 
 
-def release_classpath(version: str) -> str:
-    """Return the class path of a release's assignors, with a Jackson that the oracles know."""
+def release_classpath(version: str, *, runs: bool = False) -> str:
+    """Return a release's class path, as in ``release_jars``, with a Jackson that oracles know."""
     jackson = ensure_jars().glob("jackson-*.jar")
-    own = (jar for jar in release_jars(version) if not jar.name.startswith("jackson-"))
+    own = (jar for jar in release_jars(version, runs=runs) if not jar.name.startswith("jackson-"))
     return os.pathsep.join(map(str, (*sorted(jackson), *own)))

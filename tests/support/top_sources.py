@@ -54,6 +54,7 @@ class Told:
     def __init__(self, state: dict[str, Any], lines_of: ClusterState | None = None) -> None:
         self.now = state
         self.fails: BaseException | None = None
+        self.closed = False
         self._lines_of = lines_of
 
     def fail(self, why: str) -> None:
@@ -71,3 +72,7 @@ class Told:
         assert self._lines_of is not None
         found = map(msgspec.to_builtins, lag_lines(self._lines_of, group))
         return list(found)
+
+    def close(self) -> None:
+        """Note that nobody asks any more."""
+        self.closed = True

@@ -10,7 +10,7 @@ from caughtup.agents.views.configs import configs_of
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.known_configs import ASSUMED, READ, KnownConfig
 from caughtup.models.learning.probing import PROBING
-from caughtup.models.parameters import TAGS
+from caughtup.models.parameters import STRATEGY, TAGS
 from caughtup.models.state.cluster import ClusterState
 
 _MINUTE_MS = 60_000
@@ -40,7 +40,7 @@ def _is_known(one: KnownConfig) -> bool:
 
     An interval is as it is configured, most likely, where one number of whole minutes fits.
     """
-    if one.provenance == ASSUMED:
+    if one.provenance == ASSUMED or one.name == STRATEGY:  # which no setting tells
         return False
     if one.name == PROBING and one.provenance == READ:
         return isinstance(one.value, int) and one.value % _MINUTE_MS == 0

@@ -40,9 +40,11 @@ class ReassignmentView:
         self._aged = frozenset(tracker.ongoing)
 
     def take(self, found: Round) -> None:
-        """Apply what a round observed; what it no longer lists is over."""
+        """Apply what a round observed; what it no longer lists is over, if it could list any."""
         tracker = self._state.reassignments
         tracker.apply_cluster(found.cluster)
+        if not found.listed:
+            return
         for observation in found.ongoing:
             tracker.apply(observation)
         for partition in tracker.ongoing.keys() - {

@@ -68,11 +68,12 @@ class Feed:
             self._ask.clear()
             said = self._asked()
             if self._stopped:
-                return
+                break
             self._tell(said)
             if isinstance(said, Failed) and said.broken is not None:
-                return
+                break
             self._ask.wait(self._seconds)
+        self._source.close()
 
     def _asked(self) -> Seen | Failed:
         group = self._group

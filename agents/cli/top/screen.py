@@ -38,8 +38,7 @@ class TopApp(App[None]):
     #about {{ height: auto; max-height: {SENTENCES + WRAPPED}; text-wrap: wrap; }}
     #status, #keys {{ text-style: reverse; }}
     DataTable {{ height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }}
-    Input {{ height: 1; border: none; padding: 0; }}
-    .hidden {{ display: none; }}
+    Input {{ height: 1; border: none; padding: 0; display: none; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
@@ -70,7 +69,7 @@ class TopApp(App[None]):
         yield Static(id="about", markup=False)
         yield LinesTable()
         yield Static(id="summary", markup=False)
-        yield Input(placeholder="words that a line has", classes="hidden", compact=True)
+        yield Input(placeholder="words that a line has", compact=True)
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
@@ -186,8 +185,8 @@ class TopApp(App[None]):
         """Ask for words."""
         field = self.query_one(Input)
         field.value = self.view.sought
-        field.remove_class("hidden")
-        field.focus()
+        field.display = True
+        self.screen.set_focus(field)  # now: what is typed next goes there
 
     def on_input_changed(self, changed: Input.Changed) -> None:
         """Show the lines that have these words."""
@@ -209,5 +208,5 @@ class TopApp(App[None]):
 
     def close_filter(self) -> None:
         """Hide the field for words."""
-        self.query_one(Input).add_class("hidden")
-        self.query_one(LinesTable).focus()
+        self.query_one(Input).display = False
+        self.screen.set_focus(self.query_one(LinesTable))

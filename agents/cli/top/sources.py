@@ -19,7 +19,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import words
-from caughtup.agents.probes.reassignments import ReassignmentObserver
+from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
@@ -44,6 +44,10 @@ class Source(Protocol):
         """Return the lines of a group; of what ``state`` saw, or newer."""
         ...
 
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
+
 
 class FromService:
     """What a service shows on its page."""
@@ -60,6 +64,9 @@ class FromService:
         """Return the lines of a group."""
         return list(self._service.lag([group]))
 
+    def close(self) -> None:
+        """Do nothing: each request has a connection of its own."""
+
 
 class FromLooks:
     """What the page would show of a cluster that was looked at from here, again and again."""
@@ -68,8 +75,7 @@ class FromLooks:
         """Raises UserError where the cluster can't be reached."""
         self._settings = settings
         self._looks = ClusterLooks(settings)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._observer: ReassignmentObserver | None = None
+        self._observing: _Observing | None = None
         self._state: ClusterState | None = None
         self.where = settings.bootstrap_servers
 
@@ -86,23 +92,52 @@ class FromLooks:
         """Return the lines of a group, of the last look."""
         return [] if self._state is None else list(lag_lines(self._state, group))
 
+    def close(self) -> None:
+        """Close the connections that reassignments are observed by."""
+        if self._observing is not None:
+            self._observing.close()
+
     def _observe(self, view: ReassignmentView) -> None:
-        """Observe reassignments, by connections that stay from look to look."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+        if self._observing is None:
+            self._observing = _Observing(self._settings)
         try:
-            view.take(self._loop.run_until_complete(self._round()))
+            view.take(self._observing.round())
         except KafkaError as error:
-            self._observer = None
             raise UserError(f"cannot look at reassignments: {words(error)}") from None
         view.assess(self._settings.reassignment_budget)
 
-    async def _round(self) -> Any:
-        if self._observer is None:
-            self._observer = await ReassignmentObserver(
-                aiokafka_config(self._settings)
-            ).__aenter__()
-        return await self._observer.observe()
+
+class _Observing:
+    """Rounds of observations for who doesn't await: their event loop runs while one is asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._config = aiokafka_config(settings)
+        self._observer: ReassignmentObserver | None = None
+
+    def round(self) -> Round:
+        """Observe once. Raises KafkaError; the next round connects anew then."""
+        return self._loop.run_until_complete(self._round())
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._loop.run_until_complete(self._leave())
+        self._loop.close()
+
+    async def _round(self) -> Round:
+        try:
+            if self._observer is None:
+                self._observer = ReassignmentObserver(self._config)
+                await self._observer.__aenter__()
+            return await self._observer.observe()
+        except KafkaError:
+            await self._leave()
+            raise
+
+    async def _leave(self) -> None:
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            await observer.__aexit__(None, None, None)
 
 
 def _done(steps: Iterator[None]) -> Any:

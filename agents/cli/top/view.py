@@ -13,6 +13,7 @@ from caughtup.agents.cli.top.tables import MOST, Drawn, Table, drawn, wanted
 
 Key = tuple[str | int, ...]
 
+#: The tables' names, as the page's state has them, and shorter ones.
 NAMES = ("groups", "applications", "reassignments", "connect")
 SHORT = ("groups", "apps", "moves", "connect")
 #: Sentences above a table: so many at most, each of so many lines at most.
@@ -38,6 +39,8 @@ class View:
         self._filters: dict[tuple[int, bool], str] = {}
         self._turns: dict[tuple[int, bool], int] = {}
         self._cursors: dict[tuple[int, bool], Key | None] = {}
+        #: The table that was made last, behind what it was made of.
+        self._made: tuple[Seen, int, Key | None, Table] | None = None
 
     @property
     def sought(self) -> str:
@@ -88,7 +91,13 @@ class View:
         self._turns[self._place] = self._turns.get(self._place, 0) + 1
 
     def table(self, seen: Seen) -> Table:
-        """Return the table that is chosen, or of what is open."""
+        """Return the table that is chosen, or of what is open; the same while nothing is news."""
+        what = seen, self.chosen, self.opened
+        if self._made is None or self._made[0] is not seen or self._made[1:-1] != what[1:]:
+            self._made = (*what, self._make(seen))
+        return self._made[-1]
+
+    def _make(self, seen: Seen) -> Table:
         if self.opened is None:
             return OVERVIEWS[self.chosen](seen.state)
         lines = seen.lines if seen.group == self.group else None
@@ -99,7 +108,7 @@ class View:
         table = self.table(seen)
         order = table.orders[self._turns.get(self._place, 0) % len(table.orders)]
         found = wanted(table, self.sought, order)
-        counts = [len(overview(seen.state).lines) for overview in OVERVIEWS]
+        counts = [len(seen.state.get(name, ())) for name in NAMES]
         about = [*table.about] if self.opened is None else [table.name, *table.about]
         if not table.lines:
             about.append(table.nothing)

@@ -58,7 +58,7 @@ def _unassigned(watch: Watch, scrape: Scrape) -> float:
     known = scrape.state.connect.groups[group]
     _, topics = scrape.state.connect.topics_of(group)
     configured = configured_items(watch, None if topics is None else topics.configuration)
-    owned = owners(watch.generation) if known.empty_since_ms is None else {}
+    owned = owners(watch) if known.empty_since_ms is None else {}
     return sum(item not in owned for item in configured)
 
 
@@ -83,10 +83,10 @@ def _assigned(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     if watch is None:
         return
     workers: Counter[tuple[str, str]] = Counter()
-    for worker in watch.generation.workers.values():
-        owns = worker.owns
-        workers[worker_id(worker), "connector"] += len(owns.connectors)
-        workers[worker_id(worker), "task"] += len(owns.tasks)
+    for member, owns in watch.owned.items():
+        worker = worker_id(watch.generation.workers[member])
+        workers[worker, "connector"] += len(owns.connectors)
+        workers[worker, "task"] += len(owns.tasks)
     for (worker, kind), count in sorted(workers.items()):
         yield family.line((scrape.state.cluster, group, worker, kind), count)
 

@@ -46,7 +46,8 @@ class Watch:
     """A group after its newest generation.
 
     ``connectors`` is the configuration that the generation was decided from: the worker cluster's
-    own where ``configured``, else the least that shows. ``since_ms`` has when each connector and
+    own where ``configured``, else the least that shows. ``owned`` is what each member has when it
+    has done as it was told. ``since_ms`` has when each connector and
     task that nobody has was first seen without a worker, ``given_ms`` when each that somebody has was
     given to it, where that was seen. ``led`` has what each worker that led may
     remember since, ``known`` the workers of which the first generation was seen, ``uneven_since_ms``
@@ -56,6 +57,7 @@ class Watch:
     generation: ConnectGeneration
     connectors: Mapping[str, int]
     configured: bool
+    owned: Mapping[str, ConnectorsAndTasks]
     again: Again
     forecast: Forecast
     unassigned: ConnectorsAndTasks
@@ -110,6 +112,7 @@ def follow(
         generation=generation,
         connectors=configured,
         configured=connectors is not None,
+        owned=owned,
         again=again,
         forecast=foreseen,
         unassigned=without,

@@ -7,6 +7,7 @@ import socket
 import pytest
 from click.testing import CliRunner
 
+from caughtup.agents.cli import run
 from caughtup.agents.cli.run import require_free_port
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
@@ -65,3 +66,34 @@ def test_a_port_that_is_none_is_told_in_the_settings_own_words() -> None:
     ran = CliRunner().invoke(main, ["run", "--web-port", "http"])
     assert ran.exit_code == 1
     assert ran.stderr == "caughtup: setting web_port: it has to be a whole number (--web-port)\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "exporters"),
+    [
+        ([], ()),
+        (["--compat-metrics"], ("kafka_exporter",)),
+        (["--compat-metrics", "--log-level", "info"], ("kafka_exporter",)),
+        (["--compat-metrics", "kminion, burrow_exporter"], ("kminion", "burrow_exporter")),
+    ],
+)
+def test_other_exporters_are_named_and_without_a_name_it_is_kafka_exporter(
+    given: list[str], exporters: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Settings] = []
+
+    def stops(settings: Settings) -> None:
+        seen.append(settings)
+        raise UserError("seen")
+
+    monkeypatch.setattr(run, "set_up_logging", lambda _: None)
+    monkeypatch.setattr(run, "require_free_port", stops)
+    CliRunner().invoke(main, ["run", *given])
+    assert [settings.compat_metrics for settings in seen] == [exporters]
+
+
+def test_an_exporter_that_nobody_knows_is_told_with_those_that_there_are() -> None:
+    refused = CliRunner().invoke(main, ["run", "--compat-metrics", "jmx"])
+    assert refused.exit_code == 1
+    for name in ("kafka_exporter", "kminion", "burrow_exporter", "kafka_lag_exporter"):
+        assert name in refused.output

@@ -107,6 +107,8 @@ def test_the_page_and_the_metrics_say_what_was_told_and_when() -> None:
         ("progress_age_seconds", "rates"): 2.5,
         ("batch_seconds", "rates"): 0.5,
         ("rows_per_second", "rates"): 40.0,
+        ("rows_total", "history"): 0.0,
+        ("rows_total", "rates"): 20.0,
         ("offsets_behind", "rates"): 6,
         ("state_rows", "rates"): 4,
         ("quarantined_total", "rates"): 1,

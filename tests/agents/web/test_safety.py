@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +14,8 @@ from caughtup.agents.process.health import Health
 from tests.support.groups.records import GROUP
 from tests.support.observability.site import Site
 from tests.support.states import everything
+
+OPERATING = Path(__file__).resolve().parents[3] / "docs/operating.md"
 
 
 @pytest.fixture
@@ -44,3 +50,20 @@ async def test_what_is_asked_wrongly_is_refused(
     async with site.get(f"/api/groups/{path}") as response:
         assert response.status == status
         assert why in (await response.json())["error"]
+
+
+async def told_to_stop(site: Site, hook: str, client: str) -> bool:
+    """Run the documented hook with one pause, and return whether it let the pod go at once."""
+    at = site.url(f"/api/groups/{GROUP}/safe")
+    command = hook.replace("http://caughtup:8080/api/groups/orders/safe", at)
+    command = command.replace("sleep 5", "exit 9")
+    ran = await asyncio.create_subprocess_exec(
+        "sh", "-c", command, env={**os.environ, "HOSTNAME": client}
+    )
+    return await asyncio.wait_for(ran.wait(), 20) == 0
+
+
+async def test_the_documented_prestop_hook_holds_who_may_not_go(site: Site) -> None:
+    (hook,) = re.findall(r"command: \[sh, -c, '(.*)'\]", OPERATING.read_text())
+    assert await told_to_stop(site, hook, "b")
+    assert not await told_to_stop(site, hook, "a")

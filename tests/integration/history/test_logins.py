@@ -10,6 +10,7 @@ import pytest
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.topics import create_topics
 from tests.support.kafka.acls import allow
+from tests.support.kafka.keystores import as_pkcs8
 from tests.support.kafka.logins import PASSWORD, USER, Guarded
 from tests.support.kafka.secured import FEWEST
 from tests.support.kafka.tokens import TokenEndpoint
@@ -32,12 +33,12 @@ def guarded(tls: Tls) -> Iterator[Guarded]:
 def test_a_job_reads_the_log_of_groups(guarded: Guarded, tmp_path: Path, way: str) -> None:
     login = guarded.login(way, USER, tmp_path)
     if key := login.kafka.get("ssl.key.location"):  # Java reads PKCS #8
-        Path(key).write_bytes(guarded.as_pkcs8(Path(key)))
+        Path(key).write_bytes(as_pkcs8(Path(key).read_bytes()))
     before = {name: len(hellos) for name, hellos in guarded.hellos.items()}
     path = settings_file(tmp_path, login.bootstrap_servers, login.kafka)
     output = f"file://{tmp_path}/generations"
     arguments = ("--config", path, "--output", output, "--master", "local[1]")
-    ran = caughtup("pipeline", "generations", *arguments, directory=tmp_path)
+    ran = caughtup("pipeline", "generations", *arguments, directory=tmp_path, seconds=200)
     assert ran.code == 0, ran.err
     assert ran.out == "0 generations were new\n"
     assert PASSWORD not in ran.err

@@ -79,7 +79,9 @@ def test_a_terminal_shows_groups_of_a_service_and_of_looks(
     ):
         with Terminal([*TOP, *source], columns=120, lines=50) as terminal:
             terminal.wait_for("by state")
-            terminal.press(f"/{group}\r")
+            terminal.press("/")
+            terminal.wait_for("words that a line has")
+            terminal.press(f"{group}\r")
             terminal.wait_for("1 of ")
             before = len(terminal.text)
             terminal.press("\r")
@@ -89,3 +91,4 @@ def test_a_terminal_shows_groups_of_a_service_and_of_looks(
             terminal.press("q")
             assert terminal.ended() == 0
             assert terminal.modes == terminal.before
+            assert not {"Traceback", "Unclosed", "Error"} & {*terminal.text.split()}

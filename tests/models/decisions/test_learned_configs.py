@@ -28,7 +28,7 @@ from caughtup.models.learning.ranges import (
     possible,
 )
 from caughtup.models.learning.retold import retold
-from caughtup.models.parameters import TAGS, ApplicationParameters
+from caughtup.models.parameters import STRATEGY, TAGS, ApplicationParameters
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT, LearnedRecord, read_learned
 from caughtup.models.state.cluster import ClusterState
@@ -399,3 +399,32 @@ def test_what_is_written_is_what_is_read_back() -> None:
     ):
         value = FORMAT.encode(LearnedRecord.from_learned(GROUP, one))
         assert read_learned(encode_group(GROUP), value, 2_000) == (GROUP, one)
+
+
+@pytest.mark.parametrize("strategy", ["none", "min_traffic", "balance_subtopology"])
+def test_racks_are_learned_by_and_what_is_recommended_keeps_to_them(strategy: str) -> None:
+    """Through the state, whose replicas' racks somebody has looked up."""
+    results, known = [], set()
+    for seed in range(3):
+        app = Application(f"racked {seed}", doubts=0, failures=0, racked=True)
+        app.truth = replace(app.truth, assignor="high_availability", strategy=strategy, costs=None)
+        state = a_state(app)
+        state.replicas = app.replicas
+        found = list(live(state, app, 12))
+        results += [decided.exact.result for decided in found[5:]]
+        assert app.truth.is_among(learned(state).possible)
+        for decided in found:
+            (one,) = [c for c in decided.inputs.configs if c.name == STRATEGY] or [None]
+            config = decided.inputs.scenario.config
+            assert config.get(STRATEGY, "none") == (one.value if one else "none")
+            if STRATEGY in config:
+                assert decided.inputs.scenario.expanded().racks is not None
+                assert decided.recommendation is not None
+            known.add(one and one.text)
+        value = kept(state)
+        assert learned(restarted(state, app)) == learned(state)
+        assert FORMAT.decode(value)
+    assert "mismatch" not in results
+    assert results.count("match") >= 0.9 * len(results)
+    # That nothing goes by racks is seldom ruled in: often they would change nothing.
+    assert strategy in known or strategy == "none"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignment.releases import NEWEST, Release, releases_of
+from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -18,8 +20,10 @@ from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance, Subtopology
 from caughtup.models.wire.assignment_info import AssignmentInfo
+from caughtup.models.wire.subscription_info import VERSIONS
 
 GROUP = "orders"
+RACKS = ["north", "south", "west"]
 START_MS = 1_790_000_000_000
 
 
@@ -33,24 +37,43 @@ class Truth:
     warm_ups: int = 2
     lag: int = 10_000
     probing_ms: int = 600_000
+    release: Release = NEWEST
+    strategy: str = "none"
+    costs: Costs | None = None
 
     def is_among(self, hypotheses: Hypotheses) -> bool:
         """Return whether it is one of the hypotheses; what its assignor doesn't read may be any."""
         reads = self.assignor == "high_availability"
         own = ConfigRange(
-            Algorithm(self.assignor, self.tags if reads else ()),
+            Algorithm(self.assignor, self.tags if reads else (), self.strategy, self.costs),
             Span(self.standbys, self.standbys),
             *((Span(self.warm_ups, self.warm_ups), Span(self.lag, self.lag)) if reads else ()),
+            releases=Span(self.release, self.release),
         )
         return any(own.meet(one) for one in hypotheses)
 
     def configs(self) -> Configs:
-        return Configs(self.lag, self.warm_ups, self.standbys, self.probing_ms, self.tags)
+        costs = self.costs or (None, None)
+        numbers = self.lag, self.warm_ups, self.standbys, self.probing_ms
+        return Configs(*numbers, self.tags, self.strategy, *costs)
 
 
-def draw_truth(rng: random.Random, keys: tuple[str, ...] = ()) -> Truth:
-    """Draw configs."""
+def draw_truth(
+    rng: random.Random,
+    keys: tuple[str, ...] = (),
+    *,
+    racked: bool = False,
+    releases: Sequence[Release] = (NEWEST,),
+) -> Truth:
+    """Draw configs that one of the releases accepts."""
+    release = rng.choice(releases) if len(releases) > 1 else releases[0]
     assignor = rng.choice(["high_availability"] * 6 + ["sticky", "public_sticky"])
+    strategies = ["none", "min_traffic", "balance_subtopology"] if racked else ["none"]
+    if release < NEWEST:
+        assignor = "sticky" if assignor == "public_sticky" else assignor
+        strategies = strategies[: 2 if release == Release.V3_5_2 else 1]
+    if release < Release.V3_2:
+        keys = ()
     return Truth(
         assignor,
         tuple(sorted(rng.sample(keys, rng.randint(0, len(keys))))),
@@ -58,6 +81,8 @@ def draw_truth(rng: random.Random, keys: tuple[str, ...] = ()) -> Truth:
         rng.randint(1, 8),
         rng.choice([0, 10, 100, 1_000, 10_000, 10_000, 100_000, rng.randint(0, 100_000)]),
         rng.choice([60_000, 120_000, 600_000, 600_000, 90_500]),
+        release,
+        rng.choice(strategies) if racked else "none",
     )
 
 
@@ -68,6 +93,7 @@ class Process:
     id: ProcessId
     threads: tuple[str, ...]
     tags: dict[str, str]
+    rack: str | None = None
     positions: dict[TaskId, int] = field(default_factory=dict)
     owned: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     tasks: dict[str, tuple[TaskId, ...]] = field(default_factory=dict)
@@ -89,7 +115,8 @@ class Application:
     """An application, made from a seed, whose ``truth`` may be changed while it is played.
 
     ``doubts`` is how often (0 to 1) end offsets aren't known exactly, and ``failures`` how often
-    its leader doesn't get any. With ``tasks`` it has one subtopology of so many.
+    its leader doesn't get any. With ``tasks`` it has one subtopology of so many. ``releases`` are
+    those that its release is drawn from, and ``racked`` says whether its members have racks.
     """
 
     def __init__(
@@ -99,10 +126,13 @@ class Application:
         doubts: float = 0.1,
         failures: float = 0.03,
         tasks: int | None = None,
+        releases: Sequence[Release] = (NEWEST,),
+        racked: bool = False,
     ) -> None:
         self.rng = rng = random.Random(f"application {seed}")
         self.keys = tuple(rng.choice([(), (), ("zone",), ("cluster", "zone")]))
-        self.truth = draw_truth(rng, self.keys)
+        self.racked = racked
+        self.truth = draw_truth(rng, self.keys, racked=racked, releases=releases)
         self.doubts, self.failures = doubts, failures
         self.stateful: list[TaskId] = []
         self.subtopologies: dict[int, Subtopology] = {}
@@ -116,6 +146,7 @@ class Application:
             self.stateful += [TaskId(number, n) for n in range(width if stateful else 0)]
         self.ends = {task: rng.choice([0, 50, 200_000, 1_000_000]) for task in self.stateful}
         self.growth = rng.choice([0, 1, 30, 3_000])
+        self.replicas = self._replicas() if racked else {}
         self.now_ms = START_MS
         self.number = rng.randint(1, 50)
         self.processes: list[Process] = []
@@ -168,6 +199,8 @@ class Application:
         seen_ms = self.now_ms + rng.randint(1_100, 4_000)
         ends = self._ends_seen(began_ms, seen_ms)
         inputs = gather_inputs(generation, self.parameters, ends, {}, seen_ms)
+        if self.racked:
+            inputs = replace(inputs, replicas=self.replicas)
         self._carry_out(given)
         self.now_ms = seen_ms + 2_000
         return Played(generation, inputs, seen_ms, self.truth, ends)
@@ -186,12 +219,24 @@ class Application:
             subtopologies=self.subtopologies,
             partitions=self.widths,
             new_topics=frozenset(),
-            replicas={},
+            replicas=self.replicas,
             end_offsets=None if fails else ends,
             committed={},
             members=members,
+            release=self.truth.release,
         )
         return assign_partitions(rebalance)
+
+    def _replicas(self) -> dict[TopicPartition, list[str | None]]:
+        """Draw the racks of the replicas of whatever is read and restored from."""
+        widths = dict(self.widths)
+        for number, one in self.subtopologies.items():
+            widths |= dict.fromkeys(one.changelogs, self.widths[f"in{number}"])
+        return {
+            TopicPartition(topic, number): [*self.rng.sample(RACKS, self.rng.randint(1, 2))]
+            for topic, width in widths.items()
+            for number in range(width)
+        }
 
     def _changelog(self, task: TaskId) -> TopicPartition:
         return TopicPartition(self.subtopologies[task.subtopology].changelogs[0], task.partition)
@@ -207,7 +252,12 @@ class Application:
             if task in process.running or task in process.positions
         }
         return Member(
-            thread, process.id, process.owned.get(thread, ()), sums, tags=dict(process.tags)
+            thread,
+            process.id,
+            process.owned.get(thread, ()),
+            sums,
+            tags=dict(process.tags),
+            rack=process.rack,
         )
 
     def _generation(
@@ -243,9 +293,10 @@ class Application:
             owned=member.owned,
             offset_sums=dict(member.offset_sums),
             client_tags=dict(member.tags),
-            rack=None,
+            rack=member.rack,
             assigned=given.partitions,
             assignment=info,
+            latest_version=next(v for v in VERSIONS if self.truth.release in releases_of(v)),
         )
 
     def _ends_seen(self, began_ms: int, seen_ms: int) -> EndOffsetTable:
@@ -312,7 +363,8 @@ class Application:
         name = f"{rng.getrandbits(32):08x}"
         threads = tuple(f"{name}-{n}" for n in range(rng.choice([1, 1, 2, 3])))
         tags = {key: rng.choice("abc") for key in self.keys}
-        self.processes.append(Process(id_, threads, tags))
+        rack = rng.choice(RACKS) if self.racked else None
+        self.processes.append(Process(id_, threads, tags, rack))
         self._is_due = False
 
     def _bounce(self, process: Process, *, keeps: bool) -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.learning.elimination import sift
 from caughtup.models.learning.evidence import Evidence
+from caughtup.models.learning.leaders_release import leaders_releases, under_releases
 from caughtup.models.learning.learned import tag_keys
 from caughtup.models.learning.ranges import (
     UNTOLD,
@@ -26,7 +28,8 @@ AVAILABLE = Algorithm("high_availability")
 
 def is_among(algorithm: Algorithm, configs: tuple[int, int, int], hypotheses: Hypotheses) -> bool:
     standbys, warm_ups, lag = (Span(number, number) for number in configs)
-    one = ConfigRange(algorithm, standbys, warm_ups, lag)
+    release = Span(algorithm.release, algorithm.release)
+    one = ConfigRange(algorithm._replace(release=NEWEST), standbys, warm_ups, lag, release)
     return any(one.meet(other) for other in hypotheses)
 
 
@@ -43,9 +46,14 @@ def test_what_is_left_is_what_decides_the_same(seed: int) -> None:
     rng = random.Random(seed)
     for evidence in played(seed, 3):
         by_itself = Evidence(evidence.generation, evidence._inputs)
-        everything = possible(UNTOLD, tag_keys(evidence.generation))
-        algorithms = {one.algorithm for one in everything}
-        available = sorted(one for one in algorithms if one.assignor == AVAILABLE.assignor)
+        releases = leaders_releases(evidence.generation)
+        everything = under_releases(possible(UNTOLD, tag_keys(evidence.generation)), releases)
+        available = [
+            one.algorithm._replace(release=Release(number))
+            for one in everything
+            if one.algorithm.assignor == AVAILABLE.assignor
+            for number in range(releases.low, releases.high + 1)
+        ]
         left = sift(everything, evidence, most=100_000).left
         spared = Finding.UNSURE in sift(everything, evidence, most=100_000).findings
         lags = sorted({lag for c in evidence._scenario.clients for lag in c.lags.values()})
@@ -100,6 +108,7 @@ def test_one_hypothesis_takes_one_decision() -> None:
         Span(truth.standbys, truth.standbys),
         Span(truth.warm_ups, truth.warm_ups),
         Span(truth.lag, truth.lag),
+        Span(NEWEST, NEWEST),
     )
     for played_one in app.play(10):
         evidence = Evidence(played_one.generation, played_one.inputs)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from caughtup.models.assignment.releases import Release
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, Told
 from tests.models.learning.applications import Application, draw_truth
@@ -44,6 +45,19 @@ def test_no_wrong_value_is_learned_of_what_nobody_told(part: int) -> None:
     tables = Tables()
     for seed in seeds(part, GROUPS):
         group = list(steps(Application(seed)))
+        for step in group:
+            check_truth(seed, step)
+        tables.add(group)
+    print(tables.text())
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_wrong_value_is_learned_of_any_release_and_with_racks(part: int) -> None:
+    """Each wire version has its releases; of those that share one, decisions have to tell."""
+    tables = Tables()
+    for seed in seeds(part, FEWER):
+        app = Application(f"released {seed}", releases=tuple(Release), racked=seed % 3 == 0)
+        group = list(steps(app, generations=12))
         for step in group:
             check_truth(seed, step)
         tables.add(group)

@@ -40,7 +40,7 @@ def test_racks_are_asked_for_as_long_as_a_generation_of_racked_clients_waits() -
     assert wanted("in0")
     assert wanted(f"{GROUP}-store0-changelog")
     assert not wanted("others")
-    state.replicas = {TopicPartition("in0", 0): ("a", "b")}
+    state.replicas = {TopicPartition(topic, 0): ("a", "b") for topic in generation.source_topics}
     list(state.decide(seen_ms + END_OFFSETS_WAIT_MS))
     assert decided_generation(state).inputs.replicas == state.replicas
     assert state.racked_topics() is None
@@ -53,3 +53,13 @@ def test_without_a_rack_of_each_client_none_is_asked_for() -> None:
     state.replicas = {TopicPartition("in0", 0): ("a", "b")}
     list(state.decide(seen_ms + END_OFFSETS_WAIT_MS))
     assert decided_generation(state).inputs.replicas is None
+
+
+def test_what_is_not_looked_up_yet_is_in_doubt() -> None:
+    state, generation, seen_ms = a_generation()
+    state.applications.apply_generation(GROUP, with_racks(generation, "a", "b"), seen_ms)
+    state.replicas = {TopicPartition("others", 0): ("a", "b")}
+    list(state.decide(seen_ms + END_OFFSETS_WAIT_MS))
+    inputs = decided_generation(state).inputs
+    assert inputs.replicas is None
+    assert any("nobody looked up those of replicas" in line for line in inputs.unknown)

@@ -1,4 +1,4 @@
-"""A client's certificate in every form in which operators have it: PEM files, PEM, PKCS #12."""
+"""Certificates: a broker's, and a client's in every form in which operators have one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,36 @@ from pathlib import Path
 import trustme
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
     load_pem_private_key,
     pkcs12,
 )
 from cryptography.x509 import load_pem_x509_certificate
 
+from caughtup.demo.cluster.broker_config import Tls
+
 PASSWORD = "of the store: hunter2"
+
+
+def broker_files(directory: Path) -> Tls:
+    """Write a certificate for 127.0.0.1, its key as Kafka reads it, and its authority."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1", "localhost")
+    files = Tls(directory / "chain.pem", directory / "key.pem", directory / "authority.pem")
+    files.certificate_chain.write_bytes(
+        b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+    )
+    files.private_key.write_bytes(as_pkcs8(certificate.private_key_pem.bytes()))
+    authority.cert_pem.write_to_path(files.authority)
+    return files
+
+
+def as_pkcs8(key: bytes) -> bytes:
+    """Return a private key as Kafka and its Java client read it."""
+    private = load_pem_private_key(key, None)
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def client_files(issued: trustme.LeafCert, directory: Path) -> tuple[Path, Path]:

@@ -18,12 +18,6 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -109,13 +103,6 @@ class Guarded(EmbeddedCluster):
             self._set_password(user, mechanism)
         named = {"sasl.username": user, "sasl.password": PASSWORD, "sasl.mechanism": mechanism}
         return Login(self.bootstrap_servers, common | named)
-
-    @staticmethod
-    def as_pkcs8(key: Path) -> bytes:
-        """Return a private key as Kafka's Java client reads it."""
-        return load_pem_private_key(key.read_bytes(), None).private_bytes(
-            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
-        )
 
     def admin(self) -> AdminClient:
         """Return a client that may do everything; hold it while it is asked."""

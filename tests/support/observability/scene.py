@@ -61,7 +61,7 @@ class Scene(ClosedOnExit):
     """
 
     def __init__(self, directory: Path) -> None:
-        self.stage = Stage()
+        self.stage = Stage(settings={"lag_objectives": [".*=60"]})
         # Kafka's own default, so that no probing rebalance changes the scene.
         properties = {"probing.rebalance.interval.ms": "600000"}
         self.stage.application = StreamsApplication(

@@ -192,6 +192,13 @@ def test_what_is_no_longer_listed_is_over() -> None:
     assert lines(seen(view, round_at(SEEN_MS + 1, dead=False, fine=False))) == []
 
 
+def test_a_round_that_could_list_nothing_ends_nothing_and_says_what_is_missing() -> None:
+    view = seen(ReassignmentView(ClusterState("c", {})), round_at(SEEN_MS))
+    seen(view, Round(cluster_observation(SEEN_MS, missing=("the list",)), False, ()))
+    assert len(lines(view)) == 2
+    assert [one["what"] for one in of_kind(view.lines(), "missing")] == ["the list"]
+
+
 def test_malformed_records_of_a_service_are_passed_over() -> None:
     view = ReassignmentView(ClusterState("c", {}))
     view.apply_records([(b"x", b"{"), (b"x", None), (CLUSTER_KEY, b"[]"), *recorded()])

@@ -165,6 +165,7 @@ async def test_it_ends_by_q_and_by_ctrl_c_from_wherever(key: str, source: Told) 
         await pilot.press(key)
         await until(pilot, lambda: app._exit, "it ends")
     assert (app.broken, app.return_code or 0) == (None, 0)
+    assert source.closed
 
 
 async def test_it_follows_the_terminals_size(source: Told) -> None:

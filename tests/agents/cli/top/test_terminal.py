@@ -86,6 +86,17 @@ async def test_a_service_that_goes_away_for_a_while(site: Site, port: int) -> No
         assert is_clean(terminal)
 
 
+async def test_keys_go_to_the_filter_while_it_is_open(site: Site) -> None:
+    with Terminal([*TOP, "--service", site.url("")]) as terminal:
+        await asyncio.to_thread(terminal.wait_for, STOPPED)
+        terminal.press("/")
+        await asyncio.to_thread(terminal.wait_for, "words that a line has")
+        terminal.press("q2s1r")
+        await asyncio.to_thread(terminal.wait_for, "0 of 5 have 'q2s1r'")
+        terminal.press("\x03")
+        assert await asyncio.to_thread(terminal.ended) == 0
+
+
 async def test_without_colours_there_are_none(site: Site) -> None:
     environment = {"NO_COLOR": "1"}
     with Terminal([*TOP, "--service", site.url("")], environment=environment) as terminal:

@@ -13,6 +13,7 @@ from caughtup.agents.cli.top.feed import Seen
 from caughtup.agents.cli.top.overviews import OVERVIEWS, applications, groups, reassignments
 from caughtup.agents.cli.top.view import Screenful, View
 from caughtup.models.ids import TopicPartition
+from tests.support.connect.clusters import settled
 from tests.support.groups.records import GROUP
 from tests.support.lag_program import LONG_GROUP, state
 from tests.support.reassignments.reassigning import (
@@ -305,6 +306,24 @@ def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> 
     view.choose(3)
     older = Told({**many_groups(1)})
     assert view.screenful(seen(older), 120).about == ("no Connect group is known",)
+
+
+def test_a_connect_group_that_lost_a_worker_is_shown_as_the_page_has_it() -> None:
+    cluster = settled()
+    cluster.group.leave("W1")
+    cluster.round()
+    told = Told(page(cluster.state, cluster.group.now_ms))
+    view = View()
+    view.choose(3)
+    shown = view.screenful(seen(told), 120)
+    ((name, workers, connectors, tasks, *_),) = (
+        [cell.strip() for cell in row] for row in shown.table.rows
+    )
+    assert (name, workers, connectors, tasks) == (cluster.name, "2", "2", "3")
+    view.open(shown.table.keys[0])
+    opened = view.screenful(seen(told), 120)
+    assert {row[0].strip() for row in opened.table.rows} == {"A", "A-0", "A-1", "B", "B-0"}
+    assert {row[2].strip() for row in opened.table.rows} == {"RUNNING"}
 
 
 def test_a_table_of_each_kind_counts_what_there_is() -> None:

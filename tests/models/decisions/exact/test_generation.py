@@ -77,12 +77,13 @@ def test_a_member_with_a_task_held_back_asks_for_a_rebalance_at_once() -> None:
     ]
 
 
-def test_a_temporary_standby_goes_only_where_there_was_a_standby() -> None:
-    """The new client without state of its own is given nothing until the owner lets go."""
+def test_a_temporary_standby_where_there_was_none_is_given_by_releases_before_3_5_2() -> None:
+    """Later, the new client without state of its own gets nothing until the owner lets go."""
     ran = Member("a", 1, ("0_0", "0_1"), {"0_0": 100, "0_1": 100}, ("0_0",))
     exact = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, standby=("0_1",), probe_at_ms=0))
-    assert exact.result == "mismatch"
-    assert differences(exact) == ["b-StreamThread-1-consumer should not have 0_1 as standby"]
+    assert (exact.result, exact.why) == ("match", "")
+    late = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, probe_at_ms=0))
+    assert (late.result, late.why) == ("match", "")
 
 
 def test_a_task_that_arrived_is_a_match_without_a_probe() -> None:
@@ -229,7 +230,7 @@ def test_a_probe_that_the_leader_did_not_schedule_is_a_mismatch() -> None:
 def test_a_probe_that_nothing_calls_for_is_one_of_a_leader_without_end_offsets() -> None:
     exact = verdict(replace(HANDED_OVER[0], probe_at_ms=START_MS), HANDED_OVER[1])
     assert exact.result == "undetermined"
-    assert exact.why == "its leader may not have had end offsets, and decided without"
+    assert exact.why.startswith("its leader may not have had end offsets, and decided without")
 
 
 def test_what_nobody_told_is_learned_from_the_decision_itself() -> None:
@@ -319,7 +320,7 @@ def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> Non
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     decided = decided_generation(state)
     assert decided.exact.result == "undetermined"
-    assert decided.exact.why == (
+    assert decided.exact.why.startswith(
         "task 0_1: its end offset sum when the leader decided, between 50000 and 56000"
     )
 

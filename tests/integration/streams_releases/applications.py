@@ -1,0 +1,188 @@
+"""Real Kafka Streams applications of published releases, and what the service finds of them."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import create_topics
+from caughtup.models.assignment.releases import NEWEST, Release
+from tests.support.kafka.topics import whole_topic
+from tests.support.oracles import Oracle, compile_java, running_oracle
+from tests.support.releases import RELEASES, release_classpath
+from tests.support.service import Service, wait_for
+
+SOURCE = Path(__file__).parent / "java" / "ReleasedApplication.java"
+PARTITIONS, RECORDS, KEYS = 4, 2_000, 200
+_STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
+_INTERNAL = "org.apache.kafka.streams.processor.internals.assignment."
+_PUBLIC = "org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor"
+_ZONES = ("a", "b", "c")
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Configs of an application: by name, and of each instance where they have racks or tags."""
+
+    name: str
+    configs: Mapping[str, str] = field(default_factory=dict)
+    since: Release = Release.V2_8
+    tagged: bool = False
+    racked: bool = False
+    sticky: str = ""
+
+    def properties(self, version: str, instance: int) -> dict[str, str]:
+        """Return what an instance of a release is configured with."""
+        found = dict(self.configs)
+        if self.tagged:
+            found |= {"client.tag.zone": _ZONES[instance], "rack.aware.assignment.tags": "zone"}
+        if self.racked:
+            found["client.rack"] = f"rack{instance}"
+        if self.sticky == "internal":
+            legacy = "Legacy" if RELEASES.get(version, NEWEST) == NEWEST else ""
+            found["internal.task.assignor.class"] = f"{_INTERNAL}{legacy}StickyTaskAssignor"
+        elif self.sticky:
+            found["task.assignor.class"] = _PUBLIC
+        return found
+
+
+def _variations() -> Iterator[Variation]:
+    numbers = "num.standby.replicas", "max.warmup.replicas", "acceptable.recovery.lag"
+    for values in ((0, 2, 10), (1, 2, 10), (2, 2, 10), (1, 1, 10), (1, 4, 10), (1, 2, 10_000)):
+        name = "standbys {}, warm-ups {}, lag {}".format(*values)
+        yield Variation(name, dict(zip(numbers, map(str, values), strict=True)))
+    one = {"num.standby.replicas": "1", "acceptable.recovery.lag": "10"}
+    yield Variation("client tags", one, Release.V3_2, tagged=True)
+    racks = {"rack.aware.assignment.strategy": "min_traffic"}
+    yield Variation("racks", one | racks, Release.V3_5_2, racked=True)
+    yield Variation("internal sticky", one, sticky="internal")
+    yield Variation("public sticky", one, Release.V3_7, sticky="public")
+
+
+VARIATIONS = tuple(_variations())
+
+
+@dataclass
+class Outcome:
+    """What was found of an application's generations: each one's result, and why."""
+
+    release: str
+    variation: Variation
+    found: dict[int, tuple[str, str]]
+
+    def results(self, after: int = 0) -> Counter[str]:
+        """Count the results but for the first generations."""
+        return Counter(result for result, _ in [*self.found.values()][after:])
+
+
+def play(
+    cluster: EmbeddedCluster,
+    service: Service,
+    version: str,
+    variations: Sequence[Variation],
+    *,
+    seconds: float,
+    directory: Path,
+    say: Callable[[str], None] = print,
+) -> list[Outcome]:
+    """Run one application of each variation, all in one JVM: two instances, three, two again.
+
+    Each change is given so many seconds, in which rebalances follow each other and, if they are
+    more than 60, probing rebalances come.
+    """
+    groups = {f"{version}-{uuid.uuid4().hex[:6]}": one for one in variations}
+    with instances(version, directory) as ask:
+
+        def start(number: int) -> None:
+            for group, one in groups.items():
+                name = f"{group}-{number}"
+                config = _config(cluster, directory, group, name)
+                config |= one.properties(version, number)
+                asked = {"do": "start", "name": name, "source": f"{group}-in", "config": config}
+                answer = ask.ask(asked)
+                assert "exception" not in answer, answer
+
+        def running() -> bool:
+            return {*ask.ask({"do": "states"}).values()} <= {"RUNNING", "REBALANCING"}
+
+        for group in groups:
+            create_topics(cluster, {f"{group}-in": PARTITIONS})
+            produce(cluster, f"{group}-in", RECORDS, keys=KEYS)
+        start(0)
+        time.sleep(seconds / 3)
+        for number in (1, 2):
+            start(number)
+            say(f"{version}: {number + 1} instances")
+            time.sleep(seconds)
+        wait_for("all run", running)
+        for group in groups:
+            ask.ask({"do": "close", "name": f"{group}-1"})
+        say(f"{version}: one gone")
+        time.sleep(seconds)
+    return [Outcome(version, one, _found(cluster, service, group)) for group, one in groups.items()]
+
+
+@contextmanager
+def instances(version: str, directory: Path) -> Iterator[Oracle]:
+    """Run a JVM with a release's jars, in which instances can be started."""
+    kafka = release_classpath(version, runs=True)
+    classes = directory / f"classes-{version}"
+    compile_java([SOURCE], classes, kafka=kafka)
+    with running_oracle("ReleasedApplication", classes, kafka=kafka) as ask:
+        yield ask
+
+
+def _config(cluster: EmbeddedCluster, directory: Path, group: str, name: str) -> dict[str, str]:
+    return {
+        "application.id": group,
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "client.id": name,
+        "state.dir": str(directory / name),
+        "default.key.serde": _STRINGS,
+        "default.value.serde": _STRINGS,
+        "num.stream.threads": "1",
+        "commit.interval.ms": "500",
+        "cache.max.bytes.buffering": "0",
+        "probing.rebalance.interval.ms": "60000",
+        "session.timeout.ms": "10000",
+        "heartbeat.interval.ms": "2000",
+        "consumer.auto.offset.reset": "earliest",
+    }
+
+
+def _found(cluster: EmbeddedCluster, service: Service, group: str) -> dict[int, tuple[str, str]]:
+    """Return what the service published of a group's generations, the last word on each."""
+    found: dict[int, tuple[str, str]] = {}
+    for message in whole_topic(cluster, service.topic("recommended-assignments")):
+        value = message.value()
+        if value is None:
+            continue
+        record = json.loads(value)
+        if record["group"] == group:
+            leader = record["leader"]
+            found[record["generation"]] = leader["result"], leader.get("why", "")
+    return dict(sorted(found.items()))
+
+
+def rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Write a table as docs/measured.md has it, and why generations are undetermined."""
+    yield "| release | variation | generations | match | undetermined | mismatch | after the fifth |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in outcomes:
+        all_, late = one.results(), one.results(after=5)
+        counts = (str(all_[result]) for result in ("match", "undetermined", "mismatch"))
+        determined = f"{late['match'] + late['mismatch']} of {late.total()}"
+        cells = (one.release, one.variation.name, str(all_.total()), *counts, determined)
+        yield "| " + " | ".join(cells) + " |"
+    for one in outcomes:
+        for number, (result, why) in one.found.items():
+            if result != "match":
+                yield f"{one.release}, {one.variation.name}, generation {number}: {result}: {why:.300}"

@@ -1,0 +1,42 @@
+"""Real applications of published releases, without settings: the service decides as they did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from tests.integration.streams_releases.applications import VARIATIONS, Outcome, play, rows
+from tests.support.releases import RELEASES
+from tests.support.service import Service
+
+ONE_STANDBY = VARIATIONS[1]
+
+
+def check(outcomes: list[Outcome]) -> None:
+    """Nothing is a mismatch, and something was decided."""
+    print("\n".join(rows(outcomes)))
+    for one in outcomes:
+        assert one.found, one
+        assert not one.results()["mismatch"], one
+
+
+def test_an_application_of_an_old_release_is_understood_without_settings(
+    cluster: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    outcomes = play(cluster, service, "3.3.2", [ONE_STANDBY], seconds=12, directory=tmp_path)
+    check(outcomes)
+    assert outcomes[0].results()["match"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", RELEASES)
+def test_applications_of_a_release_are_understood_without_settings(
+    cluster: EmbeddedCluster, service: Service, tmp_path: Path, version: str
+) -> None:
+    fit = [one for one in VARIATIONS if one.since <= RELEASES[version]]
+    outcomes = play(cluster, service, version, fit, seconds=75, directory=tmp_path)
+    check(outcomes)
+    late = sum((one.results(after=5) for one in outcomes), start=outcomes[0].results(after=10**6))
+    assert late["match"] >= 0.95 * late.total(), late
