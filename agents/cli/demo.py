@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 @click.command(
     short_help="Watch it all on this machine.",
-    epilog=examples("caughtup demo", "caughtup demo --scripted"),
+    epilog=examples(
+        "caughtup demo", "caughtup demo --scripted", "caughtup demo --story connect --max-delay 30"
+    ),
 )
 @click.option("--scripted", is_flag=True, help="Play the story once, check it, and exit.")
 @click.option(
