@@ -142,6 +142,7 @@ class EndOffsetsProbe(Service):
 
         None where they haven't taken yet what was published: their figures are as old as they were.
         """
+        self._note_what_was_read()
         wants = self._wants()
         listing = await asyncio.to_thread(self._lister.list_ends, wants)
         self._note(listing.given_up)
@@ -177,6 +178,12 @@ class EndOffsetsProbe(Service):
             await self._topic.send(key=encode_partition(partition), value=None)
         as_of_ms = self._complete_as_of(listing)
         return as_of_ms if last is None or await self._is_taken(*last) else None
+
+    def _note_what_was_read(self) -> None:
+        """Note before the first round how old the tables are: its records come one by one."""
+        newest_ms = self._state.ends.newest_ms
+        if newest_ms is not None:
+            self._health.probed_ms.setdefault(PROBE, newest_ms)
 
     async def _is_taken(self, partition: TopicPartition, as_of_ms: int) -> bool:
         """Wait a moment until the tables have a record that was published."""

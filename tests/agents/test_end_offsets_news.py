@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from caughtup.agents import end_offsets
-from caughtup.agents.end_offsets import EndOffsetsProbe, apply_record
+from caughtup.agents.end_offsets import PROBE, EndOffsetsProbe, apply_record
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -84,6 +84,16 @@ def test_what_another_instance_listed_is_as_old_as_it_was_then(probe: EndOffsets
         probe._complete_as_of(EndOffsetListing(START_MS + 9_000, {}, {PARTITION}, {PARTITION}))
         == START_MS
     )
+
+
+def test_until_its_first_round_is_read_figures_are_as_old_as_what_was_there(
+    probe: EndOffsetsProbe,
+) -> None:
+    """The first round's records come one by one: the first to come makes no other newer."""
+    probe._note_what_was_read()
+    probe._state.apply_ends(TopicPartition("orders-in", 4), seen(12, START_MS + 9_000))
+    probe._note_what_was_read()
+    assert probe._health.probed_ms == {PROBE: START_MS}
 
 
 @pytest.mark.parametrize("is_read", [True, False])

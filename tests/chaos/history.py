@@ -72,10 +72,10 @@ class History:
     def unseen_since(self, since: float, until: float) -> float | None:
         """Return when the last sample before a gap within two times began; None without a gap.
 
-        A gap: nobody answered for longer than ``GAP_SECONDS``, as while a partition has no leader.
+        A gap: no answer came for longer than ``GAP_SECONDS``, as while a partition has no leader.
         """
         for earlier, later in pairwise([*self._samples, Sample(until, until, None)]):
-            if later.began - earlier.ended > GAP_SECONDS and later.began > since:
+            if later.ended - earlier.ended > GAP_SECONDS and later.ended > since:
                 return earlier.began if earlier.ended < until else None
         return None
 

@@ -81,13 +81,17 @@ def test_lag_of_who_never_committed_counts_from_the_start(truth: Truth) -> None:
     assert len(lies(told(100, LAG, "never"), truth)) == 1
 
 
+@pytest.mark.parametrize("answered_late", [False, True])
 @pytest.mark.parametrize(("end", "is_lie"), [(850, False), (750, True), (1_000, True)])
-def test_while_a_partition_has_no_leader_its_end_is_that_of_before(end: int, is_lie: bool) -> None:
+def test_while_a_partition_has_no_leader_its_end_is_that_of_before(
+    end: int, is_lie: bool, answered_late: bool
+) -> None:
     """The last listing may lack what was written until the leader was gone, here at 80 s."""
     truth = Truth()
     for second in [*range(81), *range(100, 111)]:
         value = 10 * min(second, 80) + 100
-        truth.add((END, "words", 0), second + 0.2, second + 0.3, value)
+        began = 80.8 if answered_late and second == 100 else second + 0.2
+        truth.add((END, "words", 0), began, second + 0.3, value)
     said = Said(95.0, 95.5, 200, "ready", 200, {Figure(END, "", "words", 0): end})
     assert bool(lies(said, truth)) == is_lie
 
