@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -21,7 +22,9 @@ def require_valid(
         records = list(read_records(cluster, with_prefix(topic, prefix)))
         found = [problem for record in records for problem in problems(topic, *record)]
         assert not found, f"{len(found)} of {len(records)} records: {found[:5]}"
-        kinds |= kinds_of(topic, (key for key, value in records if value is not None))
+        for key, value in records:
+            if value is not None:
+                kinds |= kinds_of(topic, [key], json.loads(value))
     return kinds
 
 
