@@ -1,0 +1,93 @@
+"""Plans carried out on an application that runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from caughtup.models.assignment.configs import Configs
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.simulation.streams.plan import Plan, simulate
+from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
+from caughtup.models.simulation.streams.topology import Application, Changelog, uniform
+
+MINUTE = 60_000
+
+
+def application(tasks: int, assignor: str = "high_availability") -> Application:
+    """An application whose states have 100,000 offsets, of which a thread restores 10,000/s."""
+    subtopologies, partitions, changelogs = uniform(tasks, 0, Changelog(100_000, 100.0))
+    return Application(
+        subtopologies,
+        partitions,
+        changelogs,
+        restore_per_second=10_000,
+        assignor=assignor,
+        configs=Configs(probing_rebalance_interval_ms=MINUTE),
+    )
+
+
+def running(clients: int, tasks: int) -> list[RunningInstance]:
+    """Clients ``c0``, ``c1``, … of one thread each, that share the tasks out in turn."""
+    every = [TaskId(0, number) for number in range(tasks)]
+    return [
+        RunningInstance(
+            f"c{client}", ProcessId(0, client + 1), (RunningThread(tuple(every[client::clients])),)
+        )
+        for client in range(clients)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("assignor", "copies"), [("high_availability", 18), ("minimal_movement", 6)]
+)
+def test_a_fourth_instance_of_24_tasks_costs_what_it_costs_on_real_ones(
+    assignor: str, copies: int
+) -> None:
+    """Docs/measured.md has 18 and 6 of a real application, too."""
+    end = simulate(application(24, assignor), running(3, 24), Plan(add=1))
+    assert end.figures.copies_built == copies
+    assert end.endless is None
+    assert end.figures.longest_still_ms < 10_000
+
+
+def test_a_rolling_restart_stops_one_after_the_other() -> None:
+    end = simulate(application(24), running(3, 24), Plan(restart=("c0", "c1", "c2")))
+    stops = [mark for mark in end.marks if mark.kind == "stop"]
+    starts = [mark for mark in end.marks if mark.kind == "start"]
+    assert [mark.what for mark in stops] == ["c0 stops", "c1 stops", "c2 stops"]
+    assert all(later.at_ms > start.at_ms for start, later in zip(starts, stops[1:], strict=False))
+    # Each is away until the group misses it, its session timeout after its last heartbeat.
+    assert all(still <= 46_000 for still in end.figures.still_ms.values())
+    assert end.figures.copies_built == 0
+
+
+def test_at_once_costs_one_session_timeout_for_all() -> None:
+    plan = Plan(restart=("c0", "c1", "c2"), at_once=True, leave_group=True, down_ms=5_000)
+    end = simulate(application(6), running(3, 6), plan)
+    assert 5_000 <= end.figures.longest_still_ms < 12_000
+
+
+def test_a_state_that_is_lost_is_restored_whole() -> None:
+    end = simulate(application(6), running(3, 6), Plan(kill=("c2",), keep_state=False))
+    assert end.figures.copies_built >= 2
+    assert end.offsets_restored >= 200_000
+
+
+def test_100_clients_with_1000_tasks_can_be_restarted_in_turn() -> None:
+    clients = running(100, 1_000)
+    end = simulate(application(1_000), clients, Plan(restart=tuple(one.name for one in clients)))
+    assert end.endless is None
+    assert max(end.figures.still_ms.values()) < 60_000
+
+
+def test_what_never_comes_to_rest_is_stopped_and_said_to_go_round() -> None:
+    """With lag 0 a copy of a task that writes is never caught up when it is asked."""
+    restless = replace(
+        application(6),
+        configs=Configs(acceptable_recovery_lag=0, probing_rebalance_interval_ms=MINUTE),
+    )
+    end = simulate(restless, running(2, 6), Plan(add=1), most_ms=60 * MINUTE)
+    assert end.endless is not None
+    assert "probing" in end.endless
