@@ -1,5 +1,5 @@
 """``python -m caughtup.agents`` is ``caughtup``."""
 
-from caughtup.agents.main import main
+from caughtup.agents.main import program
 
-main(prog_name="caughtup")
+program()

@@ -10,6 +10,7 @@ from click.shell_completion import get_completion_class
 import caughtup
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
+from caughtup.agents.process.leaving import leave
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -75,3 +76,12 @@ for origin, short_help in (
     ("caughtup.bench.main:bench", "Measure this installation."),
 ):
     main.add_command(LazyCommand(origin, short_help))
+
+
+def program() -> None:
+    """Run the command line as the program that it is."""
+    try:
+        main(prog_name="caughtup")
+    except SystemExit as end:
+        leave(end.code)
+        raise

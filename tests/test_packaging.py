@@ -150,7 +150,7 @@ def test_the_wheel_says_its_version_its_command_and_its_license(built: tuple[Pat
     assert metadata["Version"] == caughtup.__version__
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert "caughtup = caughtup.agents.main:main" in entry_points
+    assert "caughtup = caughtup.agents.main:program" in entry_points
 
 
 def test_no_dependency_is_bound_to_an_address(built: tuple[Path, Path]) -> None:

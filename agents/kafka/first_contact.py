@@ -16,6 +16,7 @@ from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.diagnosis import STEP_SECONDS, Trouble, diagnose, troubles_at
 from caughtup.agents.kafka.tokens.source import source_of
 from caughtup.agents.kafka.tokens.token import TokenError
+from caughtup.agents.process.leaving import UNAWAITED
 from caughtup.agents.settings import Settings
 from caughtup.models.security.logins import Bearer, complaints, has_own_way, login_of
 
@@ -48,7 +49,7 @@ class _Asked(Generic[_Result]):
         self._call = call
         self.result: _Result | None = None
         self.error: Exception | None = None
-        self._thread = Thread(target=self._run, daemon=True)
+        self._thread = Thread(target=self._run, name=UNAWAITED, daemon=True)
         self._thread.start()
 
     @property
