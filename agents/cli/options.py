@@ -76,6 +76,24 @@ def connection_options(command: Command) -> Command:
     return command
 
 
+def watch_options(seconds: float) -> Callable[[Command], Command]:
+    """Return what adds ``--watch`` and ``--every``, by default so many seconds, to a command."""
+
+    def add(command: Command) -> Command:
+        every = click.option(
+            "--every",
+            type=click.FloatRange(min=0.5, max=3600),
+            default=seconds,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long --watch waits between two looks.",
+        )
+        watch = click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
+        return watch(every(command))
+
+    return add
+
+
 def settings_of(
     connection: dict[str, Any], clients: Iterable[Client] = SERVICE, **more: Any
 ) -> Settings:

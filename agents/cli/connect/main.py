@@ -18,7 +18,12 @@ from caughtup.agents.cli.connect.tables import group_lines
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import named
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.options import (
+    connection_options,
+    format_option,
+    settings_of,
+    watch_options,
+)
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
@@ -41,15 +46,7 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 )
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
-@click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
-@click.option(
-    "--every",
-    type=click.FloatRange(min=0.5, max=3600),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long --watch waits between two looks.",
-)
+@watch_options(2.0)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @service_options
 @connection_options

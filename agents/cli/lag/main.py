@@ -32,7 +32,12 @@ from caughtup.agents.cli.lag.rows import (
     task_cells,
 )
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.options import (
+    connection_options,
+    format_option,
+    settings_of,
+    watch_options,
+)
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.errors import UserError
@@ -88,15 +93,7 @@ class States(click.ParamType):
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N.")
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns, and why it is so.")
-@click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
-@click.option(
-    "--every",
-    type=click.FloatRange(min=0.5, max=3600),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long --watch waits between two looks.",
-)
+@watch_options(5.0)
 @service_options
 @connection_options
 @format_option
