@@ -26,6 +26,7 @@ from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
+from caughtup.agents.recent.sampler import Sampler
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
@@ -164,6 +165,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(TokenKeeper(settings, health))
     app.service(TopicKeeper(settings, health, recreated))
     app.service(Assessor(state, health, settings.reassignment_budget))
+    app.service(Sampler(state, health))
     app.service(Forgetter(state, health, recommended, learned))
     app.service(ConnectReader(settings, health, state))
     app.service(ConnectWatcher(state, health, movements))

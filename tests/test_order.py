@@ -41,6 +41,7 @@ MODELS = (
     "histories",
     "commits",
     "lag",
+    "recent",
     "parameters",
     "assignment",
     "assignors",

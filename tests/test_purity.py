@@ -41,6 +41,7 @@ IMPORTERS = {
         "models/commits",
         "models/histories",
         "models/lag",
+        "models/recent",
     },
 }
 

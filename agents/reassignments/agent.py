@@ -9,6 +9,7 @@ import faust
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.reassignments.records import apply_record
+from caughtup.agents.recent.words import partition_movement
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.reader import Slice
@@ -53,6 +54,8 @@ def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[
     with state.faults.isolated("movements", str(partition), now_ms()):
         key = encode_partition(partition)
         events = state.reassignment_events.new_events(state.reassignments, partition)
+        for event in events:
+            state.recent.happenings.note(partition_movement(event))
         written = map(PartitionMovementRecord.from_event, events)
         return [(key, PARTITIONS.encode(record)) for record in written]
     return []

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.turns import done_in_turns
+from caughtup.agents.recent.words import task_movements
 from caughtup.agents.recommendations.records import encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.outbox import Outbox
@@ -124,12 +125,15 @@ class Recommender:
         await self._outbox.flush()
 
     def _put_movements(self) -> Generator[None, None, None]:
-        now = now_ms()
+        now, told = now_ms(), []
         for event in self._state.applications.movement_events(now):
             with self._state.faults.isolated("movements", event.group, now):
                 value = TASKS.encode(TaskMovementRecord.from_event(event))
                 self._outbox.put(self._movements, encode_group(event.group), value)
+                told.append(event)
             yield
+        for happening in task_movements(told):
+            self._state.recent.happenings.note(happening)
 
 
 def _decide(cluster: str, undecided: UndecidedGeneration, now_ms: int) -> Decided | None:

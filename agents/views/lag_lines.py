@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from caughtup.agents.views.copies import copy_fields, present
+from caughtup.models.lag.partition_rows import PartitionRow
 from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.state.cluster import ClusterState
 
@@ -19,10 +20,12 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
     yield from map(msgspec.to_builtins, task_lines(state, group))
 
 
-def partition_lines(state: ClusterState, group: str) -> Iterator[PartitionLine]:
-    """Yield a line for each partition that a group committed or was assigned."""
+def partition_lines(
+    state: ClusterState, group: str, rows: Iterable[PartitionRow] | None = None
+) -> Iterator[PartitionLine]:
+    """Yield a line for each of these rows; else for each partition that a group has."""
     kind = state.group_type(group)
-    for row in state.partition_rows(group):
+    for row in state.partition_rows(group) if rows is None else rows:
         assessed = state.assessments.find(group, row.partition)
         known = present(
             group_type=kind,

@@ -30,7 +30,7 @@ class SafeToStop:
 
     def add_routes(self, app: web.Application) -> None:
         """Add what it answers to an application."""
-        app.router.add_get("/api/groups/{group}/safe", self._safe)
+        app.router.add_get(r"/api/groups/{group:[\s\S]+}/safe", self._safe)
 
     async def _safe(self, request: web.Request) -> web.Response:
         """Answer 200 with ``safe`` true or false, 404 where there is no such group or client."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from importlib.resources import files
 from itertools import chain
 from pathlib import PurePath
 
-import msgspec
 from aiohttp import web
 from mode import Service
 from prometheus_client.exposition import choose_encoder, gzip_accepted
@@ -19,7 +17,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.turns import done_in_turns, gzipped, in_turns
+from caughtup.agents.process.turns import gzipped, in_turns
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
@@ -31,7 +29,7 @@ from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.process import process_families
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page_views import ADDRESSES, PageViews, asked, page_at
 from caughtup.agents.web.safety import SafeToStop
 from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.tls import web_tls
@@ -42,8 +40,6 @@ log = logging.getLogger(__name__)
 
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _PUSH_SECONDS = 1.0
-#: Who listens gets a state that is not older than this: it is made once for all of them.
-_SHARED_SECONDS = 0.5
 _OPENMETRICS = "application/openmetrics-text"
 _STREAMS = 50
 _SCRAPES = 8
@@ -51,7 +47,7 @@ _SCRAPES = 8
 _PROBES = frozenset({"/ready", "/healthz"})
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'",
+    "connect-src 'self'; img-src 'self' data:; base-uri 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -82,8 +78,7 @@ class WebServer(Service):
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
-        self._sharing = asyncio.Lock()
-        self._shared, self._shared_until = b"", 0.0
+        self._views = PageViews(state, health, clock, self._labels.limited, {})
         self._tls = web_tls(settings)
         self._token = settings.web_token_file and Token(settings.web_token_file, _PROBES)
         self._runner: web.AppRunner | None = None
@@ -140,11 +135,14 @@ class WebServer(Service):
     def _application(self, checks: Sequence[Middleware]) -> web.Application:
         app = web.Application(middlewares=checks)
         for name, body, kind in static_files():
-            path = "/" if name == "index.html" else f"/{name}"
-            app.router.add_get(path, _serve(body, kind))
-        app.router.add_get("/api/state", self._state_json)
+            if name != "index.html":
+                app.router.add_get(f"/{name}", _serve(body, kind))
+                continue
+            for address, depth in ADDRESSES.items():
+                app.router.add_get(address, page_at(body, depth))
         # Without a body to write, nobody would notice that the reader has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
+        self._views.add_routes(app)
         Lines(self._state, self._clock).add_routes(app)
         SafeToStop(self._state, self._clock).add_routes(app)
         app.router.add_get("/metrics", self._metrics)
@@ -160,33 +158,22 @@ class WebServer(Service):
         settings = {"web_tls_certificate": self._tls, "web_token_file": self._token}
         return [name for name, set_ in settings.items() if set_ is None]
 
-    async def _encoded(self) -> bytes:
-        steps = page_steps(self._state, self._health, self._clock(), self._labels.limited())
-        return msgspec.json.encode(await done_in_turns(steps))
-
-    async def _state_json(self, request: web.Request) -> web.Response:
-        return web.Response(body=await self._encoded(), content_type="application/json")
-
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Push the state as server-sent events, at most once a second."""
+        """Push the state, or the view that is asked for, as server-sent events, once a second."""
+        view = asked(request)
+        if view is None:
+            raise web.HTTPBadRequest(text="there is no such view\n")
         with self._streams.taken():
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
             try:
                 while not self.should_stop:
-                    await response.write(await self._event())
+                    encoded = await self._views.shared(view)
+                    await response.write(b"event: state\ndata: " + encoded + b"\n\n")
                     await self.sleep(_PUSH_SECONDS)  # or until the server stops
             except (ConnectionError, asyncio.CancelledError):
                 pass  # the reader went away, or the server stops
             return response
-
-    async def _event(self) -> bytes:
-        """Return the state as an event, the same for all who ask at about the same time."""
-        async with self._sharing:
-            if time.monotonic() > self._shared_until:
-                self._shared = b"event: state\ndata: " + await self._encoded() + b"\n\n"
-                self._shared_until = time.monotonic() + _SHARED_SECONDS
-            return self._shared
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         """Write the metrics as they are made, letting others have their turn in between."""

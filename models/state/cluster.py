@@ -36,6 +36,7 @@ from caughtup.models.reading import ReaderCounts
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
+from caughtup.models.recent.recent import Recent
 from caughtup.models.state.wanted_topics import racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
@@ -78,6 +79,7 @@ class ClusterState:
         self.applications = Applications(parameters, self.faults)
         self.connect = ConnectClusters()
         self.assessments = Assessments()
+        self.recent = Recent()
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
 
     def apply_batch(

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import aiohttp
 import pytest
 
-from caughtup.agents.web import limits, server
+from caughtup.agents.web import limits, page_views, server
 from tests.support.observability.site import Connected, Site
 
 SOON = 0.3
@@ -160,15 +160,15 @@ async def test_who_listens_at_the_same_time_gets_a_state_that_was_made_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = 0
-    steps = server.page_steps
+    steps = page_views.page_steps
 
     def counted(*arguments: object) -> object:
         nonlocal made
         made += 1
         return steps(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(server, "page_steps", counted)
-    monkeypatch.setattr(server, "_SHARED_SECONDS", 60.0)
+    monkeypatch.setattr(page_views, "page_steps", counted)
+    monkeypatch.setattr(page_views, "_SHARED_SECONDS", 60.0)
     async with Site() as site:
         streams = [await site.get("/api/events") for _ in range(10)]
         for stream in streams:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.groups import group_summary
-from caughtup.agents.web.page_state import REASSIGNMENTS_SHOWN, page_steps, reassignment_view
+from caughtup.agents.views.page.movements import REASSIGNMENTS_SHOWN, reassignment_view
+from caughtup.agents.web.page_state import page_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching, WatchPatterns

@@ -1,0 +1,121 @@
+"""Looks at groups every two seconds for what happened to them, and takes figures every ten."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable
+from itertools import count
+
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.group_lag import group_lag
+from caughtup.models.recent.positions import group_positions
+from caughtup.models.recent.rings import STEP_MS
+from caughtup.models.state.cluster import ClusterState
+
+_LOOK_SECONDS = 2.0
+_LOOKS_A_SAMPLE = STEP_MS // 2_000
+#: Between two turns (``process/turns.py``): nobody waits for it.
+_PAUSE_SECONDS = 0.01
+
+
+class Sampler(Service):
+    """Fills ``state.recent``, from the moment the log was read to its end."""
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self, state: ClusterState, health: Health, clock: Callable[[], int] = now_ms
+    ) -> None:
+        super().__init__()
+        self._state = state
+        self._health = health
+        self._clock = clock
+
+    @Service.task
+    async def _run(self) -> None:
+        for looks in count():
+            await self.sleep(_LOOK_SECONDS)
+            if self.should_stop:
+                return
+            if self._health.ready:
+                steps = self.steps(sampling=looks % _LOOKS_A_SAMPLE == 0)
+                await done_in_turns(steps, _PAUSE_SECONDS)
+
+    def steps(self, *, sampling: bool) -> Generator[None, None, None]:
+        """Look at every group once, and take its figures where ``sampling``, a step at a time.
+
+        A group that fails costs itself.
+        """
+        state, groups = self._state, self._state.group_names()
+        whole = {"lag": 0, "groups_behind": 0, "warmups": 0, "restoring": 0}
+        for group in groups:
+            now = self._clock()
+            with state.faults.isolated("page", group, now):
+                self._look(group, now)
+                if sampling:
+                    for name, figure in self._sample(group, now).items():
+                        whole[name] += figure
+            yield
+        moving = state.reassignments.ongoing
+        for partition in sorted(moving):
+            with state.faults.isolated("page", str(partition), self._clock()):
+                self._look_at_movement(partition)
+            yield
+        if sampling:
+            with state.faults.isolated("page", "reassignments", self._clock()):
+                state.recent.cluster.add(self._clock(), whole | self._moving())
+        state.recent.keep_only(set(groups), moving.keys())
+
+    def _look(self, group: str, now: int) -> None:
+        state = self._state
+        application = state.applications.get(group)
+        due = None if application is None else application.newest.next_rebalance()
+        verdict = state.assessments.verdicts.get(group)
+        membership = state.groups.membership(group)
+        state.recent.look(group, membership, verdict, now, None if due is None else due[0])
+
+    def _look_at_movement(self, partition: TopicPartition) -> None:
+        tracked = self._state.reassignments.ongoing.get(partition)
+        if tracked is None:
+            return
+        assessed = self._state.reassignment_watch.find(partition, tracked)
+        if assessed is not None:
+            found = assessed.verdict
+            why = found.cause and found.cause.replace("-", " ")
+            self._state.recent.look_at_movement(partition, found.verdict, why, self._clock())
+
+    def _sample(self, group: str, now: int) -> dict[str, int]:
+        """Add a group's figures, and return those that count in the cluster's."""
+        state = self._state
+        membership = state.groups.membership(group)
+        lag = group_lag(state.commits, group, membership, state.ends)
+        has_tasks = group in state.applications or group in state.groups.streams
+        copies = building(state.task_rows(group)) if has_tasks else None
+        positions = group_positions(state.commits, group, state.ends)
+        state.recent.sample(group, now, lag.lag, positions, copies)
+        behind = lag.at_least or 0
+        return {"lag": behind, "groups_behind": int(behind > 0), **(copies or {})}
+
+    def _moving(self) -> dict[str, float]:
+        """Return how many partitions are in movement and, where that is known, what is left."""
+        tracker, watch = self._state.reassignments, self._state.reassignment_watch
+        figures: dict[str, float] = {"reassignments": len(tracker.ongoing)}
+        left = 0.0
+        for partition, tracked in tracker.ongoing.items():
+            assessed = watch.find(partition, tracked)
+            if assessed is None or assessed.figures.bytes_remaining is None:
+                return figures
+            left += assessed.figures.bytes_remaining
+        return {**figures, "bytes_left": left}
+
+
+def building(copies: Iterable[TaskCopy]) -> dict[str, int]:
+    """Count the copies that are being built."""
+    roles = [copy.role for copy in copies]
+    return {"warmups": roles.count("warmup"), "restoring": roles.count("restoring")}

@@ -1,0 +1,53 @@
+"""What became of movements, in a sentence for a group and a moment, not one for each of many tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from caughtup.models.decisions.movements import LEADER, TaskMovementEvent
+from caughtup.models.reassignments.events import ReassignmentEvent
+from caughtup.models.recent.happenings import Happening
+
+_STEPS = {
+    "planned": "planned",
+    "warming": "begun to warm up",
+    "promoted": "carried out",
+    "dropped": "given up",
+}
+
+
+def task_movements(events: Iterable[TaskMovementEvent]) -> list[Happening]:
+    """Return what to say of events of tasks: a line for each group and plan.
+
+    With the reason of the first, and how many others there are.
+    """
+    by_plan: dict[tuple[str, str], list[TaskMovementEvent]] = {}
+    for event in events:
+        by_plan.setdefault((event.group, event.plan), []).append(event)
+    return [_of_plan(group, plan, found) for (group, plan), found in by_plan.items()]
+
+
+def _of_plan(group: str, plan: str, events: list[TaskMovementEvent]) -> Happening:
+    steps = Counter[str](event.step for event in events)
+    said = ", ".join(f"{steps[step]} {words}" for step, words in _STEPS.items() if steps[step])
+    whose = "the leader's" if plan == LEADER else "recommended"
+    first, noun = events[0], "movement" if len(events) == 1 else "movements"
+    why = f"{first.movement.task}: {first.why or first.movement.reason}"
+    more = f" (and {len(events) - 1} more)" if len(events) > 1 else ""
+    at_ms = max(event.at_ms for event in events)
+    return Happening(at_ms, "movement", f"{whose} {noun}: {said}", why + more, group)
+
+
+def partition_movement(event: ReassignmentEvent) -> Happening:
+    """Return what to say of a step of a reassignment: ``orders-3: 1, 2 → 2, 4 begun``."""
+    step = {"planned": "begun", "promoted": "completed", "dropped": "ended otherwise"}[event.step]
+    route = " → ".join(", ".join(map(str, brokers)) for brokers in (event.original, event.target))
+    partition = str(event.partition)
+    return Happening(
+        event.at_ms,
+        "reassignment",
+        f"{partition}: brokers {route}, {step}",
+        event.why,
+        partition=partition,
+    )

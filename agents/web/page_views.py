@@ -1,0 +1,160 @@
+"""The page's addresses, and what each shows: pushed as it changes, or answered once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns
+from caughtup.agents.views.page.group import group_steps
+from caughtup.agents.views.page.overview import overview_steps
+from caughtup.agents.views.page.parts import (
+    connect_steps,
+    health_steps,
+    reassignments_steps,
+    streams_steps,
+)
+from caughtup.agents.views.page.recent import recent_of_cluster, recent_of_group
+from caughtup.agents.web.page_state import page_steps
+from caughtup.models.state.cluster import ClusterState
+
+SCHEMA = 2
+#: Who listens to a view gets one that is not older than this: it is made once for all of them.
+_SHARED_SECONDS = 0.5
+#: Views that are kept to be shared; there are at most as many listeners.
+_KEPT = 64
+_MOST_CHARACTERS = 1_000
+_JSON = "application/json"
+_PARTS = {
+    "reassignments": reassignments_steps,
+    "connect": connect_steps,
+    "streams": streams_steps,
+    "health": health_steps,
+}
+#: Where the page is, and how many folders deep: what it loads is named from its base.
+ADDRESSES = {
+    "/": 0,
+    r"/groups/{name:[\s\S]+}": 1,
+    **{f"/{part}": 0 for part in _PARTS},
+}
+
+
+class View(NamedTuple):
+    """What somebody looks at: a part of the page, a group, or the groups whose names hold a text."""
+
+    view: str
+    group: str = ""
+    find: str = ""
+
+
+#: The whole cluster at once: what was there before there were views.
+WHOLE = View("state")
+
+
+class PageViews:
+    """Answers with views of the state: ``links`` are addresses that each of them names."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        health: Health,
+        clock: Callable[[], int],
+        limited: Callable[[], int],
+        links: dict[str, str],
+    ) -> None:
+        self._state = state
+        self._health = health
+        self._clock = clock
+        self._limited = limited
+        self._links = links
+        self._making = asyncio.Lock()
+        self._kept: dict[View, tuple[float, bytes]] = {}
+
+    def add_routes(self, app: web.Application) -> None:
+        """Add what it answers to an application, but for events."""
+        app.router.add_get("/api/state", self._view)
+        app.router.add_get("/api/view", self._view)
+        app.router.add_get("/api/recent", self._recent)
+        app.router.add_get(r"/api/groups/{group:[\s\S]+}/recent", self._recent)
+
+    async def shared(self, view: View) -> bytes:
+        """Return a view as JSON, the same for all who listen to it at about the same time."""
+        async with self._making:
+            until, made = self._kept.get(view, (0.0, b""))
+            if time.monotonic() > until:
+                made = await self._made(view)
+                self._kept.pop(view, None)
+                while len(self._kept) >= _KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[view] = (time.monotonic() + _SHARED_SECONDS, made)
+            return made
+
+    async def _made(self, view: View) -> bytes:
+        described = await done_in_turns(self._steps(view))
+        if view != WHOLE:
+            head = {"schema": SCHEMA, "view": view.view, "links": self._links}
+            described = head | described
+        return msgspec.json.encode(described)
+
+    def _steps(self, view: View) -> Generator[None, None, dict[str, Any]]:
+        state, health, now = self._state, self._health, self._clock()
+        if view == WHOLE:
+            return page_steps(state, health, now, self._limited())
+        if view.view == "overview":
+            return overview_steps(state, health, now, view.find, self._limited())
+        if view.view == "group":
+            return group_steps(state, health, now, view.group)
+        return _PARTS[view.view](state, health, now)
+
+    async def _view(self, request: web.Request) -> web.Response:
+        view = asked(request)
+        if view is None:
+            return _refused(
+                "say what: ?view=overview, reassignments, connect, streams or health, or ?group=NAME"
+            )
+        return web.Response(body=await self._made(view), content_type=_JSON)
+
+    async def _recent(self, request: web.Request) -> web.Response:
+        group = request.match_info.get("group")
+        now = self._clock()
+        described = (
+            recent_of_cluster(self._state, now)
+            if group is None
+            else recent_of_group(self._state, group, now)
+        )
+        return web.Response(body=msgspec.json.encode(described), content_type=_JSON)
+
+
+def asked(request: web.Request) -> View | None:
+    """Return the view that a request asks for, the whole state if none; None: there is no such."""
+    if not request.query:
+        return WHOLE
+    view, group = request.query.get("view"), request.query.get("group")
+    find = request.query.get("find", "")
+    if group is not None and view is None and len(group) <= _MOST_CHARACTERS:
+        return View("group", group=group)
+    if view == "overview" and group is None and len(find) <= _MOST_CHARACTERS:
+        return View("overview", find=find)
+    return View(view) if view in _PARTS and group is None else None
+
+
+def page_at(body: bytes, depth: int) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return what serves the page at an address so many folders deep."""
+    base = b'<head>\n<base href="%s">' % (b"../" * depth)
+    based = body.replace(b"<head>", base, 1) if depth else body
+
+    async def serve(request: web.Request) -> web.Response:
+        return web.Response(body=based, content_type="text/html", charset="utf-8")
+
+    return serve
+
+
+def _refused(why: str) -> web.Response:
+    body = msgspec.json.encode({"error": why})
+    return web.Response(status=400, body=body, content_type=_JSON)

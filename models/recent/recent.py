@@ -1,0 +1,134 @@
+"""The last hours of one cluster: series of groups and of the whole, and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from caughtup.models.groups.membership import Membership
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.verdict import GroupVerdict
+from caughtup.models.recent.happenings import Happening, Happenings
+from caughtup.models.recent.positions import Positions
+from caughtup.models.recent.rebalances import rebalance
+from caughtup.models.recent.rings import Series
+
+GROUP_FIGURES = ("lag", "committed_per_second", "produced_per_second")
+APPLICATION_FIGURES = (*GROUP_FIGURES, "warmups", "restoring")
+CLUSTER_FIGURES = (
+    "lag",
+    "groups_behind",
+    "warmups",
+    "restoring",
+    "reassignments",
+    "bytes_left",
+)
+#: The verdicts of reassignments that nobody has to look at.
+_CALM = frozenset({"measuring", "moving", "tail", "completing", "unknown"})
+#: Groups of which there are series: 42 MB at most.
+MOST_GROUPS = 10_000
+
+
+class _Seen(NamedTuple):
+    membership: Membership | None
+    verdict: GroupVerdict | None
+    due_ms: int | None
+
+
+class Recent:
+    """Figures over time by group, and what happened; both in bounds."""
+
+    def __init__(self) -> None:
+        self.cluster = Series(CLUSTER_FIGURES)
+        self.happenings = Happenings()
+        self._groups: dict[str, Series] = {}
+        self._positions: dict[str, tuple[int, Positions]] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._moving: dict[TopicPartition, str] = {}
+
+    def series(self, group: str) -> Series | None:
+        """Return the figures of a group; None of one that there are none of."""
+        return self._groups.get(group)
+
+    def look(
+        self,
+        group: str,
+        membership: Membership | None,
+        verdict: GroupVerdict | None,
+        now_ms: int,
+        due_ms: int | None = None,
+    ) -> None:
+        """Note what happened to a group since the last look at it; nothing at the first.
+
+        ``due_ms``: when its next rebalance is due.
+        """
+        before = self._seen.get(group)
+        self._seen[group] = _Seen(membership, verdict, due_ms)
+        if before is None:
+            return
+        if before.membership is not membership and before.membership and membership:
+            dealt = rebalance(group, before.membership, membership, now_ms, before.due_ms)
+            if dealt is not None:
+                self.happenings.note(dealt)
+        if before.verdict and verdict and before.verdict.verdict != verdict.verdict:
+            text = f"{before.verdict.verdict} → {verdict.verdict}"
+            self.happenings.note(Happening(now_ms, "verdict", text, verdict.reason or None, group))
+
+    def look_at_movement(
+        self, partition: TopicPartition, verdict: str, why: str | None, now_ms: int
+    ) -> None:
+        """Note where a reassignment begins or ceases to fare badly since the last look at it."""
+        before = self._moving.get(partition, "measuring")
+        self._moving[partition] = verdict
+        if before != verdict and not {before, verdict} <= _CALM:
+            text = f"{partition}: {before} → {verdict}"
+            self.happenings.note(
+                Happening(now_ms, "reassignment", text, why, partition=str(partition))
+            )
+
+    def sample(
+        self,
+        group: str,
+        now_ms: int,
+        lag: int | None,
+        positions: Positions,
+        copies: Mapping[str, int] | None = None,
+    ) -> None:
+        """Add a group's figures at a moment (ms).
+
+        ``copies``: of a Streams application, how many are ``warmups`` and ``restoring``.
+        """
+        series = self._groups.get(group)
+        names = GROUP_FIGURES if copies is None else APPLICATION_FIGURES
+        if series is None or series.names != names:
+            if series is None and len(self._groups) >= MOST_GROUPS:
+                return
+            series = self._groups[group] = Series(names)
+        figures: dict[str, float] = dict(copies or {})
+        if lag is not None:
+            figures["lag"] = lag
+        figures |= self._rates(group, now_ms, positions)
+        series.add(now_ms, figures)
+
+    def _rates(self, group: str, now_ms: int, now: Positions) -> dict[str, float]:
+        """Return how fast a group commits and its topics grow, by the sample before.
+
+        Nothing where that was of other partitions, or too long ago.
+        """
+        before_ms, before = self._positions.get(group, (0, now))
+        self._positions[group] = (now_ms, now)
+        seconds = (now_ms - before_ms) / 1000
+        if before.partitions != now.partitions or not 0 < seconds <= 60:
+            return {}
+        return {
+            "committed_per_second": (now.committed - before.committed) / seconds,
+            "produced_per_second": (now.end - before.end) / seconds,
+        }
+
+    def keep_only(self, groups: Collection[str], moving: Collection[TopicPartition]) -> None:
+        """Forget groups that are gone, and partitions that aren't in movement any more."""
+        for partition in self._moving.keys() - moving:
+            del self._moving[partition]
+        for kept in (self._groups, self._positions, self._seen):
+            for group in kept.keys() - groups:
+                del kept[group]

@@ -1,0 +1,83 @@
+"""The last hours of a cluster: rates from sums, verdicts that change, groups that go."""
+
+from __future__ import annotations
+
+import pytest
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.verdict import GroupVerdict
+from caughtup.models.recent import recent as module
+from caughtup.models.recent.positions import Positions
+from caughtup.models.recent.recent import Recent
+
+BEGAN_MS = 1_800_000_000_000
+STEP_MS = 10_000
+
+
+def series(recent: Recent, figure: str) -> list[float | None]:
+    found = recent.series("orders")
+    assert found is not None
+    return found.columns()[1][figure]
+
+
+def test_rates_are_those_between_two_samples_of_the_same_partitions() -> None:
+    recent = Recent()
+    for number, positions in enumerate(
+        (
+            Positions(2, 100, 150),
+            Positions(2, 300, 400),
+            Positions(3, 9_000, 9_900),  # one more partition: no rate can be had
+            Positions(3, 8_000, 9_900),  # went back
+        )
+    ):
+        recent.sample("orders", BEGAN_MS + number * STEP_MS, 50, positions)
+    assert series(recent, "committed_per_second") == [None, 20, None, -100]
+    assert series(recent, "produced_per_second") == [None, 25, None, 0]
+    assert series(recent, "lag") == [50, 50, 50, 50]
+
+
+def test_a_pause_is_no_rate_and_an_unknown_lag_no_figure() -> None:
+    recent = Recent()
+    recent.sample("orders", BEGAN_MS, None, Positions(1, 0, 0))
+    recent.sample("orders", BEGAN_MS + 61_000, None, Positions(1, 500, 500))
+    assert series(recent, "committed_per_second") == [None, None]
+    assert series(recent, "lag") == [None, None]
+
+
+def test_copies_are_figures_of_an_application_from_when_it_is_one() -> None:
+    recent = Recent()
+    recent.sample("orders", BEGAN_MS, 1, Positions(0, 0, 0))
+    recent.sample("orders", BEGAN_MS + STEP_MS, 2, Positions(0, 0, 0), {"warmups": 3})
+    assert series(recent, "warmups") == [3]
+    assert series(recent, "lag") == [2]
+
+
+def test_a_verdict_is_told_when_it_changes_and_not_at_the_first_look() -> None:
+    recent = Recent()
+    for verdict in ("ok", "ok", "stalled", "stalled"):
+        recent.look("orders", None, GroupVerdict(verdict, None, "no commit for 26 s"), BEGAN_MS)
+    (told,) = recent.happenings.newest(9)
+    assert (told.kind, told.text, told.why, told.group) == (
+        "verdict",
+        "ok → stalled",
+        "no commit for 26 s",
+        "orders",
+    )
+
+
+def test_of_movements_only_what_asks_for_somebody_is_told() -> None:
+    recent, partition = Recent(), TopicPartition("orders", 3)
+    for verdict in ("measuring", "moving", "stalled", "stalled", "moving", "tail"):
+        recent.look_at_movement(partition, verdict, None, BEGAN_MS)
+    told = [one.text for one in reversed(recent.happenings.newest(9))]
+    assert told == ["orders-3: moving → stalled", "orders-3: stalled → moving"]
+
+
+def test_what_is_gone_is_forgotten_and_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_GROUPS", 2)
+    recent = Recent()
+    for group in ("a", "b", "c"):
+        recent.sample(group, BEGAN_MS, 1, Positions(0, 0, 0))
+    assert recent.series("c") is None
+    recent.keep_only({"b"}, ())
+    assert (recent.series("a"), recent.series("b") is None) == (None, False)
