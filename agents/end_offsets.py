@@ -103,6 +103,8 @@ class EndOffsetsProbe(Service):
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
         self._topic_ids: dict[str, bytes] = {}
+        #: The record that was published last, and of when (ms), until the tables have it.
+        self._untaken: tuple[TopicPartition, int] | None = None
         #: When each partition was listed last, in ms.
         self._listed_ms: dict[TopicPartition, int] = {}
 
@@ -160,7 +162,6 @@ class EndOffsetsProbe(Service):
         named = await asyncio.to_thread(self._lister.topic_ids, self._state.unnamed_topics())
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
-        last: tuple[TopicPartition, int] | None = None
         for partition, ends in sorted(found.items()):
             value = None
             with faults.isolated(PROBE, partition.topic, now):
@@ -170,14 +171,14 @@ class EndOffsetsProbe(Service):
             if value is not None:
                 self._published[partition] = ends
                 await self._topic.send(key=encode_partition(partition), value=value)
-                last = partition, ends.as_of_ms
+                self._untaken = partition, ends.as_of_ms
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         for partition in sorted(known_partitions - present):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
         as_of_ms = self._complete_as_of(listing)
-        return as_of_ms if last is None or await self._is_taken(*last) else None
+        return as_of_ms if await self._is_taken(present) else None
 
     def _note_what_was_read(self) -> None:
         """Note before the first round how old the tables are: its records come one by one."""
@@ -185,15 +186,19 @@ class EndOffsetsProbe(Service):
         if newest_ms is not None:
             self._health.probed_ms.setdefault(PROBE, newest_ms)
 
-    async def _is_taken(self, partition: TopicPartition, as_of_ms: int) -> bool:
-        """Wait a moment until the tables have a record that was published."""
+    async def _is_taken(self, present: set[TopicPartition]) -> bool:
+        """Wait a moment until the tables have all that was published, in whichever round."""
         until = time.monotonic() + _ROUND_TRIP_SECONDS
-        while not self.should_stop and time.monotonic() < until:
+        while self._untaken is not None:
+            partition, as_of_ms = self._untaken
             taken = self._state.ends.latest(partition)
-            if taken is not None and taken.as_of_ms >= as_of_ms:
-                return True
-            await asyncio.sleep(_POLL_SECONDS)
-        return False
+            if partition not in present or (taken is not None and taken.as_of_ms >= as_of_ms):
+                self._untaken = None
+            elif self.should_stop or time.monotonic() >= until:
+                return False
+            else:
+                await asyncio.sleep(_POLL_SECONDS)
+        return True
 
     def _complete_as_of(self, listing: EndOffsetListing) -> int:
         """Return when the partition whose leader has been silent for longest was listed last (ms).

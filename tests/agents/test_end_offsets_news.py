@@ -113,3 +113,33 @@ async def test_what_was_listed_counts_as_seen_once_readers_have_it(
     monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
     monkeypatch.setattr(end_offsets, "_ROUND_TRIP_SECONDS", 0.2)
     assert await probe._round() == (later_ms if is_read else None)
+
+
+async def test_what_no_reader_has_yet_is_not_seen_because_nothing_changed_since(
+    probe: EndOffsetsProbe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker of our own topic is gone, and with it what lets the logs' ends move."""
+    monkeypatch.setattr(end_offsets, "_ROUND_TRIP_SECONDS", 0.05)
+    sent: list[tuple[bytes, bytes | None]] = []
+    listed_ms = iter(range(START_MS + 1_000, START_MS + 9_000, 1_000))
+
+    async def send(*, key: bytes, value: bytes | None) -> None:
+        sent.append((key, value))
+
+    def list_ends(*_: object) -> EndOffsetListing:
+        at_ms = next(listed_ms)
+        return EndOffsetListing(at_ms, {PARTITION: seen(12, at_ms)}, {PARTITION}, set())
+
+    lister = SimpleNamespace(list_ends=list_ends, topic_ids=lambda _: {})
+    monkeypatch.setattr(probe, "_lister", cast("EndOffsetLister", lister))
+    monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
+    assert await probe._round() is None
+    assert await probe._round() is None
+    assert len(sent) == 1
+    apply_record(probe._state, *sent[0])
+    assert await probe._round() == START_MS + 3_000
+
+
+async def test_a_partition_that_is_gone_is_not_waited_for(probe: EndOffsetsProbe) -> None:
+    probe._untaken = TopicPartition("deleted", 0), START_MS
+    assert await probe._is_taken({PARTITION})
