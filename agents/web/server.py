@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import PurePath
 
@@ -219,11 +220,17 @@ class WebServer(Service):
 
 
 def static_files() -> Iterator[tuple[str, bytes, str]]:
-    """Yield the page's files: name, content, content type."""
-    for file in sorted(files("caughtup.agents.web").joinpath("static").iterdir(), key=str):
+    """Yield the page's files, those of its folders too: name, content, content type."""
+    yield from _files_of(files("caughtup.agents.web").joinpath("static"), "")
+
+
+def _files_of(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes, str]]:
+    for file in sorted(folder.iterdir(), key=str):
         kind = _KINDS.get(PurePath(file.name).suffix)
-        if kind is not None:
-            yield file.name, file.read_bytes(), kind
+        if file.is_dir():
+            yield from _files_of(file, f"{prefix}{file.name}/")
+        elif kind is not None:
+            yield f"{prefix}{file.name}", file.read_bytes(), kind
 
 
 def _serve(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
