@@ -1,7 +1,8 @@
 // A Connect group: what contradicts what, what waits until when, and workers × connectors and tasks.
 
-import { h } from "./dom.js";
-import { ago, count, countdown, duration, known, naturally, plural } from "./format.js";
+import { toGroup } from "../shell/address.js";
+import { h } from "../shell/dom.js";
+import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
 
 const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
@@ -33,17 +34,17 @@ const STATES = {
   RUNNING: "active", PAUSED: "standby", STOPPED: "standby", RESTARTING: "warmup", UNASSIGNED: "warmup", FAILED: "cold",
 };
 
-/** Describe a group. `ui`: what the person looking at it opened. */
-export function connect(group, ui, nowMs) {
+/** Describe a group; `linked`: with a link to its page. */
+export function connect(group, nowMs, linked = false) {
   const key = `connect:${group.group}`;
-  const open = ui.open.get(key) ?? ui.openByDefault;
   const wrong = group.contradictions.filter((each) => !each.waits).length;
   const [kind, sign] = VERDICTS[group.result] ?? ["unsure", "?"];
-  return h("details", { key, class: "app panel connect", "data-open": key, open },
-    h("summary", null,
-      h("h3", null, group.group),
-      h("span", { class: "quiet" }, `Connect, ${plural(group.workers.length, "worker")}, ${
-        plural(group.connectors.length, "connector")}, generation ${count(group.generation)}`),
+  const href = linked && toGroup(group.group);
+  return h("section", { key, class: "app panel connect", "aria-label": `Connect group ${group.group}` },
+    h("div", { class: "tools" },
+      h("h3", null, linked ? (href ? h("a", { href }, h("bdi", null, group.group)) : h("bdi", null, group.group)) : "Connect group",
+        h("span", { class: "quiet" }, ` Connect, ${plural(group.workers.length, "worker")}, ${
+          plural(group.connectors.length, "connector")}, generation ${count(group.generation)}`)),
       h("span", { class: "chips" },
         wrong > 0 && h("span", { class: "chip bad" }, plural(wrong, "contradiction")),
         group.storm && h("span", { class: "chip bad" }, "storm"),
@@ -51,18 +52,19 @@ export function connect(group, ui, nowMs) {
         known(group.next_rebalance_ms) && h("span", { class: "chip", title: "the next rebalance" },
           `rebalance ${countdown(group.next_rebalance_ms, nowMs)}`),
         h("span", { class: `chip ${kind}` }, `${sign} ${group.result}`))),
-    open && body(group, nowMs));
-}
-
-function body(group, nowMs) {
-  return [
     contradictions(group, nowMs),
     h("dl", { class: "facts" }, facts(group, nowMs)),
     unassigned(group, nowMs),
     matrix(group),
     connectors(group, nowMs),
-    history(group, nowMs),
-  ];
+    history(group, nowMs));
+}
+
+/** Describe every Connect group. */
+export function connects(state, nowMs) {
+  const all = state.connect ?? [];
+  return all.length ? all.map((each) => connect(each, nowMs, true)) : h("section", { key: "none", class: "panel" },
+    h("h2", null, "Connect"), h("p", { class: "quiet" }, state.ready ? "No Connect worker has joined a group yet." : "Not read yet."));
 }
 
 function contradictions(group, nowMs) {
