@@ -168,7 +168,9 @@ def recent(minutes: int = 60, **series: list[float | None]) -> dict[str, Any]:
     at_ms = [now - (minutes - n) * 60_000 for n in range(minutes)]
     told = series or {"lag": [float(n * n) for n in range(minutes)]}
     why = "orders-c joined"
-    marks = [{"at_ms": at_ms[minutes // 2], "kind": "rebalance", "text": "generation 5", "why": why}]
+    marks = [
+        {"at_ms": at_ms[minutes // 2], "kind": "rebalance", "text": "generation 5", "why": why}
+    ]
     return {"now_ms": now, "at_ms": at_ms, "series": told, "marks": marks}
 
 

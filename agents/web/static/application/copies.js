@@ -109,8 +109,10 @@ export function isChanging(application, task) {
 export const clientNames = (application) =>
   new Map(application.clients.map((client) => [client.process, client.name]));
 
-/** Say from where to where a movement goes. */
-export function route(move, names) {
-  const named = (process) => isolated(names.get(process) ?? process);
+/** Say from where to where a movement goes; `named(process)` says who a process is. */
+export function routeBy(move, named) {
   return known(move.from) && move.from !== move.to ? `${named(move.from)} → ${named(move.to)}` : `→ ${named(move.to)}`;
 }
+
+/** Say it with the whole names of clients, by process. */
+export const route = (move, names) => routeBy(move, (process) => isolated(names.get(process) ?? process));

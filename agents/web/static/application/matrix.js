@@ -34,7 +34,8 @@ export function matrix(application, tasks, ui, nowMs) {
             count(application.clients.length)} × ${count(tasks.length)}, framed above.`),
           h("button", { type: "button", "data-choose": "zoom", "data-value": "" }, "Close cells")),
         cells({ ...context, clients: zoomed.clients }, [zoomed.block], size, ui.focus))
-      : h("p", { key: "how", class: "quiet" }, "Click, or press Enter, to see the cells of a place; point at it for one copy."));
+      : h("p", { key: "how", class: "quiet" }, "Click, or press Enter, to see the cells of a place; point at it for one copy.",
+        names.common && ` Clients are named without ${names.common}.`));
 }
 
 function cells(context, blocks, size, focus) {

@@ -3,11 +3,13 @@
 import { h } from "../shell/dom.js";
 import { ago, count, known, naturally } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
+import { isolated, shortened } from "../shell/names.js";
 import { more, portion } from "../shell/table.js";
-import { clientNames, indexed, isSoft, lagWithAge, route } from "./copies.js";
+import { clientNames, indexed, isSoft, lagWithAge, route, routeBy } from "./copies.js";
 
 const SHOWN = 10;
 const TASKS_NAMED = 12;
+const NAME_CHARACTERS = 24;
 const KINDS = {
   warmup: "warm-up", cold: "cold hand-over", waiting: "waiting its turn", swap: "swap",
   active: "caught up: hand over", standby: "standby", stateless: "stateless",
@@ -20,6 +22,8 @@ export function movements(app, ui, nowMs) {
   const rows = together(all);
   const shown = rows.slice(0, portion(ui.query, "moves", SHOWN));
   const names = clientNames(app);
+  const short = shortened(names.values(), NAME_CHARACTERS);
+  const named = (process) => isolated(names.has(process) ? short.of(names.get(process)) : process);
   return h("section", { key: "movements", class: "scroll" },
     h("h4", null, word("recommended", "Recommended movements"), app.recommendation.decided_at_ms > 0
       && h("span", { class: "quiet" }, `, decided ${ago(app.recommendation.decided_at_ms, nowMs)}`)),
@@ -30,7 +34,7 @@ export function movements(app, ui, nowMs) {
         h("td", { class: `fixed tasks${tasks.length > 1 ? " several" : ""}`, title: tasks.join(", ") }, tasks.slice(0, TASKS_NAMED).join(" "),
           tasks.length > TASKS_NAMED && ` and ${count(tasks.length - TASKS_NAMED)} more`),
         h("td", null, h("span", { class: `kind ${move.kind}` }, KINDS[move.kind] ?? move.kind)),
-        h("td", { class: "fixed route" }, route(move, names)),
+        h("td", { class: "fixed route", title: route(move, names) }, routeBy(move, named)),
         lag(app, move, tasks, nowMs),
         h("td", { class: "why" }, move.reason))))),
     more(shown.length, rows.length, "moves", 100));

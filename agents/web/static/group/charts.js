@@ -19,9 +19,10 @@ export function charts(wanted, ui) {
   const marks = (recent.marks ?? []).filter((mark) => mark.at_ms >= recent.at_ms[0]);
   return h("section", { key: "charts", class: "panel", "aria-label": "The last hours" },
     h("div", { class: "charts" }, there.map((chart) => h("figure", { key: chart.id },
-      h("figcaption", null, h("b", null, chart.title), h("span", { class: "quiet" }, ` ${summary(chart, recent)}`)),
+      h("figcaption", null, h("b", null, chart.title), said(chart, recent).map((line, at) =>
+        h("span", { key: at, class: "quiet" }, h("span", { class: `line line-${at}`, "aria-hidden": "true" }), line))),
       h("div", { class: "chart", "data-chart": chart.id, "data-tips": true, opaque: true, role: "img",
-        "aria-label": `${chart.title}: ${summary(chart, recent)}` })))),
+        "aria-label": `${chart.title}: ${said(chart, recent).join("; ")}` })))),
     marks.length > 0 && h("details", { class: "marks" },
       h("summary", null, `${count(marks.length)} marked: `,
         Object.entries(KINDS).filter(([kind]) => marks.some((mark) => mark.kind === kind)).map(([kind, sign]) =>
@@ -31,14 +32,15 @@ export function charts(wanted, ui) {
         mark.why && h("span", { class: "quiet" }, `: ${mark.why}`))))));
 }
 
-/** Say a chart in a line: what it is now, and what it was at most. */
-function summary({ series, bytes: inBytes }, recent) {
-  const said = (value) => (inBytes ? bytes(value) : short(value));
-  return series.filter(([name]) => recent.series[name]?.some(known)).map(([name, what]) => {
+/** Say each line of a chart: what it is now, and what it was at most. */
+function said({ series, bytes: inBytes }, recent) {
+  const figure = (value) => (inBytes ? bytes(value) : short(value));
+  return series.filter(([name]) => recent.series[name]).map(([name, what]) => {
     const values = recent.series[name];
     const top = values.reduce((most, value, at) => (known(value) && value > (values[most] ?? -1) ? at : most), 0);
-    return `${what}: ${said(values.findLast(known))} now, at most ${said(values[top])} ${ago(recent.at_ms[top], recent.now_ms)}`;
-  }).join("; ");
+    const most = values[top] > 0 ? `, at most ${figure(values[top])} ${ago(recent.at_ms[top], recent.now_ms)}` : "";
+    return `${figure(values.findLast(known))} ${what}${most}`;
+  });
 }
 
 async function fill(wanted, recent) {

@@ -7,7 +7,7 @@ import { more, portion, sortableHead, sorted } from "../shell/table.js";
 import { sparkline } from "./sparkline.js";
 import { STATUS, age, greatestFirst, status, worstFirst } from "./status.js";
 
-const SHOWN = 40;
+const SHOWN = 30;
 const KINDS = { streams: "Kafka Streams", connect: "Connect" };
 const COLUMNS = [
   { id: "group", name: "Group", compare: (a, b) => naturally(a.group, b.group) },
@@ -97,7 +97,7 @@ function about(each, largest, nowMs) {
       h("td", { class: "number", title: "the age of its oldest unread record" }, age(each)),
       h("td", { class: "spare" }, sparkline(each.recent, "Lag over the last 30 min"))),
     h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS.length },
-      why && h("span", { class: "because" }, why), h("span", { class: "quiet" }, kind(each)),
+      why && h("span", { class: "why-so" }, why), " ", h("span", { class: "quiet" }, kind(each)),
       each.application && streams(each.application, nowMs), each.connect && connect(each.connect))),
   ];
 }

@@ -45,9 +45,9 @@ const WORDS = [
 const dialog = () => document.getElementById("glossary");
 const idOf = (word) => `word-${word.replaceAll(" ", "-")}`;
 
-/** Draw a word that opens its explanation. */
+/** Draw a word that opens its explanation; no stop for the tab key, which has one in `?`. */
 export const word = (name, text = name) =>
-  h("button", { type: "button", class: "word", "data-word": name, "aria-haspopup": "dialog" }, text);
+  h("button", { type: "button", class: "word", tabindex: -1, "data-word": name, "aria-haspopup": "dialog" }, text);
 
 /** Open the dialog, at a word if one is given; `docs` is the address of the documentation, if there is one. */
 export function openGlossary(docs, name) {
