@@ -46,7 +46,8 @@ _STREAMS = 50
 _SCRAPES = 8
 #: Asked by orchestrators, which have no token, and in need of an answer above all.
 _PROBES = frozenset({"/ready", "/healthz"})
-_HEADERS = {
+#: Every answer has these.
+HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -241,4 +242,4 @@ def _serve(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Resp
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(_HEADERS)
+    response.headers.update(HEADERS)

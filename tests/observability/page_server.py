@@ -12,10 +12,9 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from caughtup.agents.web.server import HEADERS
 from tests.observability.page_views import view
 from tests.observability.repository import ROOT
-
-from caughtup.agents.web.server import _HEADERS as HEADERS
 
 STATIC = ROOT / "agents" / "web" / "static"
 

@@ -152,10 +152,10 @@ def stream(name: str, status: str = "running", **known: Any) -> dict[str, Any]:
     return {**told, "offsets_behind": 42, **known}
 
 
-def partition(number: int, status: str = "ok", **known: Any) -> dict[str, Any]:
-    told = {"topic": "letters", "partition": number, "status": status, "lag": 0, "lag_seconds": 0.0}
-    owner = {"member": f"m-{number}", "client": "reader-1", "host": "/10.0.0.1"}
-    return {**told, **owner, "committed": 10, "end_offset": 10, **known}
+def partition(number: int, verdict: str = "ok", **known: Any) -> dict[str, Any]:
+    told = {"topic": "letters", "partition": number, "verdict": verdict, "lag": 0}
+    owner = {"member": f"m-{number}", "client_id": "reader-1", "host": "/10.0.0.1"}
+    return {**told, **owner, "lag_seconds": 0.0, "committed": 10, "end_offset": 10, **known}
 
 
 def event(text: str, kind: str = "rebalance", **known: Any) -> dict[str, Any]:

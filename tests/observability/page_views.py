@@ -28,10 +28,10 @@ _VIEWS = {
         "set_aside",
         "feed",
     ),
-    "reassignments": _REASSIGNMENTS,
+    "reassignments": (*_REASSIGNMENTS, "feed"),
     "connect": ("connect",),
     "streams": ("streams",),
-    "health": ("faults", "refused", "set_aside", "parts", "own_topics"),
+    "health": ("faults", "refused", "set_aside", "parts", "unhealthy", "feed"),
 }
 _GROUPS_MOST = 2_000
 
@@ -70,12 +70,11 @@ def _groups(state: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _group(state: dict[str, Any], name: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"partitions": state.get("partitions", []), "partitions_more": 0}
-    for field, each in (
-        *(("group", each) for each in state["groups"]),
-        *(("application", each) for each in state["applications"]),
-        *(("connect", each) for each in state["connect"]),
-    ):
-        if each["group"] == name:
-            told[field] = each
-    return told | {"feed": [each for each in state["feed"] if each.get("group") == name]}
+    told = {
+        field: each
+        for field in ("group", "application", "connect")
+        for each in state[field if field == "connect" else f"{field}s"]
+        if each["group"] == name
+    }
+    feed = [each for each in state["feed"] if each.get("group") == name]
+    return {"partitions": state.get("partitions", []), "partitions_more": 0, "feed": feed, **told}

@@ -12,6 +12,7 @@ import { bottom, notices, top } from "./shell/top.js";
 import { clientNames, indexed, lines } from "./application/copies.js";
 import { installHeatmap } from "./application/heatmap.js";
 import { group, groupTitle } from "./group/group.js";
+import { happened } from "./overview/happened.js";
 import { building, overview } from "./overview/overview.js";
 import { connects } from "./views/connect.js";
 import { wholeHealth } from "./views/health.js";
@@ -20,10 +21,10 @@ import { streams } from "./views/streams.js";
 
 const VIEWS = {
   overview: { draw: overview, title: building, recent: "api/recent" },
-  reassignments: { draw: (state) => [reassignments(state, now())], title: () => "Reassignments", recent: null },
+  reassignments: { draw: (state) => [reassignments(state, now()), state.feed?.length > 0 && happened(state.feed, ui, now())], title: () => "Reassignments", recent: null },
   connect: { draw: (state) => [connects(state, now())], title: () => "Connect", recent: null },
   streams: { draw: (state) => [streams(state, now(), true)], title: () => "Spark", recent: null },
-  health: { draw: (state) => wholeHealth(state, now()), title: () => "Health", recent: null },
+  health: { draw: (state) => wholeHealth(state, ui, now()), title: () => "Health", recent: null },
 };
 /** Choices that only the server can follow once it leaves groups out. */
 const FIND_AFTER_MS = 300;

@@ -6,10 +6,11 @@ import { more, portion, sortableHead, sorted } from "../shell/table.js";
 import { age, greatestFirst, status, worstFirst } from "../overview/status.js";
 
 const SHOWN = 20;
-const OLD_MS = 60_000;
+/** The ends of logs that rest are told once a minute. */
+const OLD_MS = 150_000;
 const COLUMNS = [
   { id: "partition", name: "Partition", compare: (a, b) => naturally(a.topic, b.topic) || a.partition - b.partition },
-  { id: "status", name: "Status", compare: worstFirst },
+  { id: "status", name: "Status", compare: (a, b) => worstFirst(judged(a), judged(b)) },
   { id: "lag", name: "Lag", number: true, compare: greatestFirst("lag") },
   { id: "time", name: "In time", number: true, compare: greatestFirst("lag_seconds"), title: "the age of its oldest unread record" },
   { id: "committed", name: "Committed", number: true, spare: true, compare: greatestFirst("committed") },
@@ -17,14 +18,15 @@ const COLUMNS = [
   { id: "member", name: "Member", compare: (a, b) => naturally(owner(a), owner(b)) },
 ];
 
-const owner = (each) => each.client ?? each.member ?? "";
+const owner = (each) => each.client_id ?? each.member ?? "";
+const judged = (each) => ({ ...each, status: each.verdict });
 
 /** Describe the partitions that the query asks for, the worst first unless it says otherwise. */
 export function partitions(state, ui, nowMs) {
   const { query } = ui;
   const all = state.partitions ?? [];
   const find = (query.get("find") ?? "").toLowerCase();
-  const found = all.filter((each) => `${each.topic}-${each.partition} ${owner(each)} ${each.host ?? ""} ${each.status ?? ""}`
+  const found = all.filter((each) => `${each.topic}-${each.partition} ${owner(each)} ${each.host ?? ""} ${each.verdict ?? ""}`
     .toLowerCase().includes(find));
   const rows = sorted(found, COLUMNS, query.get("sort"));
   const shown = rows.slice(0, portion(query, "rows", SHOWN));
@@ -45,17 +47,16 @@ export function partitions(state, ui, nowMs) {
 
 function row(each, nowMs) {
   const old = known(each.as_of_ms) && nowMs - each.as_of_ms > OLD_MS;
-  const soft = old || each.estimated || each.provenance === "estimated";
-  const because = each.status !== "ok" && each.why;
+  const because = each.verdict !== "ok" && each.why;
   return h("tr", { key: `${each.topic}-${each.partition}` },
     h("td", { class: "name fixed" }, h("bdi", null, `${each.topic}-${each.partition}`),
       because && h("span", { class: "because" }, because)),
-    h("td", { class: "together", title: each.why ?? null }, status(each.status)),
-    h("td", { class: `number${soft ? " soft" : ""}`, title: each.estimated || each.provenance === "estimated" ? "estimated: an upper bound" : null },
+    h("td", { class: "together", title: each.why || null }, status(each.verdict)),
+    h("td", { class: `number${old ? " soft" : ""}`, title: known(each.as_of_ms) ? `the log's end is of ${ago(each.as_of_ms, nowMs)}` : null },
       count(each.lag), old && h("span", { class: "quiet" }, `, ${duration((nowMs - each.as_of_ms) / 1000)} old`)),
     h("td", { class: "number" }, age(each)),
     h("td", { class: "number spare" }, count(each.committed)),
-    h("td", { class: "number spare", title: known(each.as_of_ms) ? `as of ${ago(each.as_of_ms, nowMs)}` : null }, count(each.end_offset)),
+    h("td", { class: "number spare" }, count(each.end_offset)),
     h("td", { class: "member" }, owner(each) ? h("bdi", { title: each.member ?? null }, owner(each)) : h("span", { class: "unsure" }, "nobody"),
       each.host && h("span", { class: "quiet" }, ` ${each.host}`)));
 }

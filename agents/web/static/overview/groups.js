@@ -14,7 +14,7 @@ const COLUMNS = [
   { id: "status", name: "Status", compare: worstFirst },
   { id: "lag", name: "Lag", number: true, compare: greatestFirst("lag") },
   { id: "time", name: "In time", number: true, compare: greatestFirst("lag_seconds"), title: "the age of its oldest unread record" },
-  { id: "recent", name: "Last 30 min", spare: true },
+  { id: "recent", name: "Recent lag", spare: true },
 ];
 
 const isKind = (each, kind) => (kind === "streams" ? each.application : each.connect) !== undefined;
@@ -39,7 +39,7 @@ export function groups(state, ui, nowMs) {
       h("h2", { id: "groups" }, "Groups", h("span", { class: "quiet" }, ` ${count(counted.length + (state.groups_more ?? 0))}`)),
       h("input", { type: "search", "data-search": "find", value: query.get("find") ?? "", placeholder: "Find a group",
         "aria-label": "Find a group" })),
-    all.length > 0 && filters(wanted, counted, query),
+    all.length > 0 && filters(wanted, counted, query, state.groups_more > 0 ? state.statuses : undefined),
     shown.length
       ? h("div", { class: "scroll" }, h("table", { class: "rows groups" },
         sortableHead(COLUMNS, query.get("sort") ?? "status"),
@@ -55,13 +55,14 @@ export function groups(state, ui, nowMs) {
     notTold(state.groups_not_told));
 }
 
-/** Buttons that leave only groups of a verdict, or of a kind. */
-function filters(wanted, counted, query) {
+/** Buttons that leave only groups of a verdict, or of a kind; `statuses` counts those that aren't told, too. */
+function filters(wanted, counted, query, statuses) {
   const byStatus = Map.groupBy(wanted, (each) => each.status ?? "unknown");
-  const statuses = Object.keys(STATUS).reverse().filter((verdict) => byStatus.has(verdict) || query.get("status") === verdict);
+  const number = (verdict) => count(statuses?.[verdict] ?? byStatus.get(verdict)?.length ?? 0);
+  const verdicts = Object.keys(STATUS).reverse().filter((verdict) => byStatus.has(verdict) || query.get("status") === verdict);
   const kinds = Object.keys(KINDS).filter((kind) => counted.some((each) => isKind(each, kind)) || query.get("kind") === kind);
   return h("div", { class: "filters", role: "group", "aria-label": "Groups shown" },
-    statuses.map((verdict) => filter("status", verdict, query, [status(verdict), ` ${count(byStatus.get(verdict)?.length ?? 0)}`])),
+    verdicts.map((verdict) => filter("status", verdict, query, [status(verdict), ` ${number(verdict)}`])),
     kinds.map((kind) => filter("kind", kind, query, [
       KINDS[kind], h("span", { class: "quiet" }, ` ${count(counted.filter((each) => isKind(each, kind)).length)}`)])));
 }
@@ -95,7 +96,7 @@ function about(each, largest, nowMs) {
       h("td", { class: "number lag" }, h("b", null, lag),
         h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
       h("td", { class: "number", title: "the age of its oldest unread record" }, age(each)),
-      h("td", { class: "spare" }, sparkline(each.recent, "Lag over the last 30 min"))),
+      h("td", { class: "spare" }, sparkline(each.recent, "Recent lag"))),
     h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS.length },
       why && h("span", { class: "why-so" }, why), " ", h("span", { class: "quiet" }, kind(each)),
       each.application && streams(each.application, nowMs), each.connect && connect(each.connect))),
@@ -113,13 +114,15 @@ export const kind = (each) => [
 function streams({ clients, tasks, copies, result, probing_due_ms: due, movements }, nowMs) {
   const chips = [["warmup", "warming up"], ["restoring", "restoring"]].map(([role, said]) => copies?.[role] > 0
     && h("span", { key: role, class: `chip ${role}` }, `${short(copies[role])} ${said}`));
-  return h("span", { class: "parts" }, h("b", null, "Streams"), ` ${plural(tasks, "task")} on ${plural(clients, "client")}`, chips,
+  return h("span", { class: "parts" }, h("b", null, "Streams"),
+    ` ${plural(tasks, "task")}${known(clients) ? ` on ${plural(clients, "client")}` : ""}`, chips,
     movements > 0 && h("span", null, `${plural(movements, "movement")} recommended`),
     known(due) && due > 0 && h("span", null, `probing ${countdown(due, nowMs)}`), verdict(result));
 }
 
 function connect({ workers, connectors, unassigned, contradictions, result }) {
-  return h("span", { class: "parts" }, h("b", null, "Connect"), ` ${plural(connectors, "connector")} on ${plural(workers, "worker")}`,
+  return h("span", { class: "parts" }, h("b", null, "Connect"),
+    ` ${known(connectors) ? `${plural(connectors, "connector")} on ` : ""}${plural(workers, "worker")}`,
     contradictions > 0 && h("span", { class: "chip bad" }, plural(contradictions, "contradiction")),
     unassigned > 0 && h("span", { class: "chip unsure" }, `${count(unassigned)} unassigned`), verdict(result));
 }

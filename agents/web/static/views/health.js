@@ -1,9 +1,10 @@
 // The service itself: its parts, what it reads, and what it could not work out, take or write.
 
 import { h } from "../shell/dom.js";
-import { ago, count, duration, known, plural, short } from "../shell/format.js";
+import { ago, count, plural, short } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { head } from "../shell/table.js";
+import { happened } from "../overview/happened.js";
 
 /** Describe what failed, was refused or not written; nothing where all is well. */
 export function health(state, nowMs) {
@@ -40,7 +41,7 @@ const rows = (key, subject, where, times, why, when) => [
 ];
 
 /** Describe the service's own health, the whole of it. */
-export function wholeHealth(state, nowMs) {
+export function wholeHealth(state, ui, nowMs) {
   const said = [
     ["Ready", state.ready ? h("b", { class: "ok" }, "✓ yes") : h("b", { class: "bad" }, "✗ no"),
       (state.unready ?? []).map((each) => h("span", { key: each, class: "why" }, each))],
@@ -55,24 +56,11 @@ export function wholeHealth(state, nowMs) {
       h("dl", { class: "facts" }, said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says))))),
     state.parts?.length > 0 && h("section", { key: "parts", class: "panel", "aria-labelledby": "parts" },
       h("h2", { id: "parts" }, "Parts"),
-      h("p", { class: "quiet" }, "Each part says when it had its last turn; one that has none for long ends the service."),
-      h("table", { class: "rows" }, head(["Part"], ["Last turn"]),
-        h("tbody", null, state.parts.map((each) => h("tr", { key: each.part },
-          h("td", { class: "name" }, each.part),
-          h("td", { class: "number" }, known(each.last_turn_seconds) ? `${duration(each.last_turn_seconds)} ago` : "none yet")))))),
-    ownTopics(state.own_topics),
+      h("p", { class: "quiet" }, "Each says when it last got on; one that stands still for long ends the service."),
+      (state.unhealthy ?? []).map((each) => h("p", { key: each, class: "bad" }, each)),
+      h("ul", { class: "points" }, state.parts.map((each) => h("li", { key: each.split(":")[0] }, each)))),
+    state.feed?.length > 0 && happened(state.feed, ui, nowMs),
     health(state, nowMs) || h("section", { key: "faults", class: "panel" },
       h("h2", null, "Left out"), h("p", { class: "quiet" }, "Nothing: all that was read could be worked out, taken and written.")),
   ];
-}
-
-/** The topics that the service writes, each as its record has it. */
-function ownTopics(topics) {
-  if (!topics?.length) return null;
-  return h("section", { key: "topics", class: "panel", "aria-labelledby": "topics" },
-    h("h2", { id: "topics" }, "Own topics"),
-    h("table", { class: "rows" }, head(["Topic", "Problem"], []),
-      h("tbody", null, topics.map((each) => h("tr", { key: each.topic ?? each },
-        h("td", { class: "name fixed" }, each.topic ?? each),
-        h("td", { class: each.problem ? "bad" : "quiet" }, each.problem ?? "as it has to be"))))));
 }
