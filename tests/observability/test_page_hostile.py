@@ -56,9 +56,9 @@ async def test_an_application_that_comes_and_goes_is_there_or_not_and_the_rest_s
         for n in range(6):
             there = n % 2 == 0
             apps = [application()] if there else []
-            server.state = state(groups=[group("orders", "ok", lag=8 + n)], applications=apps)
+            server.state = state(groups=[group("orders", "ok", lag=70 + n)], applications=apps)
             server.push()
-            await page.until(f"{TEXT}.includes('{8 + n} records')")
+            await page.until(f"{TEXT}.includes('{70 + n} records')")
             cells = "document.querySelectorAll('td.copy').length"
             assert await page.evaluate(cells) == (3 if there else 0)
         assert page.errors == []

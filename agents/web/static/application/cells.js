@@ -63,5 +63,5 @@ function cell(context, client, task) {
   const soft = isSoft(copy, nowMs) ? " soft" : "";
   return h("td", { ...base, class: `copy ${copy.role}${isBehind(application, copy) ? " behind" : ""}${soft}${place}`,
     "--share": lagShare(copy.lag, application.acceptable_recovery_lag).toFixed(3) },
-  h("b", null, role.letter), h("i", null, figure), known(copy.lag) && h("s", null));
+  h("b", null, role.letter), figure && h("i", { "data-figure": figure }), known(copy.lag) && h("s", null));
 }

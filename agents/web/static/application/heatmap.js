@@ -36,9 +36,8 @@ export function heatmap(context, blocks, { width, nameWidth }, zoomed, ui) {
 export function laidOut(blocks, clients, width, nameWidth) {
   const free = Math.max(60, width - nameWidth);
   const longest = Math.max(...blocks.map(({ tasks }) => tasks.length));
-  const across = free / longest >= 2 || clients * Math.ceil((longest * 2) / free) > 400 ? Math.floor(free / longest) : 2;
-  const w = Math.max(1, Math.min(CELL_MOST, across));
-  const fit = Math.floor(free / w);
+  const w = cellWidth(free, longest, clients);
+  const fit = Math.max(1, Math.floor(free / w));
   const rows = blocks.reduce((sum, { tasks }) => sum + Math.ceil(tasks.length / fit), 0);
   const tall = Math.max(1, Math.min(CELL_MOST, Math.floor((TALL_PX - rows * GAP_PX) / (rows * clients))));
   const pieces = [];
@@ -50,6 +49,13 @@ export function laidOut(blocks, clients, width, nameWidth) {
     }
   }
   return { pieces, height: y, cell: { w, h: tall } };
+}
+
+/** Two pixels where that isn't too tall, else one; less than one where even that is. */
+function cellWidth(free, tasks, clients) {
+  if (free / tasks >= 1) return Math.min(CELL_MOST, Math.floor(free / tasks));
+  const tall = (width) => clients * Math.ceil((tasks * width) / free);
+  return [2, 1].find((width) => tall(width) <= 2 * TALL_PX) ?? free / tasks;
 }
 
 function paint(canvas, width, height, nowMs) {
@@ -75,7 +81,7 @@ function paint(canvas, width, height, nowMs) {
         const [left, top] = [x + at * cell.w, y + row * cell.h];
         ctx.globalAlpha = isSoft(copy, nowMs) ? 0.6 : 1;
         ctx.fillStyle = colour[copy.role] ?? colour.none;
-        ctx.fillRect(left, top, cell.w - gap, cell.h - gap);
+        ctx.fillRect(left, top, Math.max(1, cell.w - gap), cell.h - gap);
         if (!isBehind(application, copy)) continue;
         // How far beyond what is acceptable: from half the cell to nearly all of it.
         const share = lagShare(copy.lag, application.acceptable_recovery_lag);
