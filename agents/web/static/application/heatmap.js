@@ -4,11 +4,9 @@ import { h } from "../shell/dom.js";
 import { lagShare, plural } from "../shell/format.js";
 import { hideTip, showTip } from "../shell/tip.js";
 import { indexed, isBehind, isSoft, lines } from "./copies.js";
+import { boxOf, cellAt, laidOut, walked } from "./places.js";
 
-const CELL_MOST = 14;
-const TALL_PX = 480;
 const NAMED_FROM_PX = 10;
-const GAP_PX = 8;
 
 /** What is drawn now, and where its cursor is: one application is on a page. */
 let shown = null;
@@ -19,7 +17,7 @@ export function heatmap(context, blocks, { width, nameWidth }, zoomed, ui) {
   const { pieces, height, cell } = laidOut(blocks, application.clients.length, width, nameWidth);
   ui.after.push(() => {
     const canvas = document.querySelector("[data-heat]");
-    shown = { context, pieces, cell, zoomed, nameWidth, cursor: shown?.cursor };
+    shown = { context, clients: application.clients, pieces, cell, zoomed, nameWidth, cursor: shown?.cursor };
     shown.paint = () => paint(canvas, width, height, nowMs);
     shown.paint();
   });
@@ -30,32 +28,6 @@ export function heatmap(context, blocks, { width, nameWidth }, zoomed, ui) {
       "aria-describedby": "heat-cell", "--height": `${height}px` },
     h("canvas", { "data-heat": true, "aria-hidden": "true", opaque: true })),
     h("p", { id: "heat-cell", class: "unseen", role: "status", opaque: true }));
-}
-
-/** Lay out blocks in rows of as many tasks as fit: pieces with their place in px, and a cell's size. */
-export function laidOut(blocks, clients, width, nameWidth) {
-  const free = Math.max(60, width - nameWidth);
-  const longest = Math.max(...blocks.map(({ tasks }) => tasks.length));
-  const w = cellWidth(free, longest, clients);
-  const fit = Math.max(1, Math.floor(free / w));
-  const rows = blocks.reduce((sum, { tasks }) => sum + Math.ceil(tasks.length / fit), 0);
-  const tall = Math.max(1, Math.min(CELL_MOST, Math.floor((TALL_PX - rows * GAP_PX) / (rows * clients))));
-  const pieces = [];
-  let y = 0;
-  for (const { tasks } of blocks) {
-    for (let at = 0; at < tasks.length; at += fit) {
-      pieces.push({ tasks: tasks.slice(at, at + fit), x: nameWidth, y });
-      y += clients * tall + GAP_PX;
-    }
-  }
-  return { pieces, height: y, cell: { w, h: tall } };
-}
-
-/** Two pixels where that isn't too tall, else one; less than one where even that is. */
-function cellWidth(free, tasks, clients) {
-  if (free / tasks >= 1) return Math.min(CELL_MOST, Math.floor(free / tasks));
-  const tall = (width) => clients * Math.ceil((tasks * width) / free);
-  return [2, 1].find((width) => tall(width) <= 2 * TALL_PX) ?? free / tasks;
 }
 
 function paint(canvas, width, height, nowMs) {
@@ -127,7 +99,7 @@ function frame(ctx, { tasks, x, y }, clients, cell, zoomed, colour) {
 }
 
 function cursor(ctx, colour) {
-  const box = shown.cursor && boxOf(shown.cursor);
+  const box = shown.cursor && boxOf(shown, shown.cursor);
   if (!box) return;
   ctx.strokeStyle = colour.focus;
   ctx.lineWidth = 2;
@@ -141,27 +113,6 @@ function colours() {
     none: of("--quiet"), behind: of("--behind"), empty: of("--empty"), ink: of("--ink"), quiet: of("--quiet"), focus: of("--focus") };
 }
 
-/** Where a cell is on the canvas, in px. */
-function boxOf({ task, client }) {
-  const row = shown.context.clients.findIndex((each) => each.process === client);
-  for (const { tasks, x, y } of shown.pieces) {
-    const at = tasks.findIndex((each) => each.task === task);
-    if (at >= 0 && row >= 0) return { x: x + at * shown.cell.w, y: y + row * shown.cell.h };
-  }
-  return null;
-}
-
-function cellAt(x, y) {
-  const { pieces, cell, context: { clients } } = shown;
-  for (const { tasks, x: left, y: top } of pieces) {
-    const [column, row] = [Math.floor((x - left) / cell.w), Math.floor((y - top) / cell.h)];
-    if (column >= 0 && column < tasks.length && row >= 0 && row < clients.length) {
-      return { task: tasks[column].task, client: clients[row].process };
-    }
-  }
-  return null;
-}
-
 function linesOf({ task, client }) {
   const { context: { application, clients, clientNames, nowMs } } = shown;
   const of = clients.find((each) => each.process === client);
@@ -171,7 +122,7 @@ function linesOf({ task, client }) {
 
 function tell(canvas, place) {
   const said = linesOf(place);
-  const at = boxOf(place);
+  const at = boxOf(shown, place);
   if (!said || !at) return;
   const box = canvas.getBoundingClientRect();
   showTip(said, { left: box.left + at.x + 8, top: box.top + at.y, bottom: box.top + at.y + shown.cell.h });
@@ -182,13 +133,13 @@ export function installHeatmap(onZoom) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shown?.paint());
   document.addEventListener("pointermove", (event) => {
     if (!event.target.matches?.("[data-heat]") || !shown) return;
-    const place = cellAt(event.offsetX, event.offsetY);
+    const place = cellAt(shown, event.offsetX, event.offsetY);
     if (place) tell(event.target, place);
     else hideTip();
   });
   document.addEventListener("click", (event) => {
     if (!event.target.matches?.("[data-heat]") || !shown) return;
-    const place = cellAt(event.offsetX, event.offsetY);
+    const place = cellAt(shown, event.offsetX, event.offsetY);
     if (!place) return;
     shown.cursor = place;
     onZoom(`${place.task}|${place.client}`);
@@ -198,7 +149,7 @@ export function installHeatmap(onZoom) {
     if (event.key === "Enter" && shown.cursor) {
       onZoom(`${shown.cursor.task}|${shown.cursor.client}`);
     } else {
-      const next = walked(event.key);
+      const next = walked(shown, event.key);
       if (!next) return;
       shown.cursor = next;
       document.getElementById("heat-cell").textContent = (linesOf(next) ?? []).join(". ");
@@ -207,25 +158,4 @@ export function installHeatmap(onZoom) {
     }
     event.preventDefault();
   });
-}
-
-function walked(key) {
-  const { pieces, context: { clients } } = shown;
-  const tasks = pieces.flatMap((piece) => piece.tasks);
-  const { task, client } = shown.cursor ?? {};
-  let at = tasks.findIndex((each) => each.task === task);
-  let row = clients.findIndex((each) => each.process === client);
-  const first = at < 0 || row < 0;
-  if (first) [at, row] = [0, 0];
-  switch (key) {
-    case "ArrowRight": at += first ? 0 : 1; break;
-    case "ArrowLeft": at -= 1; break;
-    case "ArrowDown": row += first ? 0 : 1; break;
-    case "ArrowUp": row -= 1; break;
-    case "Home": at = 0; break;
-    case "End": at = tasks.length - 1; break;
-    default: return null;
-  }
-  return { task: tasks[Math.max(0, Math.min(at, tasks.length - 1))].task,
-    client: clients[Math.max(0, Math.min(row, clients.length - 1))].process };
 }
